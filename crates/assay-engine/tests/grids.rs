@@ -134,7 +134,7 @@ fn drawn(seed: u64) -> Option<(String, Plan, Bed)> {
     let workers = 1 + prng.below(3) as usize;
     let adjust = workload::Adjust { targets: 1, seed, ..workload::Adjust::default() };
     let plan = workload::read("t", &file).ok()?.plan(&adjust).ok()?;
-    plan.granule(block)?;
+    plan.load.granule(block)?;
     let geometry = Geometry { size, block };
     (plan.fits(&[geometry]).is_ok() && plan.smallest_target(0, block) <= size).then_some(())?;
     Some((file, plan, Bed { size, block, workers, planting: Planting::No }))
@@ -181,7 +181,7 @@ fn a_sound_disk_is_never_damaged_by_the_models() {
             let sizes =
                 (0..).map(|more| (size + seed * 7 * 4096 + 512 + more * 512) / u64::from(block) * u64::from(block));
             let fits = |size: &u64| {
-                let own = plan.oltp.as_ref().is_none_or(|oltp| oltp.fits(&[Geometry { size: *size, block }]).is_ok());
+                let own = plan.load.oltp().is_none_or(|oltp| oltp.fits(&[Geometry { size: *size, block }]).is_ok());
                 own && plan.fits(&[Geometry { size: *size, block }]).is_ok()
             };
             let size = sizes.take(10_000).find(fits).unwrap_or_else(|| panic!("{model} fits nowhere"));

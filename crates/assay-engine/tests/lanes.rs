@@ -125,7 +125,8 @@ fn slow_writes_do_not_starve_reads_and_are_named() {
 
 #[test]
 fn without_lanes_of_their_own_they_do() {
-    let shared = Plan { lanes: Vec::new(), ..plan(ACT) };
+    let mut shared = plan(ACT);
+    shared.load.lanes.clear();
     let (kept, worker) = run(&shared);
     assert_eq!(worker.reason(), CloseReason::DeviceLag);
     let waiting = kept.intervals.iter().map(|interval| interval.flows[0].waiting).max().unwrap();
@@ -140,7 +141,11 @@ fn every_lane_holds_what_it_may_and_no_more() {
         [[stream]]\nname = \"c\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 2\n";
     let plan = plan(file);
     let lanes = vec![Lane::for_stream("a", 3), Lane::for_stream("c", 2)];
-    assert_eq!((plan.lanes.clone(), plan.bounds()), (lanes, vec![vec![7, 3, 2]]), "a closed loop has its own");
+    assert_eq!(
+        (plan.load.lanes.clone(), plan.load.bounds()),
+        (lanes, vec![vec![7, 3, 2]]),
+        "a closed loop has its own"
+    );
     let (_, mut worker) = run(&plan);
     let device = worker.device();
     assert_eq!((device.most, device.highest), ([9, 3], 11), "seven reads share slots, and every slot was used");
@@ -175,7 +180,7 @@ fn a_lane_takes_room_only_on_targets_that_its_streams_go_to() {
     ];
     let file = "model = \"streams\"\nduration = \"1s\"\nin_flight_bound = 64\ntargets = [\"x\", \"y\", \"z\"]\n";
     let plan = plan_for(3, &(file.to_owned() + &streams.concat()));
-    assert_eq!(plan.bounds(), [vec![0, 8, 2], vec![0, 0, 2], vec![64, 0, 2]]);
+    assert_eq!(plan.load.bounds(), [vec![0, 8, 2], vec![0, 0, 2], vec![64, 0, 2]]);
     let slots = |index, of| {
         let part = Part { index, of };
         assay_engine::slots(&plan, part, assay_engine::bound(&plan, part))

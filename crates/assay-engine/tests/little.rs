@@ -43,7 +43,7 @@ fn setup(plan: &Plan, part: Part) -> Setup {
 /// For each interval in which the load lasts and each closed loop: its slots' time, and what is counted of it. Sums over
 /// all workers.
 fn both_sides(plan: &Plan, workers: &[Vec<Interval>]) -> Vec<(i128, i128)> {
-    let end = plan.length().as_ns();
+    let end = plan.timing.length().as_ns();
     let mut sides = Vec::new();
     for (index, looped) in plan.closed_loops().iter().enumerate() {
         let mut open_before = 0;
@@ -69,7 +69,7 @@ fn both_sides(plan: &Plan, workers: &[Vec<Interval>]) -> Vec<(i128, i128)> {
 fn in_virtual_time(plan: &Plan, of: u64, service: Span) -> Vec<Vec<Interval>> {
     let one = |index| {
         let mut device = Even::new(service, 1 << 30);
-        device.others = vec![Geometry { size: 1 << 30, block: 512 }; usize::from(plan.targets)];
+        device.others = vec![Geometry { size: 1 << 30, block: 512 }; usize::from(plan.load.targets)];
         let mut worker = Worker::new(plan, device, setup(plan, Part { index, of })).unwrap();
         let mut kept = Kept::default();
         run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);

@@ -61,7 +61,7 @@ fn run(plan: &Plan, target: &str) -> BTreeMap<String, Sum> {
     let mut worker = Worker::new(plan, bank, setup(Part { index: 0, of: 1 })).unwrap();
     let mut sums = Sums::default();
     run_virtual(&mut worker, Instant::ZERO, &mut sums, || false);
-    plan.streams.iter().map(|stream| stream.name.clone()).zip(sums.0).collect()
+    plan.load.streams.iter().map(|stream| stream.name.clone()).zip(sums.0).collect()
 }
 
 /// What the device of one of several workers is asked for, of the whole target's operations.
@@ -107,7 +107,8 @@ fn the_scan_of_2013_is_steady_and_no_load_multiplies_it() {
     assert_eq!(sums.len(), 5, "no log is read where there is one copy: {:?}", sums.keys());
     let twice = workload::Adjust { load: Some(assay_base::Multiple::whole(8)), ..workload::Adjust::default() };
     let plan = workload::read("t", "model = \"mail\"\nmailboxes = 100").unwrap().plan(&twice).unwrap();
-    let rate = |name: &str| plan.streams.iter().find(|it| it.name == name).unwrap().arrival.rate().unwrap().as_f64();
+    let rate =
+        |name: &str| plan.load.streams.iter().find(|it| it.name == name).unwrap().arrival.rate().unwrap().as_f64();
     assert!((rate("maintenance") - 4.0).abs() < 1e-9 && (rate("log-writes") - 48.0 * 0.1611).abs() < 1e-6);
 }
 

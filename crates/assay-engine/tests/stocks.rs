@@ -206,11 +206,11 @@ fn each_request_goes_out_when_and_where_it_would_without_a_stock() {
             assert_eq!(device.most, most, "{load}");
             // Where the worker comes so late that the stock runs dry, less goes out, in the same order.
             let punctual = wakes_after == 0;
-            if plan.flows().count() == 1 && punctual {
+            if plan.load.flows().count() == 1 && punctual {
                 assert!(device.asked == asked, "{load}, {spare} spare, woken after {wakes_after} us");
             }
             // Each copy of a loop has an order of its own.
-            let one_order = plan.loops.iter().all(|looped| looped.copies == 1);
+            let one_order = plan.load.loops.iter().all(|looped| looped.copies == 1);
             for flow in (0..4).filter(|_| one_order) {
                 let (own, others) = (of_flow(&device.asked, flow), of_flow(&asked, flow));
                 assert!(own.iter().zip(&others).all(|(one, other)| one == other), "{load}: the order is the same");
@@ -232,7 +232,7 @@ fn of_flow(asked: &[(Instant, Op)], flow: u16) -> Vec<Op> {
 fn law_holds(plan: &Plan, intervals: &[Interval], load: &str) {
     for (index, looped) in plan.closed_loops().iter().enumerate() {
         let mut open_before = 0;
-        for it in intervals.iter().filter(|it| it.end_ns <= plan.length().as_ns()) {
+        for it in intervals.iter().filter(|it| it.end_ns <= plan.timing.length().as_ns()) {
             let response: u64 = looped.flows.iter().map(|flow| it.flows[*flow].response.sum_ns).sum();
             let failed = looped.flows.iter().filter_map(|flow| it.flows[*flow].failures.as_ref());
             let failed: u64 = failed.map(|failures| failures.response.sum_ns).sum();
@@ -270,7 +270,7 @@ fn nothing_goes_out_at_the_end_or_later() {
         let mut device = Stocked::new(spare(&plan), Span::from_us(70));
         device.wakes_after = Span::from_us(1900);
         let (intervals, device) = run(&plan, device);
-        let end = Instant::ZERO + plan.length();
+        let end = Instant::ZERO + plan.timing.length();
         assert!(device.asked.iter().all(|(at, _)| *at < end), "{load}");
         assert!(device.stocks.iter().all(VecDeque::is_empty), "all of it was withdrawn");
         let flows = || intervals.iter().flat_map(|it| &it.flows);

@@ -100,17 +100,18 @@ fn rates_of_the_reference_jobs() {
     ] {
         let plan = plan(&lowered(&root.join(file).with_extension("fio"), &section(name)).unwrap());
         let found: Vec<(&str, f64, u32)> = plan
+            .load
             .streams
             .iter()
-            .zip(&plan.lanes)
+            .zip(&plan.load.lanes)
             .map(|(stream, lane)| (stream.name.as_str(), stream.arrival.rate().unwrap().as_f64(), lane.in_flight_bound))
             .collect();
         let expected: Vec<(&str, f64, u32)> =
             streams.iter().map(|(name, rate, depth)| (*name, f64::from(*rate), *depth)).collect();
         assert_eq!(found, expected, "{file} {name}");
-        let poisson = plan.streams.iter().all(|stream| matches!(stream.arrival, Arrival::Poisson { .. }));
+        let poisson = plan.load.streams.iter().all(|stream| matches!(stream.arrival, Arrival::Poisson { .. }));
         assert_eq!(poisson, file == "rate-poisson");
-        assert_eq!(plan.measured().as_secs_f64(), if poisson { 4.0 } else { 2.0 });
+        assert_eq!(plan.timing.measured().as_secs_f64(), if poisson { 4.0 } else { 2.0 });
     }
 }
 
@@ -120,7 +121,7 @@ fn every_reference_job_is_driven() {
     let jobs = common::with_extension(&root, "fio");
     for path in &jobs {
         let lowered = lowered(path, &Choice::default()).unwrap_or_else(|fault| panic!("{path:?}: {fault}"));
-        plans(&lowered).iter().for_each(|plan| assert!(!plan.streams.is_empty()));
+        plans(&lowered).iter().for_each(|plan| assert!(!plan.load.streams.is_empty()));
     }
     assert_eq!(jobs.len(), 16);
 }
@@ -135,7 +136,7 @@ fn sequential_jobs_go_where_the_reference_jobs_went() {
         let json: serde_json::Value =
             serde_json::from_slice(&std::fs::read(root.join(file).with_extension("json")).unwrap()).unwrap();
         for plan in plans(&lowered) {
-            for (at, stream) in (0..).zip(&plan.streams) {
+            for (at, stream) in (0..).zip(&plan.load.streams) {
                 let job = stream.name.trim_end_matches(".reads").trim_end_matches(".writes");
                 let Some(told) = json["jobs"].as_array().unwrap().iter().find(|it| it["job"] == job) else { continue };
                 let Some(block) = stream.block() else { continue };
@@ -173,9 +174,9 @@ type Whole = (Option<u64>, Option<u64>, u64, Option<u64>);
 fn lives(lowered: &Lowered) -> Vec<Vec<(String, Whole)>> {
     let one = |plan: &Plan| {
         let mut all: Vec<(String, Whole)> = Vec::new();
-        for (at, stream) in (0..).zip(&plan.streams) {
+        for (at, stream) in (0..).zip(&plan.load.streams) {
             let name = stream.arrival.loop_name().unwrap_or(&stream.name).clone();
-            let life = plan.life_of(at);
+            let life = plan.load.life_of(at);
             let seconds = |span: assay_base::Span| span.as_ns() / 1_000_000_000;
             let whole = (life.operations, life.bytes.map(Bytes::get), seconds(life.start), life.lasts.map(seconds));
             all.extend(all.iter().all(|(known, _)| *known != name).then_some((name, whole)));
@@ -249,7 +250,7 @@ fn jobs_end_as_the_reference_jobs_did() {
         assert!(found[0].iter().all(|(_, whole)| *whole == n(operations)), "{file}: {found:?}");
     }
     let phases = lowered(&root.join("phases.fio"), &Choice::default()).unwrap();
-    assert_eq!(plans(&phases)[1].life_of(2).after.as_deref(), Some("scan"));
+    assert_eq!(plans(&phases)[1].load.life_of(2).after.as_deref(), Some("scan"));
 }
 
 #[test]
@@ -310,12 +311,12 @@ fn how_a_job_ends_is_never_guessed() {
     ] {
         let lowered = job(&format!("{keys}\n[b]\nfilename=data.img\nwait_for=a")).unwrap();
         let plan = plan(&lowered);
-        let last = plan.streams.iter().position(|stream| stream.name == "b").unwrap() as u16;
-        assert_eq!(plan.life_of(last).waits_for().collect::<Vec<_>>(), awaited, "{keys}");
+        let last = plan.load.streams.iter().position(|stream| stream.name == "b").unwrap() as u16;
+        assert_eq!(plan.load.life_of(last).waits_for().collect::<Vec<_>>(), awaited, "{keys}");
     }
     let apart = job("rw=read\n[b]\nstonewall\nfilename=data.img\nwait_for=a").unwrap();
     assert_eq!(
-        (apart.workload.timing.steps.len(), plans(&apart)[1].life_of(0).after.clone()),
+        (apart.workload.timing.steps.len(), plans(&apart)[1].load.life_of(0).after.clone()),
         (2, None),
         "a has ended before"
     );
@@ -328,13 +329,13 @@ fn keys_reach_the_plan() {
     let of = |keys: &str| {
         of(&format!("{plain}{keys}"), &Choice::default(), &around()).map_err(|fault| panic!("{keys}: {fault}")).unwrap()
     };
-    let first = |keys: &str| plan(&of(keys)).streams[0].clone();
+    let first = |keys: &str| plan(&of(keys)).load.streams[0].clone();
     let address = |keys: &str| first(keys).block().unwrap().address.clone();
     let extent = |keys: &str| first(keys).block().unwrap().extent.map(|extent| extent.to_string());
     assert_eq!(first("").name, "a-b");
     assert_eq!(first("ioengine=libaio\niodepth=16").arrival, Arrival::Closed { in_flight: 16 });
     assert_eq!(first("iodepth=16").arrival, Arrival::Closed { in_flight: 1 });
-    let together = plan(&of("ioengine=libaio\niodepth=4\nthinktime=5ms")).loops[0].think.unwrap();
+    let together = plan(&of("ioengine=libaio\niodepth=4\nthinktime=5ms")).load.loops[0].think.unwrap();
     assert!(together.together && together.every == 1);
     assert_eq!(first("thinktime=10ms").arrival, Arrival::Paced { pause: assay_base::Span::from_ms(10) });
     assert_eq!(address("rw=read"), Address::Sequential);
@@ -379,7 +380,7 @@ fn keys_reach_the_plan() {
     assert_eq!(extent("offset=50%\nsize=25%"), Some("within 16MiB from 32MiB on".to_owned()));
     let copies = plan(&of("numjobs=3\noffset=1m\noffset_increment=10m\nsize=5m"));
     let begins: Vec<String> =
-        copies.streams.iter().map(|stream| stream.block().unwrap().extent.unwrap().begin.to_string()).collect();
+        copies.load.streams.iter().map(|stream| stream.block().unwrap().extent.unwrap().begin.to_string()).collect();
     assert_eq!(begins, ["1MiB", "11MiB", "21MiB"]);
     let write = first("rw=randwrite\nsync=1\nbuffer_compress_percentage=30\ndedupe_percentage=20");
     let block = write.block().unwrap();
@@ -388,7 +389,7 @@ fn keys_reach_the_plan() {
         (true, "70%".into(), "20%".into())
     );
     let warm = plan(&of("ramp_time=5"));
-    assert_eq!((warm.warm_up().longest().as_secs_f64(), warm.measured().as_secs_f64()), (5.0, 2.0));
+    assert_eq!((warm.timing.warm_up().longest().as_secs_f64(), warm.timing.measured().as_secs_f64()), (5.0, 2.0));
     let bounds = of("rw=randread\nmax_latency=5ms\nrate_iops_min=100\nrate_min=1m\nrate_cycle=2000").workload.criteria;
     let bounds: Vec<String> = bounds.iter().map(ToString::to_string).collect();
     assert_eq!(bounds.len(), 3, "{bounds:?}");
@@ -460,11 +461,16 @@ fn what_is_verified_is_what_each_job_asks_for() {
         let text = format!("[global]\nfilename=data.img\nsize=1m\nrw=write\n[a]\n{first}\n[b]\n{second}\n");
         let lowered = of(&text, &Choice::default(), &around()).unwrap();
         let plans = plans(&lowered);
-        let found: Vec<(bool, bool)> = plans.iter().map(|plan| (plan.verify, plan.leave_sealed)).collect();
+        let found: Vec<(bool, bool)> =
+            plans.iter().map(|plan| (plan.verification.verify, plan.verification.leave_sealed)).collect();
         assert_eq!(found, verified, "{first}; {second}");
         for plan in &plans {
-            let back = plan.streams.iter().any(|stream| stream.reads_back());
-            assert_eq!(back, plan.verify && !plan.leave_sealed && plan.writes(), "{first}; {second}");
+            let back = plan.load.streams.iter().any(|stream| stream.reads_back());
+            assert_eq!(
+                back,
+                plan.verification.verify && !plan.verification.leave_sealed && plan.load.writes(),
+                "{first}; {second}"
+            );
         }
     }
     let both = "[global]\nfilename=data.img\nsize=1m\nrw=write\nverify=md5\n[a]\ndo_verify=0\n[b]\n";
@@ -484,10 +490,10 @@ fn a_mix_is_a_loop_for_each_copy() {
     let text = std::fs::read_to_string(root.join("real-life.fio")).unwrap();
     let text = text.replace("direct=1", "direct=1\ntime_based\nruntime=2");
     let plan = plan(&of(&text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")));
-    assert_eq!((plan.loops.len(), plan.streams.len(), plan.targets), (16, 32, 16));
-    assert!(plan.loops.iter().all(|it| (it.in_flight, it.copies, it.think) == (32, 1, None)));
-    assert!(plan.lanes.iter().all(|lane| (lane.streams.len(), lane.in_flight_bound) == (2, 32)));
-    for (at, pair) in plan.streams.chunks(2).enumerate() {
+    assert_eq!((plan.load.loops.len(), plan.load.streams.len(), plan.load.targets), (16, 32, 16));
+    assert!(plan.load.loops.iter().all(|it| (it.in_flight, it.copies, it.think) == (32, 1, None)));
+    assert!(plan.load.lanes.iter().all(|lane| (lane.streams.len(), lane.in_flight_bound) == (2, 32)));
+    for (at, pair) in plan.load.streams.chunks(2).enumerate() {
         for (stream, percent) in pair.iter().zip([80, 20]) {
             let Arrival::Looped { looped, share, .. } = &stream.arrival else { panic!("{stream:?}") };
             assert_eq!((looped.as_str(), *share), (format!("real-life.{at}").as_str(), Share::from_percent(percent)));
@@ -657,15 +663,22 @@ fn several_files_of_a_copy_are_one_loop_that_takes_turns() {
         ("size=2m\nio_size=3m", NextTarget::InTurn, 1, false, Some(1 << 20), 768),
     ] {
         let plan = plan(&of(keys));
-        assert_eq!((plan.loops.len(), plan.streams.len(), plan.targets), (1, 1, 2), "{keys}");
-        let turns = plan.loops[0].turns.unwrap();
+        assert_eq!((plan.load.loops.len(), plan.load.streams.len(), plan.load.targets), (1, 1, 2), "{keys}");
+        let turns = plan.load.loops[0].turns.unwrap();
         assert_eq!((turns.next, turns.operations, turns.passes), (next, operations, passes), "{keys}");
-        let length = plan.streams[0].block().unwrap().extent.and_then(|extent| extent.length);
+        let length = plan.load.streams[0].block().unwrap().extent.and_then(|extent| extent.length);
         assert_eq!(length.map(|length| length.to_string().parse::<Bytes>().unwrap().get()), part, "{keys}");
-        assert_eq!((plan.loops[0].life.operations, &plan.streams[0].targets), (Some(all), &vec![0, 1]), "{keys}");
+        assert_eq!(
+            (plan.load.loops[0].life.operations, &plan.load.streams[0].targets),
+            (Some(all), &vec![0, 1]),
+            "{keys}"
+        );
     }
     let copies = plan(&of("size=2m\nnumjobs=2\niodepth=8\nioengine=libaio\nend_fsync=1\nrw=randrw"));
-    assert_eq!((copies.loops.len(), copies.streams.len(), copies.bounds()), (2, 6, vec![vec![512, 8, 8]; 2]));
+    assert_eq!(
+        (copies.load.loops.len(), copies.load.streams.len(), copies.load.bounds()),
+        (2, 6, vec![vec![512, 8, 8]; 2])
+    );
     let names = |keys: &str| {
         let lowered = files_of(&format!("[a]\ntime_based\nruntime=1\n{keys}\n"));
         lowered.join(" ")
@@ -676,7 +689,7 @@ fn several_files_of_a_copy_are_one_loop_that_takes_turns() {
     assert_eq!(names("nrfiles=2\nfilename=x:y\\:z:w"), "x y:z w", "names count, not their number");
     // One file needs no loop, whatever the order.
     let one = plan(&of("filename=data.img\nfile_service_type=random"));
-    assert_eq!((one.loops.len(), one.targets), (0, 1));
+    assert_eq!((one.load.loops.len(), one.load.targets), (0, 1));
 }
 
 /// The files of a job.
@@ -718,15 +731,15 @@ fn a_recording_takes_the_place_of_a_jobs_own_operations() {
         &of("read_iolog=mix.log\nnumjobs=2\nioengine=libaio\niodepth=8\nsize=1m\nrw=randwrite\nstartdelay=1").unwrap(),
     );
     let stream = |at: usize| {
-        let it = &plan.streams[at];
+        let it = &plan.load.streams[at];
         let recording = it.arrival.recording().unwrap();
         (it.name.as_str(), it.life.operations, it.life.start.as_ns(), recording.operations, recording.reaches.get())
     };
     // fio counts times from the beginning of the job: the first operation comes after 3 ms, and the delay.
     assert_eq!(stream(0), ("a.0.reads", Some(2), 1_003_000_000, 2, 8192));
     assert_eq!(stream(3), ("a.1.writes", Some(1), 1_003_000_000, 1, 16_384));
-    assert_eq!((plan.streams.len(), plan.lanes.len(), plan.lanes[0].in_flight_bound), (4, 4, 8));
-    let notes = plan.notes.join("\n");
+    assert_eq!((plan.load.streams.len(), plan.load.lanes.len(), plan.load.lanes[0].in_flight_bound), (4, 4, 8));
+    let notes = plan.notes.remarks.join("\n");
     for told in [
         "size=1m: without effect",
         "rw=randwrite: without effect",

@@ -26,12 +26,12 @@ fn refused(keys: &str) -> Fault {
 }
 
 fn address(keys: &str) -> Address {
-    plan(&accepted(keys)).streams[0].block().unwrap().address.clone()
+    plan(&accepted(keys)).load.streams[0].block().unwrap().address.clone()
 }
 
 /// The first offsets of a stream, by a worker of its own, in blocks of `unit` bytes.
 fn offsets(plan: &Plan, stream: u16, unit: u64, n: usize) -> Vec<u64> {
-    let (whole, target) = (Part { index: 0, of: 1 }, plan.targets_of(stream).next().unwrap());
+    let (whole, target) = (Part { index: 0, of: 1 }, plan.load.targets_of(stream).next().unwrap());
     let geometry = Geometry { size: 64 << 20, block: 512 };
     let mut generator = Generator::new(plan, stream, target, geometry, whole, Instant::ZERO).unwrap();
     (0..n).map(|_| generator.operation(Instant::ZERO).offset / unit).collect()
@@ -44,7 +44,8 @@ fn time_based_without_a_runtime_lasts_as_long_as_the_command_line_says() {
         let choice = Choice { measure, ..Choice::default() };
         let lowered = of(text, &choice, &around())?;
         let own = |plan: &Plan| {
-            let lives = (0..).zip(&plan.streams).map(|(at, stream)| (stream.name.clone(), plan.life_of(at).lasts));
+            let lives =
+                (0..).zip(&plan.load.streams).map(|(at, stream)| (stream.name.clone(), plan.load.life_of(at).lasts));
             lives.collect::<Vec<_>>()
         };
         Ok::<_, Fault>(plans(&lowered).iter().flat_map(own).collect::<Vec<_>>())
@@ -60,10 +61,10 @@ fn time_based_without_a_runtime_lasts_as_long_as_the_command_line_says() {
     // One job alone, or several that last equally long, are the whole workload.
     let choice = Choice { measure: seconds(9), ..Choice::default() };
     let one = of("[a]\nfilename=data.img\ntime_based=1\nnumjobs=3\n", &choice, &around()).unwrap();
-    assert_eq!((one.workload.timing.duration, plan(&one).has_lives()), (Span::from_secs(9), false));
+    assert_eq!((one.workload.timing.duration, plan(&one).load.has_lives()), (Span::from_secs(9), false));
     // Jobs that end by what they have moved do so whatever the command line says.
     let sized = of("[a]\nfilename=data.img\nsize=1m\n", &choice, &around()).unwrap();
-    assert_eq!(plan(&sized).streams[0].life.operations, Some(256));
+    assert_eq!(plan(&sized).load.streams[0].life.operations, Some(256));
 }
 
 #[test]
@@ -75,8 +76,8 @@ fn streams_are_counted_in_each_step() {
         of(&format!("[global]\nbs=4k\nsize=16m\nrw=read\nfilename=data.img\n{sections}"), &Choice::default(), &around())
     };
     let all = steps(7, 40).unwrap();
-    assert_eq!(plans(&all).iter().map(|plan| plan.streams.len()).collect::<Vec<_>>(), [40; 7]);
-    assert_eq!(plans(&steps(3, 256).unwrap())[2].streams.len(), 256);
+    assert_eq!(plans(&all).iter().map(|plan| plan.load.streams.len()).collect::<Vec<_>>(), [40; 7]);
+    assert_eq!(plans(&steps(3, 256).unwrap())[2].load.streams.len(), 256);
     let names = "[global]\nsize=1m\nfilename=data.img\nnumjobs=130\n";
     let fault = of(&format!("{names}[a]\n[b]\n"), &Choice::default(), &around()).unwrap_err();
     assert_eq!((fault.line, fault.what.as_str()), (4, "more streams than run together in a step"));
@@ -107,8 +108,10 @@ fn a_file_may_have_thousands_of_steps() {
 #[test]
 fn notes_belong_to_the_step_of_their_job() {
     let text = "[global]\nfilename=data.img\nsize=1m\n[a]\nrw=randread\nrandom_distribution=zipf:1.1\n[b]\nstonewall\nrw=read\niodepth=4\n";
-    let notes: Vec<String> =
-        plans(&of(text, &Choice::default(), &around()).unwrap()).iter().map(|plan| plan.notes.join("\n")).collect();
+    let notes: Vec<String> = plans(&of(text, &Choice::default(), &around()).unwrap())
+        .iter()
+        .map(|plan| plan.notes.remarks.join("\n"))
+        .collect();
     assert!(notes[0].contains("law of Zipf") && !notes[0].contains("iodepth is 4"), "{}", notes[0]);
     assert!(!notes[1].contains("law of Zipf") && notes[1].contains("iodepth is 4"), "{}", notes[1]);
 }
@@ -131,9 +134,9 @@ fn a_third_value_is_for_discards_and_does_nothing() {
         let two = keys.rsplit_once(',').unwrap().0;
         let timed = |keys: &str| plan(&accepted(&format!("rw=randrw\ntime_based\nruntime=1\n{keys}")));
         let (three, plain) = (timed(keys), timed(two));
-        assert_eq!(three.streams, plain.streams, "{keys}");
-        let told = three.notes.iter().any(|note| note.contains("third value is without effect"));
-        assert!(told || keys.contains("zoned"), "{keys}: {:?}", three.notes);
+        assert_eq!(three.load.streams, plain.load.streams, "{keys}");
+        let told = three.notes.remarks.iter().any(|note| note.contains("third value is without effect"));
+        assert!(told || keys.contains("zoned"), "{keys}: {:?}", three.notes.remarks);
         let fault = refused(&format!("rw=randrw\ntime_based\nruntime=1\n{keys},7"));
         assert!(fault.line == 6 && !fault.remedy.is_empty(), "{fault}");
         // A third value that is none is refused.
@@ -172,7 +175,7 @@ fn strided_zones_are_gone_through_as_fio_does() {
     ] {
         let plan = plan(&accepted(keys));
         assert_eq!(offsets(&plan, 0, 1 << 20, expected.len()), expected, "{keys}");
-        assert_eq!(plan.streams[0].life.operations, Some(operations), "{keys}");
+        assert_eq!(plan.load.streams[0].life.operations, Some(operations), "{keys}");
     }
     // Within a zone each block comes once, or places are drawn; reads and writes share the zone.
     let once = plan(&accepted("rw=randread\nbs=1m\nzonesize=4m\nzonerange=4m\nzoneskip=6m"));
@@ -187,7 +190,7 @@ fn strided_zones_are_gone_through_as_fio_does() {
         "bands of 4MiB with 6MiB between them, 4MiB in each and then the next, uniform over multiples of 1MiB"
     );
     let both = plan(&accepted("rw=randrw\nbs=1m\nzonesize=4m\nzoneskip=6m"));
-    let shared: Vec<_> = both.streams.iter().map(|stream| stream.block().unwrap().places.clone()).collect();
+    let shared: Vec<_> = both.load.streams.iter().map(|stream| stream.block().unwrap().places.clone()).collect();
     assert_eq!(shared, [Some("a".to_owned()), Some("a".to_owned())]);
     // No zones, and what is wrong with some.
     assert_eq!(address("rw=read\nzonemode=none\nzoneskip=6m"), Address::Sequential);
@@ -219,7 +222,7 @@ fn shares_of_a_file_may_have_two_percent_signs() {
     ] {
         match expected {
             0 => assert!(refused(keys).what.contains("not a share of a file"), "{keys}"),
-            n => assert_eq!(plan(&accepted(keys)).streams[0].life.operations, Some(n), "{keys}"),
+            n => assert_eq!(plan(&accepted(keys)).load.streams[0].life.operations, Some(n), "{keys}"),
         }
     }
 }
@@ -227,7 +230,7 @@ fn shares_of_a_file_may_have_two_percent_signs() {
 #[test]
 fn engines_have_several_names_and_those_that_are_not_driven_say_why() {
     for name in ["libaio", "aio", "linuxaio", "aio-whatever", "io_uring", "posixaio", "solarisaio", "windowsaio"] {
-        let arrival = plan(&accepted(&format!("ioengine={name}\niodepth=16\nsize=1m"))).streams[0].arrival.clone();
+        let arrival = plan(&accepted(&format!("ioengine={name}\niodepth=16\nsize=1m"))).load.streams[0].arrival.clone();
         assert_eq!(arrival, Arrival::Closed { in_flight: 16 }, "{name}");
     }
     for (keys, line, what) in [
@@ -291,11 +294,11 @@ fn a_law_may_have_a_centre() {
 fn a_size_of_zero_is_the_whole_file() {
     for keys in ["size=0", "filesize=0", "size=0\nfilesize=0", "size=0\nio_size=0"] {
         let plan = plan(&accepted(&format!("rw=read\nbs=1m\n{keys}")));
-        assert_eq!(plan.streams[0].life.operations, Some(64), "{keys}");
-        assert_eq!(plan.streams[0].block().unwrap().extent, None, "{keys}");
+        assert_eq!(plan.load.streams[0].life.operations, Some(64), "{keys}");
+        assert_eq!(plan.load.streams[0].block().unwrap().extent, None, "{keys}");
     }
     let tail = plan(&accepted("rw=read\nbs=1m\noffset=60m\nsize=0"));
-    assert_eq!(tail.streams[0].life.operations, Some(4));
+    assert_eq!(tail.load.streams[0].life.operations, Some(4));
     let unknown = TestFiles { data: None, ..around() };
     let fault = of("[a]\nfilename=data.img\nsize=0\n", &Choice::default(), &unknown).unwrap_err();
     assert!(fault.what.contains("the size of its file is not known"), "{fault}");
@@ -303,7 +306,7 @@ fn a_size_of_zero_is_the_whole_file() {
 
 #[test]
 fn an_operation_is_not_larger_than_any_can_be() {
-    assert_eq!(plan(&accepted("bs=64m\nnumber_ios=1")).streams[0].block().unwrap().size.to.get(), 64 << 20);
+    assert_eq!(plan(&accepted("bs=64m\nnumber_ios=1")).load.streams[0].block().unwrap().size.to.get(), 64 << 20);
     for (keys, line) in [
         ("bs=128m\nsize=128m", 3),
         ("bs=1g", 3),
@@ -351,7 +354,7 @@ fn what_is_about_writing_does_nothing_in_a_job_that_reads() {
 /// The pauses of a stream's schedule, and its mean rate.
 fn paused(keys: &str) -> (Option<Pauses>, f64) {
     let plan = plan(&accepted(&format!("time_based\nruntime=9\n{keys}")));
-    let arrival = &plan.streams[0].arrival;
+    let arrival = &plan.load.streams[0].arrival;
     let Arrival::Shared { schedule, .. } = arrival else { panic!("{keys}: {arrival:?}") };
     (schedule.pauses, arrival.rate().unwrap().as_f64())
 }
@@ -388,13 +391,17 @@ fn a_pause_beside_a_rate_delays_what_is_due() {
     ] {
         let lowered = accepted(&format!("time_based\nruntime=9\n{keys}"));
         let own = plan(&lowered);
-        assert!(own.streams.len() == streams && own.streams.iter().all(|it| it.arrival.rate().is_none()), "{keys}");
+        assert!(
+            own.load.streams.len() == streams && own.load.streams.iter().all(|it| it.arrival.rate().is_none()),
+            "{keys}"
+        );
         let notes = lowered.workload.notes.join("\n");
         assert!(notes.contains("without effect: thinktime leaves time for"), "{keys}: {notes}");
     }
     // Each copy pauses by itself.
     let copies = plan(&accepted("time_based\nruntime=9\nrw=randrw\nnumjobs=2\nrate_iops=20\nthinktime=1ms"));
     let names: Vec<String> = copies
+        .load
         .streams
         .iter()
         .map(|stream| match &stream.arrival {
@@ -403,7 +410,8 @@ fn a_pause_beside_a_rate_delays_what_is_due() {
         })
         .collect();
     assert_eq!(names, ["a.0.reads a.0", "a.0.writes a.0", "a.1.reads a.1", "a.1.writes a.1"]);
-    let half = plan(&accepted("time_based\nruntime=9\nrw=randread\nrate_iops=100\nthinktime=0")).streams[0].clone();
+    let half =
+        plan(&accepted("time_based\nruntime=9\nrw=randread\nrate_iops=100\nthinktime=0")).load.streams[0].clone();
     assert!(matches!(half.arrival, Arrival::Steady { .. }), "no time is no pause");
 }
 
@@ -415,8 +423,8 @@ fn a_rate_is_divided_among_several_files() {
     };
     let timed = |keys: &str| plan(&files(&format!("time_based\nruntime=9\nrw=randread\nrate_iops=90\n{keys}")));
     let steady = timed("");
-    assert_eq!((steady.streams.len(), &steady.streams[0].targets), (1, &vec![0, 1, 2]));
-    assert!(matches!(steady.streams[0].arrival, Arrival::Steady { rate } if rate.as_f64() == 90.0));
+    assert_eq!((steady.load.streams.len(), &steady.load.streams[0].targets), (1, &vec![0, 1, 2]));
+    assert!(matches!(steady.load.streams[0].arrival, Arrival::Steady { rate } if rate.as_f64() == 90.0));
     for (keys, turns) in [
         ("rate_process=poisson", None),
         ("file_service_type=roundrobin:8", Some((NextTarget::InTurn, 8))),
@@ -424,7 +432,7 @@ fn a_rate_is_divided_among_several_files() {
         ("file_service_type=random:4", Some((NextTarget::Random, 4))),
         ("thinktime=1ms\nthinktime_blocks=5", None),
     ] {
-        let Arrival::Shared { schedule, .. } = timed(keys).streams[0].arrival.clone() else { panic!("{keys}") };
+        let Arrival::Shared { schedule, .. } = timed(keys).load.streams[0].arrival.clone() else { panic!("{keys}") };
         let expected = turns.map(|(next, operations)| Turns { operations, ..Turns::new(next) });
         assert_eq!(schedule.turns, expected, "{keys}");
     }
@@ -435,7 +443,7 @@ fn a_rate_is_divided_among_several_files() {
         ("rw=randread\nrate_iops=90\nbsrange=4k-8k\nsize=3m", None, Some(1 << 20)),
         ("rw=randrw\nrate_iops=60,30\nsize=3m", Some(171), None),
     ] {
-        let life = plan(&files(keys)).streams[0].life.clone();
+        let life = plan(&files(keys)).load.streams[0].life.clone();
         assert_eq!((life.operations, life.bytes.map(Bytes::get)), (operations, bytes), "{keys}");
     }
     let uneven = TestFiles { dir: std::path::PathBuf::new(), data: Some(64 << 20) };
@@ -473,12 +481,12 @@ fn exitall_ends_the_jobs_of_a_step_when_that_is_known_before() {
 fn a_job_that_only_verifies_reads_what_it_would_write() {
     let writes = plan(&accepted("rw=randwrite\nbs=8k\nsize=1m\nverify=crc32c"));
     let only = plan(&accepted("rw=randwrite\nbs=4k,8k\nsize=1m\nverify=crc32c\nverify_only"));
-    let (written, read) = (writes.streams[0].block().unwrap(), only.streams[0].block().unwrap());
+    let (written, read) = (writes.load.streams[0].block().unwrap(), only.load.streams[0].block().unwrap());
     assert_eq!(
         (read.direction.to_string(), &read.address, &read.size),
         ("read".to_owned(), &written.address, &written.size)
     );
-    assert!(only.verify && !only.writes() && writes.writes());
+    assert!(only.verification.verify && !only.load.writes() && writes.load.writes());
     let notes = accepted("rw=read\nsize=1m\nverify=md5\nverify_only=1").workload.notes.join("\n");
     assert!(notes.contains("verify_only=1: without effect"), "{notes}");
 }
@@ -508,7 +516,7 @@ fn what_fio_makes_of_a_number_is_told_as_it_is() {
         assert!(fault.what.contains(what) && fault.remedy.contains(remedy), "{keys}: {fault}");
     }
     let colon = plan(&accepted("rw=randread\nbsrange=512:1m\nsize=4m"));
-    assert_eq!(colon.streams[0].block().unwrap().size.from.get(), 512);
+    assert_eq!(colon.load.streams[0].block().unwrap().size.from.get(), 512);
     assert_eq!(Share::WHOLE.to_string(), "100%");
 }
 
@@ -536,7 +544,7 @@ fn copies_are_reported_together_where_the_job_asks_for_it() {
                 [g]\nrw=read\ngroup_reporting=0\nnumjobs=2\n";
     let lowered = of(text, &Choice::default(), &around()).unwrap();
     let groups = |plan: &Plan| -> Vec<(String, String)> {
-        plan.groups.iter().map(|group| (group.name.clone(), group.streams.join(" "))).collect()
+        plan.load.groups.iter().map(|group| (group.name.clone(), group.streams.join(" "))).collect()
     };
     let owned = |all: &[(&str, &str)]| -> Vec<(String, String)> {
         all.iter().map(|(name, streams)| ((*name).to_owned(), (*streams).to_owned())).collect()
@@ -548,6 +556,6 @@ fn copies_are_reported_together_where_the_job_asks_for_it() {
         ("d x2", "d.0 d.1"),
     ]);
     assert_eq!(steps, [first, owned(&[("e x2", "e.0 e.1")])]);
-    assert!(plan(&accepted("rw=randread\nnumjobs=4\nruntime=1\ntime_based")).groups.is_empty());
-    assert!(plan(&accepted("rw=randread\ngroup_reporting\nruntime=1\ntime_based")).groups.is_empty());
+    assert!(plan(&accepted("rw=randread\nnumjobs=4\nruntime=1\ntime_based")).load.groups.is_empty());
+    assert!(plan(&accepted("rw=randread\ngroup_reporting\nruntime=1\ntime_based")).load.groups.is_empty());
 }

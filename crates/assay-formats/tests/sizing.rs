@@ -97,7 +97,7 @@ fn the_load_is_multiplied_as_a_whole() {
     let plan = |load: u64| {
         let adjust = Adjust { load: Some(assay_base::Multiple::whole(load)), targets: 2, ..Adjust::default() };
         let plan = workload.plan(&adjust).unwrap();
-        plan.streams.iter().map(|stream| stream.arrival.rate().unwrap().as_f64()).collect::<Vec<f64>>()
+        plan.load.streams.iter().map(|stream| stream.arrival.rate().unwrap().as_f64()).collect::<Vec<f64>>()
     };
     // On each of two targets.
     assert_eq!(plan(1), [20_854.0, 2348.0, 3086.0]);

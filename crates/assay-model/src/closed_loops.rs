@@ -20,25 +20,25 @@ impl Plan {
     /// The closed loops of the plan. The read-back is none of them, because it is not judged; nor are terminals, which do
     /// not wait for all of their transactions. What is drawn as one sequence follows a schedule.
     pub fn closed_loops(&self) -> Vec<ClosedLoop> {
-        if self.cache.is_some() || self.oltp.is_some() {
+        if self.caches.simulated.is_some() || self.load.oltp().is_some() {
             return Vec::new();
         }
-        let flows: Vec<(u16, u16)> = self.flows().collect();
-        if let Some(load) = &self.tpcc {
+        let flows: Vec<(u16, u16)> = self.load.flows().collect();
+        if let Some(load) = self.load.tpcc() {
             if load.pace != Pace::Closed {
                 return Vec::new();
             }
             let slots = load.sessions();
-            let all = (0..self.targets).map(|target| flows_where(&flows, |(_, on)| on == target));
+            let all = (0..self.load.targets).map(|target| flows_where(&flows, |(_, on)| on == target));
             return all.map(|flows| ClosedLoop { flows, slots }).collect();
         }
         let mut loops: Vec<ClosedLoop> = Vec::new();
         for (flow, (stream, target)) in flows.iter().enumerate() {
-            let described = &self.streams[usize::from(*stream)];
+            let described = &self.load.streams[usize::from(*stream)];
             if let Some(slots) = described.arrival.slots().filter(|_| !described.reads_back()) {
                 loops.push(ClosedLoop { flows: vec![flow], slots });
             }
-            if let Some(looped) = self.loop_of(*stream) {
+            if let Some(looped) = self.load.loop_of(*stream) {
                 let all = flows_where(&flows, |(stream, on)| {
                     self.is_of(stream, &looped.name) && (looped.turns.is_some() || on == *target)
                 });
@@ -51,7 +51,7 @@ impl Plan {
     }
 
     fn is_of(&self, stream: u16, looped: &str) -> bool {
-        matches!(&self.streams[usize::from(stream)].arrival, Arrival::Looped { looped: name, .. } if name == looped)
+        matches!(&self.load.streams[usize::from(stream)].arrival, Arrival::Looped { looped: name, .. } if name == looped)
     }
 }
 

@@ -16,9 +16,9 @@ impl Stream {
 impl Plan {
     /// Whether each part fits on its target; the error says which one does not, and what to do.
     pub fn fits(&self, targets: &[Geometry]) -> Result<(), String> {
-        for (stream, target) in self.flows() {
+        for (stream, target) in self.load.flows() {
             let Some(geometry) = targets.get(usize::from(target)) else { continue };
-            let described = &self.streams[usize::from(stream)];
+            let described = &self.load.streams[usize::from(stream)];
             if !described.is_laid_out() {
                 continue;
             }

@@ -83,7 +83,7 @@ fn shift_of(stream: u16) -> u64 {
 /// does not say yet which of these streams it is.
 fn shared(plan: &Plan, stream: u16, schedule: &SharedSchedule, begins: Instant, own: OwnPart) -> Option<Shared> {
     let (mut clocks, mut first, mut place) = (Vec::new(), None, None);
-    for (at, other) in (0..).zip(&plan.streams) {
+    for (at, other) in (0..).zip(&plan.load.streams) {
         let Arrival::Shared { rate, even, schedule: theirs } = &other.arrival else { continue };
         if theirs.name != schedule.name {
             continue;
@@ -91,15 +91,15 @@ fn shared(plan: &Plan, stream: u16, schedule: &SharedSchedule, begins: Instant, 
         first.get_or_insert(at);
         place = place.or((at == stream).then_some(clocks.len()));
         let whole = Part { index: 0, of: 1 };
-        let seed = Prng::child(plan.seed, &[u64::from(at), FOR_STATES]);
+        let seed = Prng::child(plan.load.seed, &[u64::from(at), FOR_STATES]);
         clocks.push(if *even {
             Clock::Even(Steady::new(begins, *rate, whole, shift_of(at))?)
         } else {
             Clock::Independent(Box::new(Poisson::new(begins, *rate, seed)?))
         });
     }
-    let turns = Prng::child(plan.seed, &[u64::from(first?), FOR_TURNS]);
-    Shared::new(schedule, clocks, plan.targets_of(stream).count(), turns, OwnPart { stream: place?, ..own })
+    let turns = Prng::child(plan.load.seed, &[u64::from(first?), FOR_TURNS]);
+    Shared::new(schedule, clocks, plan.load.targets_of(stream).count(), turns, OwnPart { stream: place?, ..own })
 }
 
 /// How many of `all` operations of a closed loop the worker issues that keeps `in_flight` of them in flight: the workers
@@ -133,7 +133,7 @@ impl FlowShare {
         let own = [u64::from(self.stream), u64::from(self.target), self.worker.index, purpose];
         let of_copy = (self.copy > 0).then_some(u64::from(self.copy));
         let path: Vec<u64> = own.into_iter().chain(of_copy).collect();
-        Prng::child(plan.seed, &path)
+        Prng::child(plan.load.seed, &path)
     }
 }
 
@@ -155,17 +155,17 @@ impl Generator {
     /// The operations of a worker's share of a flow. `None` when a rate does not fit.
     pub fn for_share(plan: &Plan, share: &FlowShare) -> Option<Generator> {
         let FlowShare { stream, target, geometry, worker, copy, start, begins } = *share;
-        let described = plan.streams.get(usize::from(stream))?;
+        let described = plan.load.streams.get(usize::from(stream))?;
         let flushes = described.flush().map(|_| of_no_bytes());
         let block = described.block().or(flushes.as_ref())?;
         let Block { direction, durable, ref size, ref address, extent, .. } = *block;
         let of_copy = (copy > 0).then_some(u64::from(copy));
-        let targets = plan.targets_of(stream).count() as u64;
-        let place = plan.targets_of(stream).position(|own| own == target)? as u64;
+        let targets = plan.load.targets_of(stream).count() as u64;
+        let place = plan.load.targets_of(stream).position(|own| own == target)? as u64;
         let part = Part { index: place + targets * worker.index, of: targets * worker.of };
         let (begin, length) = extent.map_or((0, geometry.size), |extent| extent.within(geometry.size, geometry.block));
         let shift = shift_of(stream);
-        let zero = start + plan.warm_up().longest();
+        let zero = start + plan.timing.warm_up().longest();
         let (until_zero, before) = (zero.since(begins), plan.carried_over.time + begins.since(zero));
         let standing = Standing { start: begins, until_zero, before };
         let schedule = match &described.arrival {
@@ -176,7 +176,7 @@ impl Generator {
                 Some(Schedule::Varying(Box::new(Varying::new(standing, *rate, curve, part, spaced)?)))
             }
             Arrival::Bursty { rate, bursts } => {
-                let states = Prng::child(plan.seed, &[u64::from(stream), FOR_STATES]);
+                let states = Prng::child(plan.load.seed, &[u64::from(stream), FOR_STATES]);
                 let bursty = Bursty::new(begins, *rate, *bursts, part, states, share.prng(plan, FOR_ARRIVAL))?;
                 Some(Schedule::Bursty(Box::new(bursty)))
             }
@@ -208,11 +208,11 @@ impl Generator {
         let space = Space {
             length,
             block: geometry.block.into(),
-            largest: plan.largest_at_cursor(stream, geometry.block),
-            common: common_power(plan.step_of(stream, geometry.block)),
+            largest: plan.load.largest_at_cursor(stream, geometry.block),
+            common: common_power(plan.load.step_of(stream, geometry.block)),
             part: walk,
             // Independent of the run's seed: what is hot in one run is hot in the next one.
-            key: Prng::child(PLACES, &[u64::from(plan.places_of(stream)), u64::from(target)]).next_u64(),
+            key: Prng::child(PLACES, &[u64::from(plan.load.places_of(stream)), u64::from(target)]).next_u64(),
             zero: start,
             before: plan.carried_over.time,
             seen: plan.carried_over.seen,

@@ -125,17 +125,17 @@ pub(crate) fn fits(plan: &Plan, writer: u16, target: u16, geometry: Geometry) ->
 
 /// The length of the log on a target.
 fn length(plan: &Plan, writer: u16, geometry: Geometry) -> u64 {
-    let extent = plan.streams[usize::from(writer)].block().and_then(|block| block.extent);
+    let extent = plan.load.streams[usize::from(writer)].block().and_then(|block| block.extent);
     extent.map_or(geometry.size, |extent| extent.within(geometry.size, geometry.block).1)
 }
 
 /// The readers of the log of `writer` on `target`, which has blocks of so many bytes and a log of such a length.
 fn readers(plan: &Plan, writer: u16, target: u16, block: u32, length: u64) -> Result<Vec<Reader>, String> {
-    let name = &plan.streams[usize::from(writer)].name;
+    let name = &plan.load.streams[usize::from(writer)].name;
     let mut all = Vec::new();
-    for (at, stream) in (0..).zip(&plan.streams).filter(|(_, stream)| stream.arrival.follows() == Some(name)) {
+    for (at, stream) in (0..).zip(&plan.load.streams).filter(|(_, stream)| stream.arrival.follows() == Some(name)) {
         let Arrival::Following { distance, copies, .. } = stream.arrival else { continue };
-        let Some(own) = stream.block().filter(|_| plan.targets_of(at).any(|on| on == target)) else { continue };
+        let Some(own) = stream.block().filter(|_| plan.load.targets_of(at).any(|on| on == target)) else { continue };
         let len = own.size.in_blocks(block).largest();
         // The furthest reader is a read behind the others, and what it reads must not be overwritten meanwhile.
         if distance.get().saturating_add(2 * len) >= length {

@@ -12,7 +12,7 @@ fn plan(keys: &str) -> Plan {
 }
 
 fn writer(plan: &Plan) -> u16 {
-    plan.streams.iter().position(Stream::appends).unwrap() as u16
+    plan.load.streams.iter().position(Stream::appends).unwrap() as u16
 }
 
 /// The log at the end of a target with such blocks, and its first operations.
@@ -70,7 +70,7 @@ fn the_reader_never_passes_the_writer_and_each_copy_reads_all_once() {
 #[test]
 fn the_reads_are_spread_over_the_copies() {
     let plan = plan("copies = 5\nlog_size = \"256MiB\"");
-    let reads = plan.streams.iter().find(|stream| stream.name == "log-reads").unwrap();
+    let reads = plan.load.streams.iter().find(|stream| stream.name == "log-reads").unwrap();
     let expected = 4.0 * 10_000.0 * 0.1611 * 7864.0 / 262_144.0;
     assert!((reads.arrival.rate().unwrap().as_f64() / expected - 1.0).abs() < 1e-6);
     let (_, all) = first(&plan, 512, 200_000);
@@ -87,7 +87,7 @@ fn a_log_that_is_too_small_for_its_reader_is_refused() {
     let mut plan = plan("copies = 2\nlog_size = \"256MiB\"");
     let at = writer(&plan);
     for (size, fits) in [(64 << 20, false), ((64 << 20) + (512 << 10), false), (65 << 20, true)] {
-        for stream in &mut plan.streams {
+        for stream in &mut plan.load.streams {
             if let crate::plan::Work::Block(block) = &mut stream.work {
                 block.extent = None;
             }

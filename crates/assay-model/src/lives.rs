@@ -3,7 +3,7 @@
 
 use crate::life::Life;
 use crate::mix::Loop;
-use crate::plan::{Plan, Stream, WarmUp};
+use crate::plan::{Plan, PlannedLoad, Stream, WarmUp};
 use assay_base::{Instant, Span};
 
 /// The life of a stream. A stream of a loop has the life of its loop.
@@ -102,7 +102,7 @@ fn waits<'a, I: Iterator<Item = (&'a str, &'a Life)>>(
     Ok(())
 }
 
-impl Plan {
+impl PlannedLoad {
     /// The life of a stream, by its index.
     pub fn life_of(&self, stream: u16) -> &Life {
         life_of(&self.streams[usize::from(stream)], &self.loops)
@@ -132,16 +132,18 @@ impl Plan {
         let awaited = all.filter(|(_, other)| life.waits_for().any(|after| after == name_of(other)));
         awaited.map(|(at, _)| at).collect()
     }
+}
 
+impl Plan {
     /// When the measurement begins in a run that begins at `start`: after the warm-up. This also holds for a run that
     /// continues another one, which has a warm-up of its own although a part of the measurement is already done.
     fn zero(&self, start: Instant) -> Instant {
-        start + self.warm_up().longest()
+        start + self.timing.warm_up().longest()
     }
 
     /// When a stream that waits for no other begins, in a run that begins at `start`.
     pub fn begins(&self, stream: u16, start: Instant) -> Instant {
-        let (life, before) = (self.life_of(stream), self.carried_over.time);
+        let (life, before) = (self.load.life_of(stream), self.carried_over.time);
         // If the run is continued, a stream that had begun before is warmed up again.
         let under_way = life.is_by_time() && !before.is_zero() && life.start < before;
         if life.warms_up() || under_way { start } else { self.zero(start) + life.start.saturating_sub(before) }
@@ -150,7 +152,7 @@ impl Plan {
     /// When a stream that waits for no other ends at the latest, in a run that begins at `start`; [`Instant::FAR`] if
     /// no time ends it.
     pub fn until(&self, stream: u16, start: Instant) -> Instant {
-        let Some(end) = self.life_of(stream).ends_at() else { return Instant::FAR };
+        let Some(end) = self.load.life_of(stream).ends_at() else { return Instant::FAR };
         if end > self.carried_over.time {
             self.zero(start) + end.saturating_sub(self.carried_over.time)
         } else {

@@ -4,7 +4,10 @@
 use crate::life::Life;
 use crate::lives::end_when_done;
 use crate::mix::Loop;
-use crate::plan::{Arrival, Block, Group, Lane, Phase, PhaseKind, Plan, READ_BACK, Stream, Work};
+use crate::plan::{
+    Arrival, Block, Group, Lane, Notes, Phase, PhaseKind, Plan, PlannedApplication, PlannedLoad, PlannedTiming,
+    PlannedVerification, READ_BACK, Stream, Work, final_read_back,
+};
 use crate::profile::Derivation;
 use assay_base::{Criterion, Multiple, Span};
 
@@ -17,7 +20,7 @@ pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
     if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
         return Err(format!("two of the workloads are called {}: give one of the files another name", names[twice]));
     }
-    if let Some(alone) = plans.iter().find(|plan| plan.tpcc.is_some()).filter(|_| plans.len() > 1) {
+    if let Some(alone) = plans.iter().find(|plan| plan.load.tpcc().is_some()).filter(|_| plans.len() > 1) {
         return Err(format!(
             "{} drives a database, and runs alone: start a run of its own for each workload",
             alone.name
@@ -30,12 +33,12 @@ pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
         agree(&whole, &plan)?;
         add(&mut whole, renamed(plan, &name))?;
     }
-    let all_end = end_when_done(&whole.streams, &whole.loops);
-    let measured = whole.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
+    let all_end = end_when_done(&whole.load.streams, &whole.load.loops);
+    let measured = whole.timing.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
     measured.for_each(|phase| phase.until_done = all_end);
-    if let Some((stream, phase)) = Plan::read_back(&whole.streams).filter(|_| whole.verify && !whole.leave_sealed) {
-        whole.streams.push(stream);
-        whole.phases.push(phase);
+    if let Some((stream, phase)) = final_read_back(&whole.load.streams).filter(|_| whole.verification.reads_back()) {
+        whole.load.streams.push(stream);
+        whole.timing.phases.push(phase);
     }
     Ok(whole)
 }
@@ -48,48 +51,48 @@ fn prefix(name: &str) -> String {
 /// The judged phases, without the read-back, which is done once for all plans.
 fn judged(plan: &Plan) -> Vec<Phase> {
     // Whether the streams of all plans end shows when all of them are known.
-    let judged = plan.phases.iter().filter(|phase| phase.name != READ_BACK);
+    let judged = plan.timing.phases.iter().filter(|phase| phase.name != READ_BACK);
     judged.map(|phase| Phase { until_done: false, ..phase.clone() }).collect()
 }
 
 fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
     let (a, b) = (&whole.name, &plan.name);
-    if whole.measured() != plan.measured() {
-        let both = (whole.measured(), plan.measured());
+    if whole.timing.measured() != plan.timing.measured() {
+        let both = (whole.timing.measured(), plan.timing.measured());
         return Err(difference(whole, plan, "the duration", both, "--for TIME gives both the same"));
     }
     if judged(whole) != judged(plan) {
-        let both = (whole.warm_up().longest(), plan.warm_up().longest());
+        let both = (whole.timing.warm_up().longest(), plan.timing.warm_up().longest());
         return Err(difference(whole, plan, "the warm-up", both, "--warm-up TIME gives both the same"));
     }
-    if whole.slice != plan.slice {
-        let both = (whole.slice, plan.slice);
+    if whole.timing.slice != plan.timing.slice {
+        let both = (whole.timing.slice, plan.timing.slice);
         return Err(difference(whole, plan, "the slice", both, "--slice TIME gives both the same"));
     }
-    if let Some(before) = [whole, plan].into_iter().find(|plan| plan.cache_device.is_some()) {
+    if let Some(before) = [whole, plan].into_iter().find(|plan| plan.caches.device.is_some()) {
         return Err(format!(
             "{} has a cache device, and several workloads at the same time would each have one: write all streams into one file",
             before.name
         ));
     }
-    if whole.cache.is_some() || plan.cache.is_some() {
+    if whole.caches.simulated.is_some() || plan.caches.simulated.is_some() {
         return Err(format!(
             "{a} and {b} cannot run at the same time where one of them has a simulated cache: write all streams into one file"
         ));
     }
-    if whole.oltp.is_some() || plan.oltp.is_some() {
+    if whole.load.oltp().is_some() || plan.load.oltp().is_some() {
         return Err(format!(
             "{a} and {b} cannot run at the same time: the streams of an OLTP load are drawn together, and no others with them; run one after \
              the other, or each in a process of its own"
         ));
     }
-    if !whole.page_cache.iter().map(|cached| cached.target).eq(plan.page_cache.iter().map(|cached| cached.target)) {
+    if !whole.caches.page.iter().map(|cached| cached.target).eq(plan.caches.page.iter().map(|cached| cached.target)) {
         return Err(format!(
             "{a} and {b} use different targets through the page cache, and a target is open in one way only: write direct= alike into both"
         ));
     }
-    if whole.max_lag != plan.max_lag {
-        let both = (whole.max_lag, plan.max_lag);
+    if whole.timing.max_lag != plan.timing.max_lag {
+        let both = (whole.timing.max_lag, plan.timing.max_lag);
         return Err(difference(whole, plan, "the longest lag", both, "write the same into both files"));
     }
     Ok(())
@@ -140,71 +143,100 @@ fn renamed_group(group: Group, name: &str) -> Group {
 }
 
 fn renamed(plan: Plan, name: &str) -> Plan {
-    // The merged plan has no model that could say it.
-    let watermarks = plan.likeness();
-    let own = plan.streams.into_iter().filter(|stream| stream.name != READ_BACK);
     Plan {
-        watermarks,
-        streams: own.map(|stream| renamed_stream(stream, name)).collect(),
-        lanes: (plan.lanes.into_iter()).map(|lane| Lane { streams: with_names(name, &lane.streams), ..lane }).collect(),
-        groups: plan.groups.into_iter().map(|group| renamed_group(group, name)).collect(),
-        loops: plan.loops.into_iter().map(|own| renamed_loop(own, name)).collect(),
-        phases: plan.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
+        // The merged plan has no model that could say it.
+        notes: renamed_notes(Notes { watermarks: plan.likeness(), ..plan.notes }, name),
+        load: renamed_load(plan.load, name),
+        timing: PlannedTiming {
+            phases: plan.timing.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
+            ..plan.timing
+        },
         criteria: (plan.criteria.into_iter())
             .map(|criterion| Criterion { stream: format!("{name}.{}", criterion.stream), ..criterion })
             .collect(),
-        check_all: with_names(name, &plan.check_all),
-        // What counts in mailboxes is one workload and not several.
-        mail: None,
-        tpcc: None,
-        derivation: plan
-            .derivation
-            .into_iter()
-            .map(|step| Derivation { what: format!("{name}.{}", step.what), ..step })
-            .collect(),
-        notes: plan.notes.into_iter().map(|note| format!("{name}: {note}")).collect(),
+        verification: PlannedVerification {
+            check_all: with_names(name, &plan.verification.check_all),
+            ..plan.verification
+        },
         ..plan
     }
 }
 
-/// Whether a plan reads nothing back at its end.
-fn is_not_read_back(plan: &Plan) -> bool {
-    plan.leave_sealed || !plan.verify
+/// The load of the plan with this name.
+fn renamed_load(load: PlannedLoad, name: &str) -> PlannedLoad {
+    let own = load.streams.into_iter().filter(|stream| stream.name != READ_BACK);
+    PlannedLoad {
+        streams: own.map(|stream| renamed_stream(stream, name)).collect(),
+        lanes: (load.lanes.into_iter()).map(|lane| Lane { streams: with_names(name, &lane.streams), ..lane }).collect(),
+        groups: load.groups.into_iter().map(|group| renamed_group(group, name)).collect(),
+        loops: load.loops.into_iter().map(|own| renamed_loop(own, name)).collect(),
+        // What counts in mailboxes is one workload and not several.
+        application: load.application.filter(|application| matches!(application, PlannedApplication::Oltp(_))),
+        ..load
+    }
 }
 
+/// The notes of the plan with this name.
+fn renamed_notes(notes: Notes, name: &str) -> Notes {
+    Notes {
+        derivation: (notes.derivation.into_iter())
+            .map(|step| Derivation { what: format!("{name}.{}", step.what), ..step })
+            .collect(),
+        remarks: notes.remarks.into_iter().map(|note| format!("{name}: {note}")).collect(),
+        ..notes
+    }
+}
+
+/// Adds a plan to those before it.
 fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     if whole.model != plan.model {
         whole.model = "streams".to_owned();
     }
     whole.name = format!("{}+{}", whole.name, plan.name);
-    if whole.loads.is_empty() {
-        whole.loads.push(whole.load);
-    }
-    whole.loads.push(plan.load);
-    if plan.load != whole.load {
-        whole.load = Multiple::ONE;
-    }
-    for mark in &plan.watermarks {
-        if !whole.watermarks.contains(mark) {
-            whole.watermarks.push(mark.clone());
+    // The slices are equal and are multiples of both intervals, so the shorter interval fits too.
+    whole.timing.interval = whole.timing.interval.min(plan.timing.interval);
+    whole.timing.skip_half_windows |= plan.timing.skip_half_windows;
+    whole.caches.page.iter_mut().zip(&plan.caches.page).for_each(|(one, other)| *one = one.and(*other));
+    whole.criteria.extend(plan.criteria);
+    add_verification(&mut whole.verification, plan.verification);
+    add_notes(&mut whole.notes, plan.notes);
+    add_load(&mut whole.load, plan.load)
+}
+
+/// Adds what a plan compares: what one of them reads back is read back for all.
+fn add_verification(whole: &mut PlannedVerification, verification: PlannedVerification) {
+    let one_verifies = whole.verify || verification.verify;
+    whole.leave_sealed = !whole.reads_back() && !verification.reads_back() && one_verifies;
+    whole.verify = one_verifies;
+    whole.check_all.extend(verification.check_all);
+}
+
+/// Adds the notes of a plan; a watermark that several plans have stands there once.
+fn add_notes(whole: &mut Notes, notes: Notes) {
+    for mark in notes.watermarks {
+        if !whole.watermarks.contains(&mark) {
+            whole.watermarks.push(mark);
         }
     }
-    // The slices are equal and are multiples of both intervals, so the shorter interval fits too.
-    whole.interval = whole.interval.min(plan.interval);
+    whole.derivation.extend(notes.derivation);
+    whole.remarks.extend(notes.remarks);
+}
+
+/// Adds the load of a plan. The error says why the streams do not fit together.
+fn add_load(whole: &mut PlannedLoad, load: PlannedLoad) -> Result<(), String> {
+    if whole.multiples.is_empty() {
+        whole.multiples.push(whole.multiple);
+    }
+    whole.multiples.push(load.multiple);
+    if load.multiple != whole.multiple {
+        whole.multiple = Multiple::ONE;
+    }
     whole.in_flight_bound =
-        whole.in_flight_bound.saturating_add(plan.in_flight_bound).min(crate::workload::LARGEST_BOUND);
-    whole.leave_sealed = is_not_read_back(whole) && is_not_read_back(&plan) && (whole.verify || plan.verify);
-    whole.verify |= plan.verify;
-    whole.page_cache.iter_mut().zip(&plan.page_cache).for_each(|(one, other)| *one = one.and(*other));
-    whole.skip_half_windows |= plan.skip_half_windows;
-    whole.streams.extend(plan.streams);
-    whole.lanes.extend(plan.lanes);
-    whole.groups.extend(plan.groups);
-    whole.loops.extend(plan.loops);
-    whole.criteria.extend(plan.criteria);
-    whole.check_all.extend(plan.check_all);
-    whole.derivation.extend(plan.derivation);
-    whole.notes.extend(plan.notes);
+        whole.in_flight_bound.saturating_add(load.in_flight_bound).min(crate::workload::LARGEST_BOUND);
+    whole.streams.extend(load.streams);
+    whole.lanes.extend(load.lanes);
+    whole.groups.extend(load.groups);
+    whole.loops.extend(load.loops);
     let names: std::collections::BTreeSet<&str> = whole.streams.iter().map(|stream| stream.name.as_str()).collect();
     if names.len() < whole.streams.len() {
         return Err("two streams would have the same name: rename one of the files".to_owned());
@@ -236,24 +268,24 @@ mod tests {
         let adjust = Adjust { targets: 2, seed: 7, verify: true, ..Adjust::default() };
         let (users, events) =
             (plan("users", |_| {}, &adjust), plan("my events", |it| it.load.in_flight_bound = 40, &adjust));
-        let streams = users.streams.len();
+        let streams = users.load.streams.len();
         let whole = merge(vec![users.clone(), events]).unwrap();
-        let names: Vec<&str> = whole.streams.iter().map(|stream| stream.name.as_str()).collect();
+        let names: Vec<&str> = whole.load.streams.iter().map(|stream| stream.name.as_str()).collect();
         assert_eq!(names[0], "users.reads");
         assert!(names.contains(&"my-events.large-block-writes"), "{names:?}");
         assert_eq!((names.iter().filter(|name| **name == READ_BACK).count(), names.len()), (1, 2 * (streams - 1) + 1));
-        assert_eq!(whole.phases, users.phases);
+        assert_eq!(whole.timing.phases, users.timing.phases);
         let criteria: Vec<&str> = whole.criteria.iter().map(|criterion| criterion.stream.as_str()).collect();
         assert_eq!(
             criteria,
             ["users.reads", "users.reads", "users.reads", "my-events.reads", "my-events.reads", "my-events.reads"]
         );
-        assert_eq!((whole.name.as_str(), whole.load, whole.seed), ("users+my events", Multiple::ONE, 7));
-        assert_eq!(whole.in_flight_bound, users.in_flight_bound + 40);
+        assert_eq!((whole.name.as_str(), whole.load.multiple, whole.load.seed), ("users+my events", Multiple::ONE, 7));
+        assert_eq!(whole.load.in_flight_bound, users.load.in_flight_bound + 40);
         // Lanes stay separate.
         let names = ["users.reads", "my-events.reads", "users.large-block-reads", "my-events.large-block-reads"];
-        let place = |name: &str| whole.streams.iter().position(|it| it.name == name).unwrap();
-        let lanes = names.map(|name| whole.lane_of(place(name) as u16));
+        let place = |name: &str| whole.load.streams.iter().position(|it| it.name == name).unwrap();
+        let lanes = names.map(|name| whole.load.lane_of(place(name) as u16));
         assert!(lanes[..2] == [0, 0] && lanes[2] != 0 && lanes[3] != 0 && lanes[2] != lanes[3], "{lanes:?}");
     }
 
@@ -273,10 +305,14 @@ mod tests {
                 plan(&format!("w{at}"), |_| {}, &adjust)
             };
             let whole = merge(loads.iter().enumerate().map(one).collect()).unwrap();
-            assert_eq!((whole.load, whole.load_in_words().as_str()), (Multiple::whole(load), words), "{loads:?}");
+            assert_eq!(
+                (whole.load.multiple, whole.load.multiple_in_words().as_str()),
+                (Multiple::whole(load), words),
+                "{loads:?}"
+            );
             let text = serde_json::to_string(&whole).unwrap();
             assert_eq!(text.contains("loads"), loads.len() > 1);
-            assert_eq!(serde_json::from_str::<Plan>(&text).unwrap().loads, whole.loads);
+            assert_eq!(serde_json::from_str::<Plan>(&text).unwrap().load.multiples, whole.load.multiples);
         }
     }
 
@@ -288,8 +324,8 @@ mod tests {
             |_: &mut _| {},
         );
         let (a, b, c) = (plan("a", end, &adjust), plan("b", end, &adjust), plan("c", last, &adjust));
-        assert!(merge(vec![a.clone(), b]).unwrap().ends_when_done());
-        assert!(!merge(vec![a, c]).unwrap().ends_when_done());
+        assert!(merge(vec![a.clone(), b]).unwrap().timing.ends_when_done());
+        assert!(!merge(vec![a, c]).unwrap().timing.ends_when_done());
     }
 
     #[test]
@@ -311,7 +347,7 @@ mod tests {
         }
         let same = Adjust { measure: Some(Span::from_secs(60)), ..adjust };
         let short = |name: &str| plan(name, |it| it.timing.duration = Span::from_secs(3600), &same);
-        assert_eq!(merge(vec![short("a"), plan("b", |_| {}, &same)]).unwrap().measured(), Span::from_secs(60));
+        assert_eq!(merge(vec![short("a"), plan("b", |_| {}, &same)]).unwrap().timing.measured(), Span::from_secs(60));
         // `x` with `y.reads` and `x.y` with `reads`.
         let odd = |name: &str, stream: &str| {
             plan(
@@ -340,16 +376,19 @@ mod tests {
             (Sealing::ReadBack, Sealing::Left, false),
         ] {
             let whole = merge(vec![plan("a", how(one), &adjust), plan("b", how(other), &adjust)]).unwrap();
-            assert_eq!((whole.verify, whole.leave_sealed), (true, left), "{one:?} {other:?}");
-            assert_eq!(whole.streams.iter().any(Stream::reads_back), !left, "{one:?} {other:?}");
+            assert_eq!((whole.verification.verify, whole.verification.leave_sealed), (true, left), "{one:?} {other:?}");
+            assert_eq!(whole.load.streams.iter().any(Stream::reads_back), !left, "{one:?} {other:?}");
         }
         let whole = merge(vec![plan("a", how(Sealing::Left), &adjust), plan("b", |_| {}, &adjust)]).unwrap();
-        assert!(whole.verify && whole.leave_sealed, "who does not verify asks for no read-back");
+        assert!(
+            whole.verification.verify && whole.verification.leave_sealed,
+            "who does not verify asks for no read-back"
+        );
         let cached =
             |advice, keep| move |it: &mut Workload| it.caches.page = vec![PageCached { target: 0, advice, keep }];
         let (random, kept) = (cached(Advice::Random, false), cached(Advice::Random, true));
         let whole = merge(vec![plan("a", random, &adjust), plan("b", kept, &adjust)]).unwrap();
-        assert_eq!(whole.page_cache, [PageCached { target: 0, advice: Advice::Random, keep: false }]);
+        assert_eq!(whole.caches.page, [PageCached { target: 0, advice: Advice::Random, keep: false }]);
         let told = merge(vec![plan("a", random, &adjust), plan("b", |_| {}, &adjust)]).unwrap_err();
         assert!(told.contains("different targets through the page cache"), "{told}");
     }

@@ -31,16 +31,16 @@ const NOT_WRITTEN: u64 = 1 << 16;
 struct Covered {
     begin: u64,
     end: u64,
-    /// The unit of its operations, counted from its begin; as [`Plan::step_of`].
+    /// The unit of its operations, counted from its begin; as [`PlannedLoad::step_of`](crate::plan::PlannedLoad::step_of).
     step: u64,
 }
 
 impl Plan {
     /// The regions of a target, one behind the other from its first byte to its last.
     pub fn regions(&self, target: u16, geometry: Geometry) -> Vec<Region> {
-        let writes = self.writes();
+        let writes = self.load.writes();
         // Whole granules: what is sealed as one is not read back as two.
-        let granule = self.granule(geometry.block).unwrap_or(geometry.block.into());
+        let granule = self.load.granule(geometry.block).unwrap_or(geometry.block.into());
         let covered: Vec<Covered> = self
             .blocks_on(target)
             .filter(|(_, _, block)| {
@@ -48,12 +48,12 @@ impl Plan {
             })
             .map(|(at, _, block)| {
                 let (begin, end) = part(block, geometry, granule);
-                Covered { begin, end, step: self.step_of(at, geometry.block) }
+                Covered { begin, end, step: self.load.step_of(at, geometry.block) }
             })
             .collect();
         let checked: Vec<(u64, u64)> = self
             .blocks_on(target)
-            .filter(|(_, name, _)| self.check_all.contains(name))
+            .filter(|(_, name, _)| self.verification.check_all.contains(name))
             .map(|(_, _, block)| part(block, geometry, granule))
             .collect();
         let ends = covered.iter().map(|it| (it.begin, it.end)).chain(checked.iter().copied());
@@ -67,8 +67,8 @@ impl Plan {
             let step = here.fold(0, |all, it| all | it.step | (begin - it.begin));
             let all = checked.iter().any(|(from, to)| *from <= begin && end <= *to);
             let unit = match step {
-                0 if covered.is_empty() || all => self.unit(geometry.block),
-                0 => self.unit(geometry.block).max(NOT_WRITTEN),
+                0 if covered.is_empty() || all => self.load.unit(geometry.block),
+                0 => self.load.unit(geometry.block).max(NOT_WRITTEN),
                 step => 1 << step.trailing_zeros(),
             };
             regions.push(Region { begin, end, unit, all });
@@ -78,7 +78,8 @@ impl Plan {
 
     /// The streams on a target that move blocks, by their index, with their names.
     fn blocks_on(&self, target: u16) -> impl Iterator<Item = (u16, &String, &Block)> {
-        let here = (0..).zip(&self.streams).filter(move |(at, _)| self.targets_of(*at).any(|on| on == target));
+        let here =
+            (0..).zip(&self.load.streams).filter(move |(at, _)| self.load.targets_of(*at).any(|on| on == target));
         here.filter_map(|(at, stream)| Some((at, &stream.name, stream.block()?)))
     }
 }
@@ -111,7 +112,7 @@ mod tests {
             for size in [1u64 << 30, (1 << 30) + 512] {
                 let regions = plan.regions(0, Geometry { size, block: 512 });
                 assert_eq!(regions, [Region { begin: 0, end: size, unit, all: false }], "{streams}");
-                assert_eq!(plan.unit(512), unit);
+                assert_eq!(plan.load.unit(512), unit);
             }
         }
     }
@@ -160,7 +161,7 @@ mod tests {
             plan(&format!("model = \"streams\"\n{}{}", stream("a", ""), stream("b", "range = { size = \"30%\" }")), 1);
         let size = (1 << 20) + 512;
         let regions = plan.regions(0, Geometry { size, block: 512 });
-        assert_eq!((plan.granule(512), regions.len()), (Some(4096), 2));
+        assert_eq!((plan.load.granule(512), regions.len()), (Some(4096), 2));
         assert_eq!((regions[0].end, regions[0].unit), ((size * 3 / 10).next_multiple_of(4096), 8192));
         assert_eq!((regions[1].begin, regions[1].end, regions[1].unit), (regions[0].end, size, 4096));
     }

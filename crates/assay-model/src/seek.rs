@@ -160,7 +160,7 @@ mod tests {
             let mut generator = Generator::new(&plan, stream, 0, geometry, whole, Instant::ZERO).unwrap();
             (0..1000).map(|_| generator.operation(Instant::ZERO).offset).collect()
         };
-        (0..plan.streams.len() as u16).map(of).collect()
+        (0..plan.load.streams.len() as u16).map(of).collect()
     }
 
     #[test]

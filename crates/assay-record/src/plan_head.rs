@@ -158,7 +158,8 @@ impl PlannedAddress {
 
 /// Whether one operation of an address that is described by several members lies behind another.
 fn has_runs(address: &Value) -> bool {
-    ["/runs", "/behind", "/asu/place/run"].iter().any(|path| address.pointer(path).is_some())
+    let is_in_bands = address.pointer("/bands/inside").is_some_and(|inside| inside == "sequential");
+    is_in_bands || ["/runs", "/behind", "/asu/place/run"].iter().any(|path| address.pointer(path).is_some())
 }
 
 /// Streams whose figures are also shown together.
@@ -244,6 +245,11 @@ mod tests {
             (json!({"behind": "writes"}), true),
             (json!({"asu": {"place": {"run": 8}}}), true),
             (json!({"asu": {"place": "uniform"}}), false),
+            (json!({"bands": {"length": 65_536, "gap": 4096, "moved": 65_536, "inside": "sequential"}}), true),
+            (
+                json!({"bands": {"length": 65_536, "gap": 4096, "moved": 65_536, "inside": {"uniform": {"align": 0}}}}),
+                false,
+            ),
         ] {
             assert_eq!(PlannedAddress::parse(&address) == PlannedAddress::Sequential, sequential, "{address}");
         }

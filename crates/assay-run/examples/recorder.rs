@@ -98,7 +98,7 @@ fn main() {
     let mut log = Log(Writer::new(File::options().write(true).open("/dev/null").unwrap(), 0));
     log.0.write(&Entry::Header(Box::new(header::header(&plan, HeaderFacts::default())))).unwrap();
     let (part, start) = (Part { index: 0, of: 1 }, clock.now());
-    let calls = Calls::closed(Deck::new(Mix::Deck, plan.seed), plan.seed, SESSIONS, start);
+    let calls = Calls::closed(Deck::new(Mix::Deck, plan.load.seed), plan.load.seed, SESSIONS, start);
     let parts = Parts { sources: vec![calls], flows_of: vec![(0..Kind::ALL.len()).collect()], after: 1, payload: () };
     let setup = Setup {
         part,

@@ -64,7 +64,7 @@ pub fn drive(
         Targets::Simulated(all) => {
             let specs = all.iter().take(with_cache(plan)).map(|(_, spec)| spec.clone()).collect();
             let run = Simulated { plan, targets, cache: cache.as_ref(), how, log, observer, stop };
-            run.run(Bank::new(plan.seed, specs))
+            run.run(Bank::new(plan.load.seed, specs))
         }
         _ => Real::new(plan, targets, cache.as_ref(), how, stop).run(log, observer),
     };
@@ -74,7 +74,7 @@ pub fn drive(
     if result.is_err() {
         log.forget_unbegun();
     }
-    if plan.writes() {
+    if plan.load.writes() {
         let records = Records::host();
         targets.real().iter().zip(&marks).for_each(|(real, before)| records.wrote(real, before.as_ref()));
     }
@@ -96,7 +96,7 @@ pub fn drive(
 
 /// The plan with its place among all that was ever seen, where it has one.
 fn with_unseen_blocks<'a>(plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failure> {
-    if plan.streams.iter().any(Stream::goes_once) {
+    if plan.load.streams.iter().any(Stream::goes_once) {
         Records::host().with_unseen_blocks(plan, targets.real()).map(Cow::Owned)
     } else {
         Ok(Cow::Borrowed(plan))
@@ -113,11 +113,11 @@ fn room(plan: &Plan, how: &Drive) -> u64 {
     const UNTIL_DONE: Span = Span::from_secs(3600);
     const GROUP: Span = Span::from_secs(10);
     let steps = how.step.as_ref().map_or(1, |step| u64::from(step.of - step.number.min(step.of) + 1));
-    let flows = plan.flows().count() as u64;
-    let length = if plan.ends_when_done() { plan.length().min(UNTIL_DONE) } else { plan.length() };
-    let intervals = length.as_ns() / plan.interval.as_ns().max(1) + 2;
+    let flows = plan.load.flows().count() as u64;
+    let length = if plan.timing.ends_when_done() { plan.timing.length().min(UNTIL_DONE) } else { plan.timing.length() };
+    let intervals = length.as_ns() / plan.timing.interval.as_ns().max(1) + 2;
     let apart = if length <= SHORT_RUN { SHORT_RUN_GROUP } else { GROUP };
-    let groups = length.as_ns() / apart.as_ns() + plan.phases.len() as u64;
+    let groups = length.as_ns() / apart.as_ns() + plan.timing.phases.len() as u64;
     let step = intervals
         .saturating_mul(INTERVAL.0 + flows * INTERVAL.1)
         .saturating_add(groups.saturating_mul(flows * DISTRIBUTIONS));

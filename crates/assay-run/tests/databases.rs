@@ -8,8 +8,9 @@ use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting, run_real};
 use assay_engine::{Limits, Parts, Setup, Totals, Worker};
 use assay_judge::{Judgement, Options, judge};
 use assay_model::arrival::{Part, Schedule};
+use assay_model::plan::{Caches, Notes, Phase, PlannedLoad, PlannedTiming, PlannedVerification};
 use assay_model::tpcc::{Deck, Kind, Mix, Parameters, Population, Scale};
-use assay_model::{Arrival, Life, Plan, Stream, WarmUp, Work};
+use assay_model::{Arrival, CarriedOver, Life, Plan, Stream, WarmUp, Work};
 use assay_record::{Close, Entry, Event, Frame, Reader, TargetHead, Writer};
 use assay_run::databases::Calls;
 use assay_run::log::header::{self, HeaderFacts};
@@ -80,35 +81,31 @@ fn plan(rate: Option<u64>, seconds: u64) -> Plan {
     Plan {
         name: "tpcc".into(),
         model: "tpcc".into(),
-        load: Multiple::ONE,
-        seed: SEED,
-        targets: 1,
-        streams: Kind::ALL.into_iter().zip(mix.weights()).map(stream).collect(),
-        phases: Plan::phases(WarmUp::For(Span::from_ms(500)), Span::from_secs(seconds)),
+        load: PlannedLoad {
+            multiple: Multiple::ONE,
+            multiples: Vec::new(),
+            seed: SEED,
+            targets: 1,
+            streams: Kind::ALL.into_iter().zip(mix.weights()).map(stream).collect(),
+            in_flight_bound: SESSIONS,
+            lanes: Vec::new(),
+            groups: Vec::new(),
+            loops: Vec::new(),
+            application: None,
+        },
+        timing: PlannedTiming {
+            phases: Phase::warm_up_and_measure(WarmUp::For(Span::from_ms(500)), Span::from_secs(seconds)),
+            slice: Span::from_secs(1),
+            interval: Span::from_ms(500),
+            max_lag: Span::from_secs(60),
+            skip_half_windows: false,
+            backlog_allowed: Span::ZERO,
+        },
         criteria: vec!["new-order response over 5s at most 10% per 1s".parse().unwrap()],
-        slice: Span::from_secs(1),
-        interval: Span::from_ms(500),
-        max_lag: Span::from_secs(60),
-        in_flight_bound: SESSIONS,
-        lanes: Vec::new(),
-        groups: Vec::new(),
-        loops: Vec::new(),
-        oltp: None,
-        mail: None,
-        tpcc: None,
-        skip_half_windows: false,
-        loads: Vec::new(),
-        backlog_allowed: Span::ZERO,
-        check_all: Vec::new(),
-        cache: None,
-        cache_device: None,
-        verify: false,
-        page_cache: Vec::new(),
-        leave_sealed: false,
-        derivation: Vec::new(),
-        carried_over: assay_model::CarriedOver::default(),
-        notes: Vec::new(),
-        watermarks: Vec::new(),
+        verification: PlannedVerification::default(),
+        caches: Caches::default(),
+        carried_over: CarriedOver::default(),
+        notes: Notes::default(),
     }
 }
 

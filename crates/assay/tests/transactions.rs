@@ -9,7 +9,8 @@ use assay_engine::{Limits, Next, Parts, Setup, Source, Totals, Worker, run_virtu
 use assay_judge::{Judgement, Options, Verdict, judge};
 use assay_model::arrival::{Part, Schedule};
 use assay_model::mix::Loop;
-use assay_model::{Arrival, Plan, Stream, WarmUp, Work};
+use assay_model::plan::{Caches, Notes, Phase, PlannedLoad, PlannedTiming, PlannedVerification};
+use assay_model::{Arrival, CarriedOver, Plan, Stream, WarmUp, Work};
 use assay_record::{Close, CloseReason, Entry, Event, Frame, Reader, TargetHead, Writer};
 use assay_run::log::header::{self, HeaderFacts};
 use std::borrow::Cow;
@@ -275,35 +276,31 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
     Plan {
         name: "bank".into(),
         model: "bank".into(),
-        load: Multiple::ONE,
-        seed: 1,
-        targets: 1,
-        streams: MIX.map(stream).to_vec(),
-        phases: Plan::phases(WarmUp::For(Span::from_secs(1)), Span::from_secs(10)),
+        load: PlannedLoad {
+            multiple: Multiple::ONE,
+            multiples: Vec::new(),
+            seed: 1,
+            targets: 1,
+            streams: MIX.map(stream).to_vec(),
+            in_flight_bound: 64,
+            lanes: Vec::new(),
+            groups: Vec::new(),
+            loops: if rate.is_none() { vec![sessions] } else { Vec::new() },
+            application: None,
+        },
+        timing: PlannedTiming {
+            phases: Phase::warm_up_and_measure(WarmUp::For(Span::from_secs(1)), Span::from_secs(10)),
+            slice: Span::from_secs(2),
+            interval: Span::from_secs(1),
+            max_lag: Span::from_secs(5),
+            skip_half_windows: false,
+            backlog_allowed: Span::ZERO,
+        },
         criteria: vec![criterion.parse().unwrap()],
-        slice: Span::from_secs(2),
-        interval: Span::from_secs(1),
-        max_lag: Span::from_secs(5),
-        in_flight_bound: 64,
-        lanes: Vec::new(),
-        groups: Vec::new(),
-        loops: if rate.is_none() { vec![sessions] } else { Vec::new() },
-        oltp: None,
-        mail: None,
-        tpcc: None,
-        skip_half_windows: false,
-        loads: Vec::new(),
-        backlog_allowed: Span::ZERO,
-        check_all: Vec::new(),
-        cache: None,
-        cache_device: None,
-        page_cache: Vec::new(),
-        leave_sealed: false,
-        verify: false,
-        derivation: Vec::new(),
-        carried_over: assay_model::CarriedOver::default(),
-        notes: Vec::new(),
-        watermarks: Vec::new(),
+        verification: PlannedVerification::default(),
+        caches: Caches::default(),
+        carried_over: CarriedOver::default(),
+        notes: Notes::default(),
     }
 }
 
@@ -340,7 +337,7 @@ fn run(plan: &Plan, table: Table) -> (Vec<u8>, Table, Totals) {
     let mut log = Log { writer: Writer::new(Vec::new(), 0), intervals: 0, end: 0 };
     log.writer.write(&Entry::Header(Box::new(header::header(plan, facts)))).unwrap();
     let part = Part { index: 0, of: 1 };
-    let rates: Option<u64> = plan.streams.iter().map(|stream| Some(stream.arrival.rate()?.as_f64() as u64)).sum();
+    let rates: Option<u64> = plan.load.streams.iter().map(|stream| Some(stream.arrival.rate()?.as_f64() as u64)).sum();
     let rate = rates.map(Rate::per_second);
     let schedule = rate.map(|rate| Schedule::poisson(Instant::ZERO, rate, part, Prng::seeded(3)).unwrap());
     let parts = Parts {

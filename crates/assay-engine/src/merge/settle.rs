@@ -56,19 +56,19 @@ pub struct Settled {
 impl Settling {
     /// Creates the decision for a plan whose warm-up waits for a steady state; `None` for any other plan.
     pub fn new(plan: &Plan) -> Option<Settling> {
-        let WarmUp::UntilSteady { limit, round } = plan.warm_up() else { return None };
+        let WarmUp::UntilSteady { limit, round } = plan.timing.warm_up() else { return None };
         let mut streams = Vec::new();
-        for stream in plan.streams.iter().filter(|stream| is_judged(plan, &stream.name)) {
+        for stream in plan.load.streams.iter().filter(|stream| is_judged(plan, &stream.name)) {
             let flows = flows_where(plan, |name| name == stream.name);
             streams.push(Watched::new(&stream.name, stream.arrival.rate().is_some(), flows, round));
         }
         if judges_all_together(plan) {
-            let with_rate = plan.streams.iter().any(|stream| stream.arrival.rate().is_some());
+            let with_rate = plan.load.streams.iter().any(|stream| stream.arrival.rate().is_some());
             let flows = flows_where(plan, |name| name != READ_BACK);
             streams.push(Watched::new(Criterion::ALL, with_rate, flows, round));
         }
-        let hits = plan.cache_device.is_some().then(|| Rounds::new(round.as_ns(), true));
-        let interval = plan.interval.as_ns().max(1);
+        let hits = plan.caches.device.is_some().then(|| Rounds::new(round.as_ns(), true));
+        let interval = plan.timing.interval.as_ns().max(1);
         let notice = Span::from_ns(NOTICE.1.as_ns().next_multiple_of(interval).max(NOTICE.0 * interval));
         Some(Settling { streams, hits, round, limit, notice, start: None, is_decided: false })
     }
@@ -146,14 +146,17 @@ fn is_judged(plan: &Plan, name: &str) -> bool {
 /// Whether a criterion judges all streams together.
 fn judges_all_together(plan: &Plan) -> bool {
     // If a stream has the name that stands for all of them, the criterion is on that stream.
-    let is_a_name = plan.streams.iter().any(|stream| stream.name == Criterion::ALL);
+    let is_a_name = plan.load.streams.iter().any(|stream| stream.name == Criterion::ALL);
     !is_a_name && plan.criteria.iter().any(|criterion| criterion.stream == Criterion::ALL)
 }
 
 /// The flows of the streams whose names are chosen.
 fn flows_where(plan: &Plan, is_chosen: impl Fn(&str) -> bool) -> Vec<usize> {
-    let chosen =
-        plan.flows().enumerate().filter(|(_, (stream, _))| is_chosen(&plan.streams[usize::from(*stream)].name));
+    let chosen = plan
+        .load
+        .flows()
+        .enumerate()
+        .filter(|(_, (stream, _))| is_chosen(&plan.load.streams[usize::from(*stream)].name));
     chosen.map(|(flow, _)| flow).collect()
 }
 
@@ -240,8 +243,8 @@ mod tests {
     /// does not.
     #[test]
     fn the_hit_rate_of_a_cache_must_be_steady_too() {
-        let plan = read("t", FILE).unwrap().plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
-        let plan = Plan { cache_device: Some(assay_model::cache::CacheDevice::on("ssd")), ..plan };
+        let mut plan = read("t", FILE).unwrap().plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
+        plan.caches.device = Some(assay_model::cache::CacheDevice::on("ssd"));
         let steady_after = |reads: u64, hits: &dyn Fn(u64) -> u64| {
             let mut settling = Settling::new(&plan).unwrap();
             let with = |index| {

@@ -21,14 +21,14 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
     /// not fit.
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
         let Setup { part, bound, run, start, ref ledger, ref gates, .. } = setup;
-        let geometries: Vec<Geometry> = (0..plan.targets).map(|target| device.geometry(target)).collect();
+        let geometries: Vec<Geometry> = (0..plan.load.targets).map(|target| device.geometry(target)).collect();
         let written = ledger.clone();
         let source_worker = SourceWorker { part, start, written, gates: gates.clone(), geometries: geometries.clone() };
         let BlockSources { sources, flows_of, after } = BlockSources::from_plan(plan, source_worker)?;
         let slots = slots(plan, part, bound) as usize;
         let verifier = ledger.clone().map(|ledger| Verifier::new(ledger, run, slots));
         let mut flows = Vec::new();
-        for (stream, target) in plan.flows() {
+        for (stream, target) in plan.load.flows() {
             flows.push((content(plan, stream, target, part, run), grid(plan, &geometries, target)));
         }
         let payload = Data::new(flows, verifier);
@@ -39,21 +39,21 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
 
 /// The content that fills the writes of a stream on a target in run `run`; `None` for a stream that does not write.
 fn content(plan: &Plan, stream: u16, target: u16, part: Part, run: u32) -> Option<Content> {
-    let block = plan.streams[usize::from(stream)].block().filter(|block| block.direction == Direction::Write)?;
+    let block = plan.load.streams[usize::from(stream)].block().filter(|block| block.direction == Direction::Write)?;
     let path = [u64::from(stream), u64::from(target), part.index, FOR_CONTENT];
-    let content = Content::new(Prng::child(plan.seed ^ u64::from(run), &path), run, block.compress_to);
+    let content = Content::new(Prng::child(plan.load.seed ^ u64::from(run), &path), run, block.compress_to);
     Some(content.repeating(block.duplicates).filled_with(block.filled_with))
 }
 
 /// The power of two that all offsets and lengths on a target are multiples of.
 fn grid(plan: &Plan, geometries: &[Geometry], target: u16) -> u64 {
-    plan.granule(geometries[usize::from(target)].block).unwrap_or(1)
+    plan.load.granule(geometries[usize::from(target)].block).unwrap_or(1)
 }
 
 /// The in-flight bound of one target in the worker of `part`, for the streams without a lane of their own: the worker's
 /// share of the plan's bound, at least 1.
 pub fn bound(plan: &Plan, part: Part) -> u32 {
-    share(plan.in_flight_bound, part)
+    share(plan.load.in_flight_bound, part)
 }
 
 /// Upper bound on the operations in flight in the worker of `part`, over all streams and targets.

@@ -107,11 +107,11 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     pub fn from_parts(plan: &Plan, mut device: D, parts: Parts<S, P>, setup: Setup) -> Self {
         let Setup { part, thresholds, bound, start, limits, .. } = setup;
         let Parts { sources, flows_of, after, payload } = parts;
-        let lanes = 1 + plan.lanes.len();
+        let lanes = 1 + plan.load.lanes.len();
         assert_eq!(flows_of.len(), sources.len(), "each source has its flows");
         let mut flows = Vec::new();
-        for (at, (stream, target)) in plan.flows().enumerate() {
-            let lane = usize::from(target) * lanes + plan.lane_of(stream);
+        for (at, (stream, target)) in plan.load.flows().enumerate() {
+            let lane = usize::from(target) * lanes + plan.load.lane_of(stream);
             let source =
                 flows_of.iter().position(|flows| flows.contains(&at)).expect("each flow of the plan has its source");
             flows.push(Flow { target, source, lane, in_flight: 0, most: 0, stuck: 0 });
@@ -125,7 +125,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         agenda.find_contention(&bounds);
         let lives = LifetimeReports::new(&agenda, &flows_of, part.of);
         let may_be_late = when_found || agenda.has_shifts();
-        let recorder = Recorder::new(thresholds, count).with_lateness(plan.targets.into());
+        let recorder = Recorder::new(thresholds, count).with_lateness(plan.load.targets.into());
         let spare = if payload.verifies() { 0 } else { device.spare() };
         let stocks = if spare > 0 { Stocks::new(&mut agenda, bounds.iter().sum(), spare) } else { Stocks::default() };
         device.set_end_of_stock(agenda.end);
@@ -135,8 +135,8 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             queue: Queue::new(&bounds, spare, start),
             stocks,
             payload,
-            lateness: Lateness::new(start, plan.targets, part.of, may_be_late, when_found),
-            incidents: Incidents::new(limits, plan.targets),
+            lateness: Lateness::new(start, plan.load.targets, part.of, may_be_late, when_found),
+            incidents: Incidents::new(limits, plan.load.targets),
             stage: Stage::new(),
             book: Books {
                 recorder: recorder.with_loops(loops.len()),
@@ -148,7 +148,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             },
             // Before the beginning: a worker in real time is stepped before its run begins.
             ahead: Ahead { how: None, reached: Instant::ZERO },
-            rules: RunRules { limits, max_lag: plan.max_lag },
+            rules: RunRules { limits, max_lag: plan.timing.max_lag },
             reported: Reported { done: Done::new(), hand_overs: Vec::new() },
             kept_known,
         }

@@ -22,11 +22,11 @@ fn depth(slots: u32) -> u32 {
 
 /// The number of tickets that the worker of `part` can use besides those in flight, if each needs a buffer of `bytes`.
 pub fn spare(plan: &Plan, part: Part, bytes: u32) -> u32 {
-    let flows: Vec<(u16, u16)> = plan.flows().collect();
+    let flows: Vec<(u16, u16)> = plan.load.flows().collect();
     let workers = u32::try_from(part.of).unwrap_or(u32::MAX).max(1);
     let mut wanted = 0u32;
     for closed_loop in plan.closed_loops() {
-        let described = closed_loop.flows.first().and_then(|flow| plan.loop_of(flows[*flow].0));
+        let described = closed_loop.flows.first().and_then(|flow| plan.load.loop_of(flows[*flow].0));
         let copies = described.map_or(1, |described| described.copies.max(1));
         let own_slots = closed_loop.slots.div_ceil(workers);
         wanted = wanted.saturating_add(copies.saturating_mul(depth(own_slots / copies)));

@@ -1,6 +1,7 @@
 //! When the intervals and phases of a run begin and end. Pure arithmetic on instants.
 
 use assay_base::{Instant, Span};
+use assay_model::plan::PlannedTiming;
 use assay_model::{PhaseKind, Plan};
 use assay_record::{SHORT_RUN, SHORT_RUN_GROUP};
 
@@ -46,15 +47,15 @@ impl Timeline {
     /// The timeline of a plan whose run begins at `start`.
     pub(crate) fn new(plan: &Plan, start: Instant) -> Timeline {
         let mut end = start;
-        let timed = plan.phases.iter().filter(|phase| phase.kind != PhaseKind::ReadBack);
+        let timed = plan.timing.phases.iter().filter(|phase| phase.kind != PhaseKind::ReadBack);
         let phases = timed.map(|phase| {
             end += phase.span;
             end
         });
         let phases: Vec<Instant> = phases.collect();
         assert!(!phases.is_empty(), "a plan has at least one phase");
-        let Plan { interval, slice, .. } = *plan;
-        let waits = plan.phases.iter().position(|phase| phase.steady_round.is_some());
+        let PlannedTiming { interval, slice, .. } = plan.timing;
+        let waits = plan.timing.phases.iter().position(|phase| phase.steady_round.is_some());
         let is_short = phases[phases.len() - 1].since(start) <= SHORT_RUN;
         let full_group = if is_short { intervals_in_short_group(interval) } else { LONGEST_GROUP };
         Timeline { interval, slice, phases, phase: 0, waits, phase_start: start, index: 0, start, group: 0, full_group }

@@ -295,7 +295,7 @@ pub fn run_in(bed: Bed, plan: &Plan, fault: Fault, every: u64) -> Outcome {
         memory: vec![0; size as usize],
         effects: BinaryHeap::new(),
         buffers: slots.iter().map(|slots| vec![vec![0; bytes]; *slots]).collect(),
-        prng: Prng::seeded(plan.seed),
+        prng: Prng::seeded(plan.load.seed),
         fault,
         every,
         writes: 0,
@@ -332,7 +332,7 @@ pub fn run_in(bed: Bed, plan: &Plan, fault: Fault, every: u64) -> Outcome {
     let mut made: Vec<Worker<Way, Blocks, Data>> = made.collect();
     let mut now = Instant::ZERO;
     let (mut events, mut phases) = (Vec::new(), BTreeMap::new());
-    let mut flows = vec![FlowInterval::default(); plan.streams.len()];
+    let mut flows = vec![FlowInterval::default(); plan.load.streams.len()];
     loop {
         let steps: Vec<_> = made.iter_mut().map(|worker| worker.step(now)).collect();
         for worker in &mut made {

@@ -169,7 +169,7 @@ mod tests {
             let durable = if block.durable { " sync" } else { "" };
             format!("{} {rate} {} {}{durable}", stream.name, block.size, block.compress_to)
         };
-        plan.streams.iter().map(shown).collect()
+        plan.load.streams.iter().map(shown).collect()
     }
 
     #[test]
@@ -277,7 +277,10 @@ mod tests {
             let workload = like_act(&conf, 2).unwrap();
             let plan = workload.plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
             assert_eq!(
-                (format!("{}{}", plan.in_flight_bound, plan.lanes_in_words()).as_str(), workload.timing.duration),
+                (
+                    format!("{}{}", plan.load.in_flight_bound, plan.load.lanes_in_words()).as_str(),
+                    workload.timing.duration
+                ),
                 (bound, Span::from_secs(seconds)),
                 "{more}"
             );
@@ -306,7 +309,7 @@ mod tests {
             let load_asked = asked.map(assay_base::Multiple::whole);
             for workload in [native("t", &conf, &notes).unwrap(), like_act(&conf, 2).unwrap()] {
                 let plan = workload.plan(&Adjust { targets, load: load_asked, ..Adjust::default() }).unwrap();
-                let got = (plan.load.to_string(), plan.streams[0].arrival.rate());
+                let got = (plan.load.multiple.to_string(), plan.load.streams[0].arrival.rate());
                 assert_eq!(
                     got,
                     (load.to_owned(), Some(Rate::per_second(rate))),

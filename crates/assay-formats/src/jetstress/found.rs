@@ -37,10 +37,10 @@ pub(super) struct ReadBack {
 impl Found {
     pub(super) fn new(header: &Header) -> Result<Found, String> {
         let plan: Option<Plan> = serde_json::from_value(header.plan.clone()).ok();
-        let plan = plan.filter(|plan| plan.mail.is_some());
+        let plan = plan.filter(|plan| plan.load.mail().is_some());
         let plan = plan.ok_or("this is not the log of a mail store: jetstress-like is for `model = \"mail\"`")?;
         let layout = Layout::new(&plan, header)?;
-        let streams = plan.streams.len();
+        let streams = plan.load.streams.len();
         Ok(Found {
             left_ns: 0,
             io: vec![Io::default(); layout.databases],

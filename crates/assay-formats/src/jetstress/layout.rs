@@ -57,8 +57,8 @@ impl Sizes {
 
 impl Layout {
     pub(super) fn new(plan: &Plan, header: &Header) -> Result<Layout, String> {
-        let mail = plan.mail.as_ref().ok_or("this is not the log of a mail store")?;
-        let databases = usize::from(mail.databases(plan.targets));
+        let mail = plan.load.mail().ok_or("this is not the log of a mail store")?;
+        let databases = usize::from(mail.databases(plan.load.targets));
         let flows = header.flows.iter().map(|head| {
             let (stream, target) = (usize::from(head.stream), usize::from(head.target));
             let name = header.streams.get(stream)?.name.as_str();
@@ -69,7 +69,7 @@ impl Layout {
                 // the last one.
                 _ => target.min(databases.saturating_sub(1)),
             };
-            (database < databases && stream < plan.streams.len()).then_some(Flow { stream, database, part })
+            (database < databases && stream < plan.load.streams.len()).then_some(Flow { stream, database, part })
         });
         let flows = flows.collect::<Option<Vec<Flow>>>().ok_or("it has streams that no mail store has")?;
         let sizes = (0..databases).map(|at| {
@@ -86,7 +86,7 @@ impl Layout {
 
 /// How many bytes of a target a stream uses; zero if it does not say so.
 fn size(plan: &Plan, name: &str, target: Option<&TargetHead>) -> u64 {
-    let stream = plan.streams.iter().find(|stream| stream.name == name);
+    let stream = plan.load.streams.iter().find(|stream| stream.name == name);
     let extent = stream.and_then(|stream| stream.block()).and_then(|block| block.extent);
     let used = extent.zip(target).map(|(extent, head)| extent.within(head.size_bytes, head.block_bytes.max(1)).1);
     used.unwrap_or(0)

@@ -87,7 +87,7 @@ fn store(seconds: u64) -> Header {
     let plan = assay_model::workload::read("t", "model = \"mail\"\nverify = false").unwrap().plan(&adjust).unwrap();
     let stream =
         |name: &str| serde_json::json!({"name": name, "direction": "read", "arrival": "poisson", "size": "32KiB"});
-    let streams: Vec<serde_json::Value> = plan.streams.iter().map(|planned| stream(&planned.name)).collect();
+    let streams: Vec<serde_json::Value> = plan.load.streams.iter().map(|planned| stream(&planned.name)).collect();
     let flows: Vec<serde_json::Value> =
         (0..streams.len()).map(|at| serde_json::json!({"stream": at, "target": 0})).collect();
     let header = serde_json::json!({

@@ -50,7 +50,7 @@ const REPLICATION: [Line; 2] = [
 
 /// The whole report.
 pub(super) fn report(found: &Found, verdict: &[String], out: &mut dyn Write) -> Result {
-    let Some(mail) = &found.plan.mail else { return Ok(()) };
+    let Some(mail) = found.plan.load.mail() else { return Ok(()) };
     let test = if mail.test == Test::Stress { "Stress" } else { "Performance" };
     writeln!(out, "{NOT_COMPARABLE}")?;
     writeln!(
@@ -95,8 +95,10 @@ fn percent(share: f64) -> String {
 fn sizing(found: &Found, mail: &Mail, out: &mut dyn Write) -> Result {
     let seconds = Span::from_ns(found.measured_ns).as_secs_f64();
     let all = found.io.iter().fold(Io::default(), |all, io| all.and(*io));
-    let wanted =
-        mail.transactional().and_then(|rate| found.plan.load.scaled_rate(rate)).map_or(0.0, |rate| rate.as_f64());
+    let wanted = mail
+        .transactional()
+        .and_then(|rate| found.plan.load.multiple.scaled_rate(rate))
+        .map_or(0.0, |rate| rate.as_f64());
     let databases = found.layout.databases as u64;
     let Sizes { initial, room, space } = found.layout.sizes.iter().fold(Sizes::default(), |all, own| all.and(*own));
     // A database grows no further than its room to grow: at the end of the room, writing begins again at its start.
@@ -109,12 +111,12 @@ fn sizing(found: &Found, mail: &Mail, out: &mut dyn Write) -> Result {
     line("Target Transactional I/O per Second", format!("{:.3}", wanted * databases as f64), out)?;
     // What databases and their room to grow have of the space for them, and how much of 1x was asked for.
     line("Capacity Percentage", percent(capacity), out)?;
-    line("Throughput Percentage", percent(found.plan.load.as_f64()), out)?;
+    line("Throughput Percentage", percent(found.plan.load.multiple.as_f64()), out)?;
     line("Initial Database Size (bytes)", initial, out)?;
     line("Final Database Size (bytes)", initial.saturating_add(grown), out)?;
     line("Database Files (Count)", databases, out)?;
-    if let Some(counted) = found.plan.counted() {
-        line("Mailboxes", counted.at_load(found.plan.load), out)?;
+    if let Some(counted) = found.plan.load.counted() {
+        line("Mailboxes", counted.at_load(found.plan.load.multiple), out)?;
     }
     line("Measured (s)", format!("{seconds:.3}"), out)
 }
@@ -174,7 +176,7 @@ fn write_beyond_jetstress(found: &Found, out: &mut dyn Write) -> Result {
     heads.iter().try_for_each(|head| write!(out, " {head:>11}"))?;
     writeln!(out)?;
     let quantiles = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
-    let named = found.plan.streams.iter().enumerate().filter(|(_, stream)| !stream.reads_back());
+    let named = found.plan.load.streams.iter().enumerate().filter(|(_, stream)| !stream.reads_back());
     for (at, stream) in named {
         write!(out, "{:20}", stream.name)?;
         let figures = found.response[at]
@@ -191,7 +193,7 @@ fn write_beyond_jetstress(found: &Found, out: &mut dyn Write) -> Result {
     let errors = found.errors.iter().fold(0u64, |all, own| all.saturating_add(*own));
     writeln!(out)?;
     line("Failed operations", errors, out)?;
-    line("Checksum pass", checked(found.plan.verify, found.read_back), out)
+    line("Checksum pass", checked(found.plan.verification.verify, found.read_back), out)
 }
 
 /// The result of the read-back, in words.

@@ -41,10 +41,10 @@ impl Behind {
     /// What goes on to `target` from `start` on; `geometries` are those of all targets. The error says why the load
     /// cannot be followed.
     pub fn new(plan: &Plan, target: u16, geometries: &[Geometry], start: Instant) -> Result<Behind, String> {
-        let caching = plan.cache.as_ref().ok_or("the plan has no cache")?;
+        let caching = plan.caches.simulated.as_ref().ok_or("the plan has no cache")?;
         let geometry = *geometries.get(usize::from(target)).ok_or("the target has no size")?;
         let allocates = if caching.writes == Onward::Around { Writes::Around } else { Writes::Allocate };
-        let evictions = plan.streams.iter().position(|stream| stream.name == EVICTIONS);
+        let evictions = plan.load.streams.iter().position(|stream| stream.name == EVICTIONS);
         let block = caching.block_on(geometry.block);
         let bytes = u32::try_from(block).map_err(|_| "the blocks of the cache are too large")?;
         let mut behind = Behind {
@@ -55,7 +55,7 @@ impl Behind {
                 caching.blocks(geometry.block),
                 u64::from(SEGMENT.div_ceil(bytes)),
             ),
-            ranges: Ranges::new(&plan.cacheable(geometries)?, plan.targets, bytes),
+            ranges: Ranges::new(&plan.load.cacheable(geometries)?, plan.load.targets, bytes),
             block,
             size: geometry.size,
             target,
@@ -71,7 +71,8 @@ impl Behind {
 
     /// Fills the cache with operations that are not part of the run, drawn from another seed.
     fn warm(&mut self, plan: &Plan, geometries: &[Geometry], operations: u64) -> Result<(), String> {
-        let before = Plan { seed: plan.seed ^ operations.rotate_left(32), ..plan.clone() };
+        let mut before = plan.clone();
+        before.load.seed ^= operations.rotate_left(32);
         let mut trace = Trace::of_target(&before, self.target, geometries, Instant::ZERO)?;
         let (reached, leaving) = (self.drawn.reached, self.leaving);
         for _ in 0..operations {

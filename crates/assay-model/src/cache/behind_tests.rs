@@ -70,7 +70,7 @@ fn exactly_the_misses_of_the_curve_go_on() {
 fn what_is_written_back_leaves_once_for_each_time_it_was_written_and_adjacent_blocks_together() {
     let sequential = ("writes", "write", "size = \"8KiB\"\nrate = \"1000/s\"\naddress = \"sequential\"");
     let plan = plan("size = \"1MiB\"\nwrites = \"back\"", &[sequential]);
-    let evictions = plan.streams.iter().position(|stream: &Stream| stream.name == EVICTIONS).unwrap() as u16;
+    let evictions = plan.load.streams.iter().position(|stream: &Stream| stream.name == EVICTIONS).unwrap() as u16;
     let (onward, _) = onward(&plan, 3000);
     assert!(onward.iter().all(|next| next.stream == evictions && next.op.direction == Direction::Write));
     let bytes: u64 = onward.iter().map(|next| u64::from(next.op.len)).sum();
@@ -104,7 +104,7 @@ fn the_log_of_an_oltp_load_bypasses_the_cache() {
         let adjust = Adjust { targets: 1, seed: 7, ..Adjust::default() };
         let plan = workload::read("t", &file).unwrap_or_else(|fault| panic!("{fault}")).plan(&adjust).unwrap();
         let (onward, behind) = onward(&plan, 50_000);
-        let taken = Ranges::new(&plan.cacheable(&[GEOMETRY]).unwrap(), 1, 4096);
+        let taken = Ranges::new(&plan.load.cacheable(&[GEOMETRY]).unwrap(), 1, 4096);
         let mut curve = CacheCurve::new(
             Settings { policy: Policy::Lru, writes: Writes::Allocate, one_of: 1, segment: 128 },
             vec![1024],

@@ -54,11 +54,11 @@ impl Trace {
     }
 
     fn on(plan: &Plan, target: Option<u16>, geometries: &[Geometry], start: Instant) -> Result<Trace, String> {
-        if plan.oltp.is_some() {
+        if plan.load.oltp().is_some() {
             let whole = Part { index: 0, of: 1 };
             return Load::new(plan, target, geometries, whole, start).map(|load| Trace(Kind::Joint(Box::new(load))));
         }
-        let flows = plan.flows().filter(|(_, on)| target.is_none_or(|target| target == *on));
+        let flows = plan.load.flows().filter(|(_, on)| target.is_none_or(|target| target == *on));
         let with_geometry = flows.map(|flow| (flow, geometries.get(usize::from(flow.1)).copied()));
         Flows::from_plan(plan, with_geometry, start).map(|flows| Trace(Kind::Flows(flows)))
     }
@@ -81,11 +81,11 @@ impl Flows {
         let whole = Part { index: 0, of: 1 };
         let (mut flows, mut streams, mut turns, mut left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for ((stream, target), geometry) in all {
-            let described = &plan.streams[usize::from(stream)];
+            let described = &plan.load.streams[usize::from(stream)];
             // These streams have no addresses of their own to follow: read-back and evictions follow from what the
             // other streams do, and a flush has no address.
             if described.reads_back()
-                || (plan.cache.is_some() && described.name == EVICTIONS)
+                || (plan.caches.simulated.is_some() && described.name == EVICTIONS)
                 || described.flush().is_some()
             {
                 continue;
@@ -99,7 +99,7 @@ impl Flows {
             if described.arrival.recording().is_some() {
                 return Err(format!("the stream \"{name}\" plays a recording, which is not followed here: remove it"));
             }
-            if !plan.life_of(stream).is_by_operations() {
+            if !plan.load.life_of(stream).is_by_operations() {
                 return Err(format!(
                     "when the stream \"{name}\" begins or ends depends on time or on others; remove start, for, bytes and after"
                 ));
@@ -107,7 +107,7 @@ impl Flows {
             let geometry = geometry.ok_or("a target has no size")?;
             let flow = Generator::new(plan, stream, target, geometry, whole, start)
                 .ok_or_else(|| format!("the stream \"{name}\" reads and writes no blocks, or its rate does not fit"))?;
-            if plan.loop_of(stream).is_some()
+            if plan.load.loop_of(stream).is_some()
                 && described.block().is_some_and(|block| block.address.has_cursor() || block.address.is_behind())
             {
                 return Err(format!("the places of the stream \"{name}\" follow from those of others in its loop"));
@@ -150,10 +150,10 @@ impl Flows {
 
 /// The pace of a flow without a schedule: its number of operations in flight or, in a loop, its share of the loop's.
 fn weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
-    let Some(looped) = plan.loop_of(stream) else { return f64::from(flow.in_flight) };
-    let targets = looped.turns.map_or(1, |_| plan.targets_of(stream).count().max(1)) as f64;
-    let Some((share, line)) = share_of_loop(&plan.streams[usize::from(stream)], &looped.name) else { return 0.0 };
-    let all = plan.streams.iter().filter_map(|stream| share_of_loop(stream, &looped.name));
+    let Some(looped) = plan.load.loop_of(stream) else { return f64::from(flow.in_flight) };
+    let targets = looped.turns.map_or(1, |_| plan.load.targets_of(stream).count().max(1)) as f64;
+    let Some((share, line)) = share_of_loop(&plan.load.streams[usize::from(stream)], &looped.name) else { return 0.0 };
+    let all = plan.load.streams.iter().filter_map(|stream| share_of_loop(stream, &looped.name));
     let beside = all.filter(|(_, other)| *other == line);
     let among: f64 = beside.map(|(share, _)| share).sum();
     let of_line = looped

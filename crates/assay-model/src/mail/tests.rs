@@ -16,7 +16,7 @@ fn plan(keys: &str, targets: u16) -> Result<Plan, String> {
 }
 
 fn stream<'a>(plan: &'a Plan, name: &str) -> &'a Stream {
-    plan.streams.iter().find(|stream| stream.name == name).unwrap_or_else(|| panic!("{name}"))
+    plan.load.streams.iter().find(|stream| stream.name == name).unwrap_or_else(|| panic!("{name}"))
 }
 
 /// Where the part of a stream begins and ends, in bytes, on a target of `size` bytes.
@@ -32,6 +32,7 @@ fn a_store_without_keys_is_the_edition_of_2013() {
     assert!(workload.verification.if_possible && !workload.verification.verify);
     let plan = plan("", 1).unwrap();
     let rates: Vec<String> = plan
+        .load
         .streams
         .iter()
         .map(|it| format!("{} {} {:.4}", it.name, it.arrival.name(), it.arrival.rate().map_or(0.0, Rate::as_f64)))
@@ -56,8 +57,12 @@ fn a_store_without_keys_is_the_edition_of_2013() {
             "log-writes response mean at most 100ms per 15s"
         ]
     );
-    assert!(plan.streams.iter().all(|it| it.block().unwrap().durable == it.writes()));
-    assert!(plan.notes.iter().any(|note| note.contains("not comparable with Microsoft's results")), "{:?}", plan.notes);
+    assert!(plan.load.streams.iter().all(|it| it.block().unwrap().durable == it.writes()));
+    assert!(
+        plan.notes.remarks.iter().any(|note| note.contains("not comparable with Microsoft's results")),
+        "{:?}",
+        plan.notes.remarks
+    );
     assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
 }
 
@@ -71,20 +76,23 @@ fn keys_change_what_they_name() {
     .unwrap();
     assert_eq!(stream(&whole, "db-reads").arrival, Arrival::Poisson { rate: Rate::per_second(60) });
     assert_eq!(stream(&whole, "db-writes").arrival, Arrival::Batches { rate: Rate::per_second(40), batch: 8 });
-    assert!(whole.streams.iter().all(|it| it.name != "db-extends" && !it.block().unwrap().durable));
+    assert!(whole.load.streams.iter().all(|it| it.name != "db-extends" && !it.block().unwrap().durable));
     assert_eq!(stream(&whole, "maintenance").arrival, Arrival::Paced { pause: Span::from_ms(20) });
     let shipped = stream(&whole, "log-reads").arrival.rate().unwrap().as_f64();
     assert!((shipped - 2.0 * 10.0 * 6144.0 / 262_144.0).abs() < 1e-9, "{shipped}");
-    assert_eq!((whole.measured(), whole.check_all.clone()), (Span::from_secs(86_400), vec!["db-reads".to_owned()]));
+    assert_eq!(
+        (whole.timing.measured(), whole.verification.check_all.clone()),
+        (Span::from_secs(86_400), vec!["db-reads".to_owned()])
+    );
     assert!(whole.criteria.iter().any(|it| it.to_string() == "log-writes response mean at most 200ms per 15s"));
     for (keys, arrival) in
         [("\"off\"", None), ("\"2.5/s\"", Some(Arrival::Steady { rate: Rate::ratio(5, 2).unwrap() }))]
     {
         let plan = plan(&format!("maintenance = {keys}"), 1).unwrap();
-        let own = plan.streams.iter().find(|it| it.name == "maintenance").map(|it| it.arrival.clone());
+        let own = plan.load.streams.iter().find(|it| it.name == "maintenance").map(|it| it.arrival.clone());
         assert_eq!(own, arrival, "{keys}");
     }
-    let counted = plan("mailboxes = 250", 2).unwrap().counted().unwrap();
+    let counted = plan("mailboxes = 250", 2).unwrap().load.counted().unwrap();
     assert_eq!(counted.at_load(assay_base::Multiple::whole(3)), "750 mailboxes in each of 2 databases, 1500 in all");
 }
 
@@ -116,7 +124,7 @@ fn parts_do_not_meet_and_pages_do_not_cross_an_end() {
         let parts =
             [("db-reads", database), ("db-writes", database), ("db-extends", reserve), ("maintenance", database)];
         for (name, (begin, end)) in parts {
-            let at = plan.streams.iter().position(|it| it.name == name).unwrap() as u16;
+            let at = plan.load.streams.iter().position(|it| it.name == name).unwrap() as u16;
             let geometry = Geometry { size, block };
             let mut own = Generator::new(&plan, at, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
             for _ in 0..2000 {
@@ -161,16 +169,16 @@ fn a_database_has_the_size_that_is_asked_for() {
             "{keys}"
         );
         match room {
-            0 => assert!(plan.streams.iter().all(|it| it.name != "db-extends"), "{keys}"),
+            0 => assert!(plan.load.streams.iter().all(|it| it.name != "db-extends"), "{keys}"),
             room => {
                 let (begin, end) = extent(&plan, "db-extends", size, 512);
                 assert_eq!((begin, (end - begin) / PAGE.get()), (own.1, room / PAGE.get()), "{keys}");
             }
         }
-        let mail = plan.mail.as_ref().unwrap();
+        let mail = plan.load.mail().unwrap();
         let log = if keys.contains("last") { 0 } else { GIB };
         assert_eq!(mail.space(size, 512), size - log, "{keys}");
-        assert!(plan.fits(&vec![Geometry { size, block: 512 }; usize::from(plan.targets)]).is_ok(), "{keys}");
+        assert!(plan.fits(&vec![Geometry { size, block: 512 }; usize::from(plan.load.targets)]).is_ok(), "{keys}");
         let again: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
         assert_eq!(again, plan, "{keys}");
     }

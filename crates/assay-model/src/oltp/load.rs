@@ -35,10 +35,10 @@ impl Load {
         worker: Part,
         start: Instant,
     ) -> Result<Load, String> {
-        let oltp = plan.oltp.as_ref().ok_or("the plan has no OLTP load")?;
+        let oltp = plan.load.oltp().ok_or("the plan has no OLTP load")?;
         let (asus, used) = oltp.on(geometries)?;
         let (for_schedule, for_sequence) =
-            (Prng::child(plan.seed, &[FOR_LOOP, 0]), Prng::child(plan.seed, &[FOR_LOOP, 1]));
+            (Prng::child(plan.load.seed, &[FOR_LOOP, 0]), Prng::child(plan.load.seed, &[FOR_LOOP, 1]));
         let schedule = schedule(oltp, plan, start, for_schedule).ok_or("its rate does not fit")?;
         Ok(Load {
             sequence: Sequence::new(used, oltp.bsus(), oltp.contexts, oltp.mix, for_sequence),
@@ -88,7 +88,7 @@ impl Load {
 fn schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Option<Schedule> {
     let whole = Part { index: 0, of: 1 };
     let Some(curve) = &oltp.curve else { return Schedule::poisson(start, oltp.rate, whole, prng) };
-    let standing = Standing { start, until_zero: plan.warm_up().longest(), before: plan.carried_over.time };
+    let standing = Standing { start, until_zero: plan.timing.warm_up().longest(), before: plan.carried_over.time };
     Some(Schedule::Varying(Box::new(Varying::new(standing, oltp.rate, curve, whole, Err(prng))?)))
 }
 
@@ -96,7 +96,7 @@ fn schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Option<Sche
 /// no writes the position is 0; it is not used, because that direction is never drawn.
 fn places(plan: &Plan) -> [[u16; 2]; 8] {
     let mut places = [[0; 2]; 8];
-    let own = plan.streams.iter().enumerate().filter_map(|(at, stream)| {
+    let own = plan.load.streams.iter().enumerate().filter_map(|(at, stream)| {
         let block = stream.block().filter(|block| matches!(block.address, Address::Asu { .. }))?;
         let of = NAMES.iter().position(|name| stream.name.starts_with(name))?;
         Some((of, block.direction, at as u16))

@@ -38,7 +38,7 @@ fn each_target_has_the_operations_of_its_asu_and_all_together_the_whole_load() {
     for target in 0..3 {
         let own = first(load(&plan, Some(target), &geometries, WHOLE), 20);
         for wanted in &own {
-            let stream: &Stream = &plan.streams[usize::from(wanted.stream)];
+            let stream: &Stream = &plan.load.streams[usize::from(wanted.stream)];
             assert_eq!(wanted.op.target, target);
             assert!(stream.name.starts_with(&format!("asu{}-", target + 1)), "{}", stream.name);
             assert_eq!(stream.direction(), Some(wanted.op.direction), "{}", stream.name);
@@ -66,7 +66,7 @@ fn workers_divide_the_load_and_none_changes_it() {
 #[test]
 fn one_target_is_shared_and_several_lie_one_behind_the_other() {
     let alone = first(load(&plan("bsu = 20", 1), None, &[GEOMETRY], WHOLE), 20);
-    let asu = |stream: u16, plan: &Plan| plan.streams[usize::from(stream)].name.as_bytes()[3] - b'1';
+    let asu = |stream: u16, plan: &Plan| plan.load.streams[usize::from(stream)].name.as_bytes()[3] - b'1';
     let one = plan("bsu = 20", 1);
     for wanted in &alone {
         let place = wanted.op.offset as f64 / GEOMETRY.size as f64;
@@ -97,14 +97,14 @@ fn the_streams_of_a_plan_have_the_shares_that_are_drawn() {
     for mix in ["spc1", "published"] {
         let plan = plan(&format!("bsu = 100\nmix = \"{mix}\""), 3);
         let rate = |stream: &Stream| stream.arrival.rate().unwrap().as_f64();
-        let all: f64 = plan.streams.iter().map(rate).sum();
+        let all: f64 = plan.load.streams.iter().map(rate).sum();
         assert!((all - 5000.0).abs() < 1e-6, "{all}");
         let mut counts = BTreeMap::<u16, f64>::new();
         let seconds = 100;
         for wanted in first(load(&plan, None, &[GEOMETRY; 3], WHOLE), seconds) {
             *counts.entry(wanted.stream).or_default() += 1.0;
         }
-        for (at, stream) in (0..).zip(&plan.streams) {
+        for (at, stream) in (0..).zip(&plan.load.streams) {
             let expected = rate(stream) * seconds as f64;
             let found = counts.get(&at).copied().unwrap_or(0.0);
             assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{mix} {}: {found}, not {expected}", stream.name);
@@ -116,7 +116,8 @@ fn the_streams_of_a_plan_have_the_shares_that_are_drawn() {
 fn a_load_between_two_bsus_has_its_rate_and_the_positions_of_the_next() {
     let file = "model = \"oltp\"\nbsu = 3\n";
     let adjust = Adjust { targets: 3, load: Multiple::ratio(1, 2), ..Adjust::default() };
-    let oltp = workload::read("t", file).unwrap().plan(&adjust).unwrap().oltp.unwrap();
+    let plan = workload::read("t", file).unwrap().plan(&adjust).unwrap();
+    let oltp = plan.load.oltp().unwrap();
     assert_eq!((oltp.rate, oltp.bsus()), (Rate::per_second(75), 2));
 }
 
@@ -147,7 +148,7 @@ fn what_does_not_fit_is_refused_with_the_way_out() {
         let adjust = Adjust { targets, ..Adjust::default() };
         let workload = workload::read("t", &file).map_err(|faults| faults.to_string());
         let plan = workload.and_then(|workload| workload.plan(&adjust));
-        plan.and_then(|plan| plan.oltp.unwrap().fits(geometries)).unwrap_err()
+        plan.and_then(|plan| plan.load.oltp().unwrap().fits(geometries)).unwrap_err()
     };
     let small = Geometry { size: 1 << 20, block: 512 };
     for (keys, targets, geometries, words) in [
@@ -182,7 +183,7 @@ fn storage_in_pieces_of_any_number_fits() {
             let of_each = |mib: u64| mib * KIB * KIB / unit / u64::from(pieces) * unit;
             let piece = |mib| vec![Geometry { size: of_each(mib), block: 512 }; usize::from(pieces)];
             let geometries = [piece(45), piece(45), piece(10)].concat();
-            let used = plan.oltp.as_ref().unwrap().used(&geometries).unwrap_or_else(|why| panic!("{pieces}: {why}"));
+            let used = plan.load.oltp().unwrap().used(&geometries).unwrap_or_else(|why| panic!("{pieces}: {why}"));
             let [one, two, log] = used.map(|bytes| bytes / BLOCK);
             assert!(one == two && log == 2 * one / 9, "{pieces} of {unit}: {used:?}");
             let lost = 45 * KIB * KIB - used[0];
@@ -192,6 +193,6 @@ fn storage_in_pieces_of_any_number_fits() {
     let plan =
         workload::read("t", "model = \"oltp\"").unwrap().plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
     for size in (0..5000u64).map(|n| (20 << 20) + n * 512) {
-        assert_eq!(plan.oltp.as_ref().unwrap().fits(&[Geometry { size, block: 512 }]), Ok(()), "{size} bytes");
+        assert_eq!(plan.load.oltp().unwrap().fits(&[Geometry { size, block: 512 }]), Ok(()), "{size} bytes");
     }
 }

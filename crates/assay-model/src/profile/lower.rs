@@ -3,7 +3,7 @@
 use super::sizes::STORED_UNIT;
 use super::{Derivation, Drive, Flow, Kind, Points, Profile, ProfilePart, drive_path};
 use crate::act::storage::LARGE_IN_FLIGHT;
-use crate::plan::{Address, Arrival, Block, Lane, Plan, Stream, Work};
+use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
 use crate::size::{Size, Sizes};
 use assay_base::{Bytes, Direction, Rate, Share};
 use std::collections::BTreeSet;
@@ -206,7 +206,7 @@ impl Profile {
 impl Lowered {
     /// How much the streams move per second together.
     fn bytes_per_second(&self) -> f64 {
-        self.streams.iter().filter_map(|stream| Plan::bytes_per_second(stream, SECTOR)).sum()
+        self.streams.iter().filter_map(|stream| stream.bytes_per_second(SECTOR)).sum()
     }
 }
 

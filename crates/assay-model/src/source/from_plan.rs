@@ -53,12 +53,12 @@ impl<W: WrittenPlaces + 'static> BlockSources<W> {
     pub fn from_plan(plan: &Plan, worker: SourceWorker<W>) -> Option<BlockSources<W>> {
         let mut making = Making::new(plan, worker);
         // Behind a cache and in an OLTP load, the streams of a target are drawn together as one sequence.
-        let is_drawn_together = plan.cache.is_some() || plan.oltp.is_some();
-        for target in 0..if is_drawn_together { plan.targets } else { 0 } {
+        let is_drawn_together = plan.caches.simulated.is_some() || plan.load.oltp().is_some();
+        for target in 0..if is_drawn_together { plan.load.targets } else { 0 } {
             making.add_drawn_together(target)?;
         }
         // The read-back comes after all other sources.
-        for flow in flows_of(plan).filter(|flow| !is_drawn_together || plan.reads_back(flow.stream)) {
+        for flow in flows_of(plan).filter(|flow| !is_drawn_together || plan.load.reads_back(flow.stream)) {
             making.add_flow(flow)?;
         }
         making.gates.finish_entering();
@@ -102,14 +102,14 @@ impl<W: WrittenPlaces + 'static> Making<W> {
     /// does not fit.
     fn add_flow(&mut self, flow: PlanFlow) -> Option<()> {
         let plan = Arc::clone(&self.plan);
-        if let Some(closed_loop) = plan.loop_of(flow.stream) {
+        if let Some(closed_loop) = plan.load.loop_of(flow.stream) {
             return if is_first_of_loop(&plan, closed_loop, flow) {
                 self.add_loop(closed_loop, flow)
             } else {
                 Some(())
             };
         }
-        let stream = &plan.streams[usize::from(flow.stream)];
+        let stream = &plan.load.streams[usize::from(flow.stream)];
         if stream.appends() {
             return self.add_journal(&stream.name, flow);
         }
@@ -123,7 +123,7 @@ impl<W: WrittenPlaces + 'static> Making<W> {
     /// Makes the source of a stream without a loop on one target.
     fn add_stream(&mut self, flow: PlanFlow) -> Option<()> {
         let plan = Arc::clone(&self.plan);
-        let reads_back = plan.reads_back(flow.stream);
+        let reads_back = plan.load.reads_back(flow.stream);
         if reads_back {
             self.made.after.get_or_insert(self.made.sources.len());
         }
@@ -131,10 +131,10 @@ impl<W: WrittenPlaces + 'static> Making<W> {
         let geometry = self.geometries[usize::from(flow.target)];
         let single = SingleStream { flow, geometry, part: self.part, start: self.start };
         let one = single.make(&plan, plan.begins(flow.stream, self.start), written)?;
-        let life = plan.life_of(flow.stream);
+        let life = plan.load.life_of(flow.stream);
         // A closed loop that only ends after a number of operations counts them itself, if there is a single worker and
         // nobody waits for it.
-        let counts = life.is_by_operations() && self.part.of == 1 && !plan.is_waited_for(flow.stream);
+        let counts = life.is_by_operations() && self.part.of == 1 && !plan.load.is_waited_for(flow.stream);
         let source = if life.is_whole() || counts && matches!(one.0, Variant::Closed(_)) {
             one
         } else {
@@ -152,7 +152,7 @@ impl<W: WrittenPlaces + 'static> Making<W> {
     fn add_journal(&mut self, name: &String, writer: PlanFlow) -> Option<()> {
         let plan = Arc::clone(&self.plan);
         let members = members_on(&plan, writer.target, |stream| {
-            stream == writer.stream || plan.streams[usize::from(stream)].arrival.follows() == Some(name)
+            stream == writer.stream || plan.load.streams[usize::from(stream)].arrival.follows() == Some(name)
         });
         let geometry = self.geometries[usize::from(writer.target)];
         let journal = Journal::new(&plan, writer.stream, writer.target, geometry, self.part, self.start).ok()?;
@@ -165,12 +165,12 @@ impl<W: WrittenPlaces + 'static> Making<W> {
     /// load.
     fn add_drawn_together(&mut self, target: u16) -> Option<()> {
         let plan = Arc::clone(&self.plan);
-        let members = members_on(&plan, target, |stream| !plan.reads_back(stream));
+        let members = members_on(&plan, target, |stream| !plan.load.reads_back(stream));
         if members.is_empty() {
             return Some(());
         }
         let flows = members.iter().map(|member| member.flow).collect();
-        let variant = if plan.cache.is_some() {
+        let variant = if plan.caches.simulated.is_some() {
             // A single worker carries all that passes the cache.
             let behind = Behind::new(&plan, target, &self.geometries, self.start).ok();
             Variant::Behind(Box::new(DrawnTogether::new(behind.filter(|_| self.part.of == 1)?, members)))
@@ -192,9 +192,9 @@ impl<W: WrittenPlaces + 'static> Making<W> {
         make: MakeSource<BlockSource<W>>,
     ) -> BlockSource<W> {
         let (plan, stream) = (&self.plan, members[0].stream);
-        let life = plan.life_of(stream);
+        let life = plan.load.life_of(stream);
         let left = work_of_source(plan, members, share);
-        let waits = self.gates.behind(&plan.waited_for_by(stream)).map(|gate| Waiting {
+        let waits = self.gates.behind(&plan.load.waited_for_by(stream)).map(|gate| Waiting {
             gate,
             start: life.start,
             lasts: life.lasts,
@@ -237,16 +237,17 @@ impl<W: WrittenPlaces + 'static> Making<W> {
 
 /// Whether a flow is the first one of its loop: the one that the source of the loop is made with.
 fn is_first_of_loop(plan: &Plan, closed_loop: &Loop, flow: PlanFlow) -> bool {
-    let first = plan.streams.iter().position(|other| other.arrival.loop_name() == Some(&closed_loop.name));
+    let first = plan.load.streams.iter().position(|other| other.arrival.loop_name() == Some(&closed_loop.name));
     // A loop that takes turns is made with the first of its targets.
-    let made = closed_loop.turns.is_some() && plan.targets_of(flow.stream).next() != Some(flow.target);
+    let made = closed_loop.turns.is_some() && plan.load.targets_of(flow.stream).next() != Some(flow.target);
     first == Some(flow.stream.into()) && !made
 }
 
 /// The flows of a loop: on `target`, or if it takes turns, on all its targets.
 fn members_of_loop(plan: &Plan, closed_loop: &Loop, target: u16) -> Vec<PlanFlow> {
     let here = flows_of(plan).filter(|flow| flow.target == target || closed_loop.turns.is_some());
-    here.filter(|flow| plan.streams[usize::from(flow.stream)].arrival.loop_name() == Some(&closed_loop.name)).collect()
+    here.filter(|flow| plan.load.streams[usize::from(flow.stream)].arrival.loop_name() == Some(&closed_loop.name))
+        .collect()
 }
 
 /// The flows of a target whose streams are drawn together.
@@ -271,7 +272,7 @@ impl SingleStream {
     fn make<W>(self, plan: &Plan, begins: Instant, written: Option<Arc<W>>) -> Option<BlockSource<W>> {
         let SingleStream { flow, geometry, part, start } = self;
         let PlanFlow { index, stream, target } = flow;
-        let described = &plan.streams[usize::from(stream)];
+        let described = &plan.load.streams[usize::from(stream)];
         if let Some((recording, block)) = described.arrival.recording().zip(described.block()) {
             let onto = Onto::new(recording, geometry.size, geometry.block);
             let flow = RecordedFlow { index, target, direction: block.direction, durable: block.durable };

@@ -16,8 +16,8 @@ impl Gates {
     /// The gates of `plan` for this number of workers.
     pub fn new(plan: &Plan, workers: u64) -> Arc<Gates> {
         let mut by_streams: Vec<(Vec<u16>, Arc<Gate>)> = Vec::new();
-        for stream in 0..plan.streams.len() as u16 {
-            let streams = plan.waited_for_by(stream);
+        for stream in 0..plan.load.streams.len() as u16 {
+            let streams = plan.load.waited_for_by(stream);
             if !streams.is_empty() && by_streams.iter().all(|(known, _)| *known != streams) {
                 by_streams.push((streams, Arc::new(Gate::new(workers))));
             }

@@ -81,7 +81,7 @@ impl LoopCopy {
 
     /// The loop over those streams that move data.
     fn make_loop(&self, plan: &Plan, start: Instant, begins: Instant) -> Option<LoopSource> {
-        let closed_loop = plan.loops.iter().find(|known| known.name == self.loop_name)?;
+        let closed_loop = plan.load.loops.iter().find(|known| known.name == self.loop_name)?;
         let first = *self.members.first()?;
         let mix = self.mix(plan, closed_loop, first.target)?;
         let (mut members, mut cursors) = (Vec::new(), Vec::new());
@@ -100,7 +100,7 @@ impl LoopCopy {
             members.push(Member { flow: flow.index, generator, cursor, is_behind: block.address.is_behind() });
         }
         let path = [u64::from(first.stream), u64::from(first.target), self.share.index, FOR_LOOP, u64::from(self.copy)];
-        let prng = Prng::child(plan.seed, &path);
+        let prng = Prng::child(plan.load.seed, &path);
         let turning = closed_loop.turns.map(|turns| self.turning(plan, turns, first.stream));
         Some(LoopSource::new(closed_loop, LoopDraws { members, cursors, mix, turning, prng }, self.slots, begins))
     }
@@ -137,10 +137,10 @@ impl LoopCopy {
     /// The number of targets of the loop, which are those of `stream`, and its turns over them. The workers that share
     /// a copy also share each pass through a target, and begin with different targets.
     fn turning(&self, plan: &Plan, turns: Turns, stream: u16) -> (usize, Turning) {
-        let block = plan.streams[usize::from(stream)].block();
+        let block = plan.load.streams[usize::from(stream)].block();
         let Part { index, of } = self.share;
         let mut passes = Vec::new();
-        for target in plan.targets_of(stream) {
+        for target in plan.load.targets_of(stream) {
             let all = block.map_or(1, |block| block.pass(self.geometries[usize::from(target)]));
             passes.push(all / of + u64::from(index < all % of));
         }
@@ -150,7 +150,7 @@ impl LoopCopy {
 
 /// The stream of a flow.
 fn stream_of(plan: &Plan, flow: PlanFlow) -> &Stream {
-    &plan.streams[usize::from(flow.stream)]
+    &plan.load.streams[usize::from(flow.stream)]
 }
 
 /// The position of a stream's line among the lines of its loop.

@@ -16,7 +16,7 @@ pub(super) struct StreamOnTarget {
 
 /// The worker's part of the operations and bytes of a stream without a loop; `None` if it issues nothing of the stream.
 pub(super) fn part_of_stream(plan: &Plan, stream: u16, part: Part) -> Option<Part> {
-    let workers = match plan.streams[usize::from(stream)].arrival {
+    let workers = match plan.load.streams[usize::from(stream)].arrival {
         Arrival::Closed { in_flight } => part.of.min(in_flight.into()),
         Arrival::Paced { .. } => 1,
         _ => part.of,
@@ -26,7 +26,7 @@ pub(super) fn part_of_stream(plan: &Plan, stream: u16, part: Part) -> Option<Par
 
 /// How many operations and bytes a source has that carries `streams`, if `share` is the worker's part of them.
 pub(super) fn work_of_source(plan: &Plan, streams: &[StreamOnTarget], share: Option<Part>) -> WorkLeft {
-    let life = plan.life_of(streams[0].stream);
+    let life = plan.load.life_of(streams[0].stream);
     let Some(part) = share else { return WorkLeft { operations: 0, bytes: 0 } };
     let operations = life.operations.unwrap_or(u64::MAX);
     match (single_size(plan, streams), life.bytes.map(Bytes::get)) {
@@ -48,7 +48,7 @@ fn single_size(plan: &Plan, streams: &[StreamOnTarget]) -> Option<u64> {
 
 /// The size of a stream's operations on a target; 0 if they have several sizes, and `None` if they move no data.
 fn fixed_size(plan: &Plan, on_target: &StreamOnTarget) -> Option<u64> {
-    let size = &plan.streams[usize::from(on_target.stream)].block()?.size;
+    let size = &plan.load.streams[usize::from(on_target.stream)].block()?.size;
     Some(if size.from == size.to { size.in_blocks(on_target.geometry.block).largest() } else { 0 })
 }
 

@@ -154,12 +154,12 @@ impl Plan {
             return Ok(self);
         }
         // The read-back is not measured.
-        let measured = self.streams.iter().filter(|stream| !stream.reads_back());
+        let measured = self.load.streams.iter().filter(|stream| !stream.reads_back());
         let names: Vec<&str> = measured.map(|stream| stream.name.as_str()).collect();
         let mut criteria = Vec::new();
         for text in typed {
-            let criterion = Criterion::typed(text, self.slice)?;
-            fits("the bound", &criterion, &names, self.interval)
+            let criterion = Criterion::typed(text, self.timing.slice)?;
+            fits("the bound", &criterion, &names, self.timing.interval)
                 .map_err(|(what, remedy, _)| format!("criterion \"{}\": {what}\n  = {remedy}", text.escape_debug()))?;
             criteria.push(criterion);
         }

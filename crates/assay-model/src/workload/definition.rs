@@ -1,12 +1,11 @@
 //! What a workload is: everything except the number of targets and the multiple of its load.
 
 use super::step::Step;
-use crate::cache::{CacheDevice, Caching};
 use crate::lives;
 use crate::mail::Mail;
 use crate::mix::Loop;
 use crate::oltp::OltpLoad;
-use crate::page_cache::PageCached;
+pub use crate::plan::Caches;
 use crate::plan::{Group, Lane, Phase, Stream, WarmUp};
 use crate::profile::Derivation;
 use crate::tpcc;
@@ -51,11 +50,11 @@ pub struct Workload {
     pub seed: Option<u64>,
     /// What decides the verdict.
     pub criteria: Vec<Criterion>,
-    /// See [`Plan::derivation`](crate::Plan::derivation).
+    /// See [`Notes::derivation`](crate::plan::Notes::derivation).
     pub derivation: Vec<Derivation>,
     /// What the reader of a report must know.
     pub notes: Vec<String>,
-    /// See [`Plan::watermarks`](crate::Plan::watermarks).
+    /// See [`Notes::watermarks`](crate::plan::Notes::watermarks).
     pub watermarks: Vec<String>,
 }
 
@@ -70,13 +69,13 @@ pub struct Load {
     pub standard: Option<Multiple>,
     /// Streams that `--load` does not multiply.
     pub unscaled: Vec<String>,
-    /// See [`Plan::lanes`](crate::Plan::lanes).
+    /// See [`PlannedLoad::lanes`](crate::plan::PlannedLoad::lanes).
     pub lanes: Vec<Lane>,
-    /// See [`Plan::groups`](crate::Plan::groups).
+    /// See [`PlannedLoad::groups`](crate::plan::PlannedLoad::groups).
     pub groups: Vec<Group>,
-    /// See [`Plan::loops`](crate::Plan::loops).
+    /// See [`PlannedLoad::loops`](crate::plan::PlannedLoad::loops).
     pub loops: Vec<Loop>,
-    /// See [`Plan::in_flight_bound`](crate::Plan::in_flight_bound).
+    /// See [`PlannedLoad::in_flight_bound`](crate::plan::PlannedLoad::in_flight_bound).
     pub in_flight_bound: u32,
     /// The application whose load the streams are; absent where they stand for themselves.
     pub application: Option<Application>,
@@ -117,38 +116,27 @@ pub struct Timing {
     pub phases: Vec<Phase>,
     /// Judging window.
     pub slice: Span,
-    /// See [`Plan::skip_half_windows`](crate::Plan::skip_half_windows).
+    /// See [`PlannedTiming::skip_half_windows`](crate::plan::PlannedTiming::skip_half_windows).
     pub skip_half_windows: bool,
     /// Recording step.
     pub interval: Span,
-    /// See [`Plan::max_lag`](crate::Plan::max_lag).
+    /// See [`PlannedTiming::max_lag`](crate::plan::PlannedTiming::max_lag).
     pub max_lag: Span,
-    /// See [`Plan::backlog_allowed`](crate::Plan::backlog_allowed).
+    /// See [`PlannedTiming::backlog_allowed`](crate::plan::PlannedTiming::backlog_allowed).
     pub backlog_allowed: Span,
 }
 
 /// Which data is compared with what was written.
 #[derive(Clone, Debug, Default)]
 pub struct Verification {
-    /// See [`Plan::verify`](crate::Plan::verify).
+    /// See [`PlannedVerification::verify`](crate::plan::PlannedVerification::verify).
     pub verify: bool,
     /// It verifies where its targets keep data, and does not where they do not.
     pub if_possible: bool,
     /// What is done with the data of single streams, where not all are alike; then `verify` is not looked at.
     pub sealed: Vec<(String, Sealing)>,
-    /// See [`Plan::check_all`](crate::Plan::check_all).
+    /// See [`PlannedVerification::check_all`](crate::plan::PlannedVerification::check_all).
     pub check_all: Vec<String>,
-}
-
-/// The caches between a load and its targets.
-#[derive(Clone, Debug, Default)]
-pub struct Caches {
-    /// The simulated cache before each target.
-    pub simulated: Option<Caching>,
-    /// The look-aside cache on a device of its own.
-    pub device: Option<CacheDevice>,
-    /// See [`Plan::page_cache`](crate::Plan::page_cache).
-    pub page: Vec<PageCached>,
 }
 
 /// What is done with the data of a stream in a workload that verifies some of its streams.

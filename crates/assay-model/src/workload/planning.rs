@@ -3,8 +3,10 @@
 use super::definition::{Application, LONGEST_RUN, Load, SHORTEST_SLICE, Sealing, Targets, Timing, Workload};
 use crate::cache::Caching;
 use crate::lives;
-use crate::oltp::Oltp;
-use crate::plan::{Address, Amount, Arrival, CarriedOver, Extent, Group, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
+use crate::plan::{
+    Address, Amount, Arrival, CarriedOver, Extent, Group, Lane, Notes, Phase, PhaseKind, Plan, PlannedApplication,
+    PlannedLoad, PlannedTiming, PlannedVerification, Stream, WarmUp, final_read_back,
+};
 use assay_base::{Bytes, Multiple, Prng, Share, Span};
 
 /// Upper bound on the operations per second of all streams together: more than any array carries, and few enough that
@@ -40,85 +42,72 @@ impl Workload {
     }
 
     fn planned(&self, adjust: &Adjust) -> Result<Plan, String> {
-        if !self.timing.steps.is_empty() {
-            return Err(format!(
-                "{} has {} steps, which only run and explain carry out one after another; write the streams of one step into a file of their own",
-                self.name,
-                self.timing.steps.len()
-            ));
-        }
-        let targets = adjust.targets.max(1);
-        self.targets.are_given(targets)?;
+        self.has_no_steps()?;
+        self.targets.are_given(adjust.targets.max(1))?;
         self.has_its_recordings()?;
-        let own = self.load.own(targets);
-        let load = adjust.load.unwrap_or(own);
-        let times = load.per(own).ok_or_else(|| format!("{load} is too far from the workload's own {own}"))?;
-        let (mut streams, oltp) = self.load.scaled(targets, load, times)?;
-        let mut notes = self.notes.clone();
-        notes.extend(multiplied(&streams, times)?);
-        let timing = self.timing.adjusted(adjust, lives::all_over(&streams, &self.load.loops))?;
+        let (mut load, times) = self.load.planned(adjust)?;
+        let mut remarks = self.notes.clone();
+        remarks.extend(multiplied(&load.streams, times)?);
+        let timing = self.timing.adjusted(adjust, lives::all_over(&load.streams, &load.loops))?;
         let mut phases = timing.in_phases(&self.load.streams)?;
-        notes.extend(lives::fit(&streams, &self.load.loops, timing.warm_up, timing.duration)?);
-        if lives::end_when_done(&streams, &self.load.loops) {
+        remarks.extend(lives::fit(&load.streams, &load.loops, timing.warm_up, timing.duration)?);
+        if lives::end_when_done(&load.streams, &load.loops) {
             let measured = phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
             measured.for_each(|phase| phase.until_done = true);
         }
-        let (own, left) = self.sealing();
-        let verify = own || adjust.verify;
-        // `--verify` asks for both.
-        let leave_sealed = left && !adjust.verify;
-        self.load.keeps_places(verify)?;
-        if let Some(cache) = self.in_front(&mut notes)? {
-            streams = super::cached::streams(&cache, streams, verify)?;
+        let verification = self.planned_verification(adjust);
+        self.load.keeps_places(verification.verify)?;
+        if let Some(cache) = self.in_front(&mut remarks)? {
+            load.streams = super::cached::streams(&cache, load.streams, verification.verify)?;
+            // What passes one cache is one sequence.
+            load.lanes = Vec::new();
         }
-        if leave_sealed && verify {
-            notes.push("what is written is sealed and not read back: a later run that verifies compares it".into());
+        if verification.leave_sealed {
+            remarks.push("what is written is sealed and not read back: a later run that verifies compares it".into());
         }
-        if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify && !leave_sealed) {
-            if streams.iter().any(|other| other.name == stream.name) {
+        if let Some((stream, phase)) = final_read_back(&load.streams).filter(|_| verification.reads_back()) {
+            if load.streams.iter().any(|other| other.name == stream.name) {
                 return Err(format!("a workload that verifies has a stream {} of its own: rename yours", stream.name));
             }
-            streams.push(stream);
+            load.streams.push(stream);
             phases.push(phase);
         }
         let plan = Plan {
             name: self.name.clone(),
             model: self.model.to_owned(),
             load,
-            seed: adjust.seed,
-            targets,
-            streams,
-            phases,
             criteria: self.criteria.iter().map(|criterion| self.rewindowed(criterion, timing.slice)).collect(),
-            slice: timing.slice,
-            interval: timing.interval,
-            max_lag: timing.max_lag,
-            in_flight_bound: self.load.in_flight_bound,
-            // What passes one cache is one sequence.
-            lanes: if self.caches.simulated.is_some() { Vec::new() } else { self.load.lanes_of() },
-            groups: Group::within(&self.load.groups, &self.load.streams),
-            cache: self.caches.simulated,
-            cache_device: self.caches.device.clone(),
-            page_cache: self.caches.page.clone(),
-            loops: self.load.loops.clone(),
-            oltp,
-            mail: match &self.load.application {
-                Some(Application::Mail(mail)) => Some(mail.clone()),
-                _ => None,
-            },
-            tpcc: self.load.tpcc().and_then(|it| it.scaled(times)),
-            verify,
-            leave_sealed: verify && leave_sealed,
-            skip_half_windows: timing.skip_half_windows,
-            loads: Vec::new(),
-            backlog_allowed: timing.backlog_allowed,
-            check_all: if verify { self.verification.check_all.clone() } else { Vec::new() },
-            derivation: self.derivation.clone(),
+            timing: timing.planned(phases),
+            verification,
+            caches: self.caches.clone(),
             carried_over: self.load.carried_over(adjust.seed),
-            notes,
-            watermarks: self.watermarks.clone(),
+            notes: Notes { derivation: self.derivation.clone(), remarks, watermarks: self.watermarks.clone() },
         };
         plan.fits_somewhere().map(|()| plan)
+    }
+
+    /// A workload with steps has no plan of its own.
+    fn has_no_steps(&self) -> Result<(), String> {
+        if self.timing.steps.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "{} has {} steps, which only run and explain carry out one after another; write the streams of one step into a file of their own",
+            self.name,
+            self.timing.steps.len()
+        ))
+    }
+
+    /// Which data its plan compares with what was written.
+    fn planned_verification(&self, adjust: &Adjust) -> PlannedVerification {
+        let (own, left) = self.sealing();
+        let verify = own || adjust.verify;
+        PlannedVerification {
+            verify,
+            // `--verify` asks for both.
+            leave_sealed: verify && left && !adjust.verify,
+            check_all: if verify { self.verification.check_all.clone() } else { Vec::new() },
+        }
     }
 
     /// Whether it verifies, and whether it leaves all that it seals for a later run to compare.
@@ -181,15 +170,43 @@ fn multiplied(streams: &[Stream], times: Multiple) -> Result<Option<String>, Str
         return Ok(None);
     }
     if closed == streams.len() {
-        return Err(format!("a load of {times} cannot be offered: {}", Plan::ONLY_CLOSED_LOOPS));
+        return Err(format!("a load of {times} cannot be offered: {}", PlannedLoad::ONLY_CLOSED_LOOPS));
     }
     Ok(Some("closed-loop streams have no rate and are not multiplied by --load".into()))
 }
 
 impl Load {
-    /// Its streams on this many targets, `times` what they are at 1x, which is a load of `load`; and how an OLTP load lies
-    /// on these targets.
-    fn scaled(&self, targets: u16, load: Multiple, times: Multiple) -> Result<(Vec<Stream>, Option<Oltp>), String> {
+    /// The load on as many targets and at the multiple that the command line asks for, and its multiple of what was
+    /// written.
+    fn planned(&self, adjust: &Adjust) -> Result<(PlannedLoad, Multiple), String> {
+        let targets = adjust.targets.max(1);
+        let own = self.own(targets);
+        let multiple = adjust.load.unwrap_or(own);
+        let times = multiple.per(own).ok_or_else(|| format!("{multiple} is too far from the workload's own {own}"))?;
+        let (streams, application) = self.scaled(targets, multiple, times)?;
+        let load = PlannedLoad {
+            multiple,
+            multiples: Vec::new(),
+            seed: adjust.seed,
+            targets,
+            streams,
+            in_flight_bound: self.in_flight_bound,
+            lanes: self.lanes_of(),
+            groups: Group::within(&self.groups, &self.streams),
+            loops: self.loops.clone(),
+            application,
+        };
+        Ok((load, times))
+    }
+
+    /// Its streams on this many targets, `times` what they are at 1x, which is a load of `load`; and its application on
+    /// these targets.
+    fn scaled(
+        &self,
+        targets: u16,
+        load: Multiple,
+        times: Multiple,
+    ) -> Result<(Vec<Stream>, Option<PlannedApplication>), String> {
         if let Some(beyond) = self.streams.iter().find(|stream| stream.targets.iter().any(|target| *target >= targets))
         {
             return Err(format!("the stream {} names a target beyond the {targets} that were given", beyond.name));
@@ -197,11 +214,8 @@ impl Load {
         let streams: Option<Vec<Stream>> =
             self.streams.iter().map(|stream| self.scaled_stream(stream, targets, times)).collect();
         let mut streams = streams.ok_or_else(|| format!("at {load} the rates are too large to be represented"))?;
-        let oltp = match &self.application {
-            Some(Application::Oltp(oltp)) => Some(oltp.on(targets, times)?),
-            _ => None,
-        };
-        if let Some(oltp) = &oltp {
+        let application = self.planned_application(targets, times)?;
+        if let Some(PlannedApplication::Oltp(oltp)) = &application {
             for stream in &mut streams {
                 if let Some(Address::Asu { asu, .. }) = stream.block().map(|block| &block.address) {
                     stream.targets = oltp.targets_of(*asu);
@@ -212,7 +226,17 @@ impl Load {
         if rate > MOST_RATE {
             return Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}"));
         }
-        Ok((streams, oltp))
+        Ok((streams, application))
+    }
+
+    /// Its application on this many targets, at `times` its 1x.
+    fn planned_application(&self, targets: u16, times: Multiple) -> Result<Option<PlannedApplication>, String> {
+        Ok(match &self.application {
+            Some(Application::Oltp(oltp)) => Some(PlannedApplication::Oltp(oltp.on(targets, times)?)),
+            Some(Application::Mail(mail)) => Some(PlannedApplication::Mail(mail.clone())),
+            Some(Application::Tpcc(load)) => load.scaled(times).map(PlannedApplication::Tpcc),
+            None => None,
+        })
     }
 
     /// A stream at a multiple of its rate, on its targets; `None` if its rate is too large.
@@ -316,6 +340,18 @@ impl Timing {
         Ok(())
     }
 
+    /// The timing of a run with these phases.
+    fn planned(&self, phases: Vec<Phase>) -> PlannedTiming {
+        PlannedTiming {
+            phases,
+            slice: self.slice,
+            interval: self.interval,
+            max_lag: self.max_lag,
+            skip_half_windows: self.skip_half_windows,
+            backlog_allowed: self.backlog_allowed,
+        }
+    }
+
     /// The phases of a run of these streams; the workload's own, where it has some.
     fn in_phases(&self, streams: &[Stream]) -> Result<Vec<Phase>, String> {
         let varies = streams.iter().any(|stream| matches!(stream.arrival, Arrival::Varying { .. }));
@@ -327,7 +363,7 @@ impl Timing {
         }
         let (measure, slice) = (self.duration, self.slice);
         if self.phases.is_empty() {
-            return Ok(Plan::phases(self.warm_up, measure));
+            return Ok(Phase::warm_up_and_measure(self.warm_up, measure));
         }
         let whole = self.phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span);
         if measure != whole {
@@ -338,7 +374,7 @@ impl Timing {
                 "the phase {} takes {}, which is not a multiple of the slice, {slice}: each is judged in slices of its own",
                 phase.name, phase.span
             )),
-            None => Ok(Plan::phases_of(self.warm_up, &self.phases, Span::ZERO)),
+            None => Ok(Phase::warm_up_and_remaining(self.warm_up, &self.phases, Span::ZERO)),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::arrival::Part;
 use crate::generator::Generator;
-use crate::plan::{Plan, Stream};
+use crate::plan::{Phase, Plan, Stream};
 use assay_base::{Bytes, Geometry, Instant, Multiple, Rate};
 
 const BLOCK: u32 = 512;
@@ -20,7 +20,7 @@ fn plan_of(text: &str) -> Result<Plan, String> {
 }
 
 fn stream(keys: &str) -> Stream {
-    plan_of(&text(keys)).unwrap().streams.remove(0)
+    plan_of(&text(keys)).unwrap().load.streams.remove(0)
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn every_form_of_address_is_said_and_reads_back() {
         ("{ walk = \"1MiB\", unit = \"64KiB\" }", "a walk in steps up to 1MiB over places of 64KiB"),
     ] {
         let plan = plan_of(&text(&format!("address = {keys}"))).unwrap();
-        assert_eq!(plan.streams[0].block().unwrap().address.to_string(), said);
+        assert_eq!(plan.load.streams[0].block().unwrap().address.to_string(), said);
         let written = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
         // Operations go only where the largest of them fits, in whole blocks, and a target that is too small is
@@ -85,7 +85,8 @@ fn the_same_seed_draws_the_same_and_hot_places_stay_with_another() {
     let plan = plan_of(&text(keys)).unwrap();
     let geometry = Geometry { size: 1 << 30, block: BLOCK };
     let drawn = |seed, stream: u16, plan: &Plan| {
-        let plan = Plan { seed, ..plan.clone() };
+        let mut plan = plan.clone();
+        plan.load.seed = seed;
         let mut generator =
             Generator::new(&plan, stream, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
         (0..5000).map(|_| generator.operation(Instant::ZERO).offset).collect::<Vec<u64>>()
@@ -149,7 +150,7 @@ fn sizes_by_share_and_by_step() {
 fn a_rate_of_bytes_is_made_operations_by_the_mean_size() {
     let rate = |size: &str, rate: &str| {
         let text = text("").replace("\"4KiB\"", size).replace("100/s", rate);
-        plan_of(&text).map(|plan| plan.streams[0].arrival.rate().unwrap())
+        plan_of(&text).map(|plan| plan.load.streams[0].arrival.rate().unwrap())
     };
     assert_eq!(rate("\"4KiB\"", "500MiB/s").unwrap(), Rate::per_second(128_000));
     assert_eq!(rate("\"4KiB\"", "500MB/s").unwrap().as_ratio(), (1_953_125, 16));
@@ -170,7 +171,7 @@ fn a_stream_keeps_to_its_target_and_its_range() {
     let plan = |targets| workload.plan(&Adjust { targets, ..Adjust::default() });
     let two = plan(2).unwrap();
     assert_eq!(
-        (two.flows().collect::<Vec<_>>(), two.streams[0].arrival.rate()),
+        (two.load.flows().collect::<Vec<_>>(), two.load.streams[0].arrival.rate()),
         (vec![(0, 1)], Some(Rate::per_second(100)))
     );
     assert!(plan(1).unwrap_err().contains("is for 2 targets (data, log), and it is given 1"));
@@ -315,7 +316,7 @@ fn how_much_a_run_goes_through_is_known_before() {
 #[test]
 fn arrivals_that_change() {
     let arrival =
-        |keys: &str| plan_of(&text(&format!("arrival = {keys}"))).map(|mut plan| plan.streams.remove(0).arrival);
+        |keys: &str| plan_of(&text(&format!("arrival = {keys}"))).map(|mut plan| plan.load.streams.remove(0).arrival);
     let bursty = arrival("{ bursty = { on = \"2s\", off = \"8s\", quiet = \"10%\" } }").unwrap();
     assert_eq!((bursty.name(), bursty.rate()), ("bursty", Some(Rate::per_second(100))));
     assert!((bursty.peak().unwrap() - 1000.0 / 2.8).abs() < 1e-9);
@@ -366,8 +367,11 @@ fn phases_make_the_measured_time_and_change_the_load() {
         text("arrival = \"steady\"").replacen("model = \"streams\"\n", &format!("model = \"streams\"\n{phases}"), 1)
     };
     let plan = plan_of(&file(phases)).unwrap();
-    let names: Vec<&str> = plan.phases.iter().map(|phase| phase.name.as_str()).collect();
-    assert_eq!((names, plan.measured()), (vec!["warm-up", "low", "ramp", "high"], assay_base::Span::from_secs(60)));
+    let names: Vec<&str> = plan.timing.phases.iter().map(|phase| phase.name.as_str()).collect();
+    assert_eq!(
+        (names, plan.timing.measured()),
+        (vec!["warm-up", "low", "ramp", "high"], assay_base::Span::from_secs(60))
+    );
     let geometry = Geometry { size: 1 << 30, block: BLOCK };
     let counts = |plan: &Plan, until: usize| {
         let mut schedule =
@@ -385,10 +389,10 @@ fn phases_make_the_measured_time_and_change_the_load() {
     assert_eq!(whole[5..9].iter().sum::<u32>(), 2500);
     // A run that stopped within the ramp is continued with the rest of the ramp.
     let at = assay_base::Span::from_secs(30);
-    let rest =
-        Plan { phases: Plan::phases_of(plan.warm_up(), &plan.phases[1..], at), ..plan.behind(Bytes::default(), at) };
+    let mut rest = plan.behind(Bytes::default(), at);
+    rest.timing.phases = Phase::warm_up_and_remaining(plan.timing.warm_up(), &plan.timing.phases[1..], at);
     let left: Vec<(&str, u64)> =
-        rest.phases.iter().map(|phase| (phase.name.as_str(), phase.span.as_ns() / 1_000_000_000)).collect();
+        rest.timing.phases.iter().map(|phase| (phase.name.as_str(), phase.span.as_ns() / 1_000_000_000)).collect();
     assert_eq!(left, [("warm-up", 5), ("ramp", 10), ("high", 20)]);
     let rest = counts(&rest, 7);
     assert!(
@@ -431,13 +435,17 @@ fn a_loop_gives_its_streams_slots_of_their_own() {
     let plan =
         plan_of(&looped(lines, &["line = \"x\"\nshare = \"70%\"", "line = \"x\"\nshare = \"30%\"", "line = \"y\""]))
             .unwrap();
-    assert_eq!((plan.loops.len(), plan.loops[0].slots(), plan.bounds()), (1, 12, vec![vec![0, 12]]));
-    assert!((0..3).all(|stream| plan.lane_of(stream) == 1 && plan.loop_of(stream).is_some_and(|it| it.name == "mix")));
-    assert_eq!(plan.streams[0].arrival.rate(), None);
+    assert_eq!((plan.load.loops.len(), plan.load.loops[0].slots(), plan.load.bounds()), (1, 12, vec![vec![0, 12]]));
+    assert!(
+        (0..3).all(
+            |stream| plan.load.lane_of(stream) == 1 && plan.load.loop_of(stream).is_some_and(|it| it.name == "mix")
+        )
+    );
+    assert_eq!(plan.load.streams[0].arrival.rate(), None);
     assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
     let merged = crate::merge(vec![plan.clone(), Plan { name: "other".into(), ..plan }]).unwrap();
-    let names: Vec<&str> = merged.loops.iter().map(|it| it.name.as_str()).collect();
-    assert_eq!((names, merged.loop_of(3).unwrap().name.as_str()), (vec!["w.toml.mix", "other.mix"], "other.mix"));
+    let names: Vec<&str> = merged.load.loops.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!((names, merged.load.loop_of(3).unwrap().name.as_str()), (vec!["w.toml.mix", "other.mix"], "other.mix"));
 }
 
 #[test]
@@ -513,13 +521,13 @@ fn flushes_are_read_written_and_read_back() {
         ),
     ] {
         let plan = plan_of(&file).unwrap();
-        let flush = plan.streams.iter().find(|stream| stream.name == "f").unwrap();
+        let flush = plan.load.streams.iter().find(|stream| stream.name == "f").unwrap();
         assert_eq!((flush.flush().unwrap().every, flush.arrival.name()), (every, arrival));
         assert!(!flush.writes() && flush.block().is_none() && flush.operation() == Some("flush"));
         let written = serde_json::to_string(&plan).unwrap();
         assert!(written.contains("\"direction\":\"flush\""), "{written}");
         assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
-        assert!(plan.writes() && plan.smallest_target(0, BLOCK) == 4096 && plan.largest_operation(BLOCK) == 4096);
+        assert!(plan.load.writes() && plan.smallest_target(0, BLOCK) == 4096 && plan.largest_operation(BLOCK) == 4096);
     }
 }
 
@@ -602,19 +610,19 @@ fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
     let lines = [line(0, 0, 512, Direction::Write), line(2_000_000_000, 1 << 20, 8192, Direction::Write)];
     let mut single = read("w.toml", &file("", named)).unwrap();
     single.play("t", &lines[..1]).unwrap();
-    let rate = single.plan(&Adjust::default()).unwrap().streams[0].arrival.rate();
+    let rate = single.plan(&Adjust::default()).unwrap().load.streams[0].arrival.rate();
     assert_eq!(rate, Some(Rate::per_second(1000)), "one operation is no endless rate");
     assert!(workload.clone().play("t", &[line(0, 0, 512, Direction::Read)]).unwrap_err().contains("t has no write"));
     workload.play("t", &lines).unwrap();
     let plan = workload.plan(&Adjust { targets: 3, load: Some(Multiple::whole(2)), ..Adjust::default() }).unwrap();
-    let stream = &plan.streams[0];
+    let stream = &plan.load.streams[0];
     // Speed 4 times load 2: the second of two operations is due after a quarter of a second, on each of three targets.
     assert_eq!(stream.arrival.recording().unwrap().wanted(&lines[1]), assay_base::Span::from_ms(250));
     assert_eq!((stream.arrival.rate(), stream.arrival.name()), (Some(Rate::per_second(24)), "recorded"));
     let block = stream.block().unwrap();
     assert_eq!((block.size.from.get(), block.size.to.get(), block.durable), (512, 8192, true));
     assert_eq!(
-        (plan.smallest_target(0, BLOCK), plan.ends_when_done()),
+        (plan.smallest_target(0, BLOCK), plan.timing.ends_when_done()),
         ((1 << 20) + 8192, true),
         "the last place fits"
     );

@@ -38,11 +38,11 @@ fn a_streams_file_lowers_to_its_streams() {
     let adjust = Adjust { load: Some(Multiple::whole(3)), targets: 2, seed: 1, ..Adjust::default() };
     let plan = workload.plan(&adjust).unwrap();
     assert_eq!(plan.name, "orders volume");
-    assert_eq!(plan.streams[0].arrival, Arrival::Poisson { rate: Rate::per_second(30_000) }, "3x on 2 targets");
-    assert_eq!(plan.streams[1].arrival, Arrival::Closed { in_flight: 4 });
+    assert_eq!(plan.load.streams[0].arrival, Arrival::Poisson { rate: Rate::per_second(30_000) }, "3x on 2 targets");
+    assert_eq!(plan.load.streams[1].arrival, Arrival::Closed { in_flight: 4 });
     assert_eq!(plan.criteria[0].to_string(), "reads response over 1ms at most 5% per 1h");
-    assert_eq!(plan.slice, Span::from_secs(600));
-    assert_eq!(plan.flows().collect::<Vec<_>>(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    assert_eq!(plan.timing.slice, Span::from_secs(600));
+    assert_eq!(plan.load.flows().collect::<Vec<_>>(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
 }
 
 #[test]
@@ -52,14 +52,14 @@ fn streams_that_end_after_their_operations() {
     };
     let workload = read("o.toml", &keys("in_flight = 4\noperations = 9")).unwrap();
     let plan = workload.plan(&Adjust::default()).unwrap();
-    assert_eq!((plan.streams[0].life.operations, plan.ends_when_done()), (Some(9), true));
+    assert_eq!((plan.load.streams[0].life.operations, plan.timing.ends_when_done()), (Some(9), true));
     let endless = read("o.toml", &keys("in_flight = 4")).unwrap().plan(&Adjust::default()).unwrap();
-    assert!(!endless.ends_when_done());
+    assert!(!endless.timing.ends_when_done());
     let warm = Adjust { warm_up: Some(crate::WarmUp::For(Span::from_secs(1))), ..Adjust::default() };
     assert!(workload.plan(&warm).unwrap_err().contains("no warm-up"));
     let second = "[[stream]]\nname = \"b\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 1";
     let mixed = read("o.toml", &keys(&format!("in_flight = 4\noperations = 9\n{second}"))).unwrap();
-    assert!(!mixed.plan(&Adjust::default()).unwrap().ends_when_done(), "b lasts as long as the run");
+    assert!(!mixed.plan(&Adjust::default()).unwrap().timing.ends_when_done(), "b lasts as long as the run");
     let looped = "loop = \"l\"\noperations = 9\n[[loop]]\nname = \"l\"";
     for (more, line, what) in [
         ("in_flight = 4\noperations = 0", 7, "a stream without operations does nothing"),
@@ -97,7 +97,11 @@ fn when_streams_begin_and_end() {
         |streams: &[&str], head: &str, adjust: Adjust| read("l.toml", &lives(streams, head)).unwrap().plan(&adjust);
     let timed = ["rate = \"5/s\"\nfor = \"20s\"", "in_flight = 1\nstart = \"15s\"\nfor = \"10s\""];
     let over = plan(&timed, "warm_up = \"3s\"", Adjust::default()).unwrap();
-    assert_eq!((over.measured(), over.ends_when_done()), (second(25), false), "until the last one has ended");
+    assert_eq!(
+        (over.timing.measured(), over.timing.ends_when_done()),
+        (second(25), false),
+        "until the last one has ended"
+    );
     let at = |plan: &crate::Plan, stream| {
         let zero = assay_base::Instant::ZERO;
         let far = plan.until(stream, zero) == assay_base::Instant::FAR;
@@ -115,19 +119,24 @@ fn when_streams_begin_and_end() {
     assert_eq!(at(&rest, 0), (second(0), Some(second(0))), "it has ended before");
     let shorter = plan(&timed, "", Adjust { measure: Some(second(18)), ..Adjust::default() }).unwrap();
     assert!(
-        shorter.notes.iter().any(|note| note == "b lasts until 25s, and ends with the run, after 18s"),
+        shorter.notes.remarks.iter().any(|note| note == "b lasts until 25s, and ends with the run, after 18s"),
         "{:?}",
-        shorter.notes
+        shorter.notes.remarks
     );
     let behind = ["rate = \"5/s\"\noperations = 9", "in_flight = 1\nafter = \"a\"\nbytes = \"1MiB\""];
     let behind = plan(&behind, "duration = \"1min\"", Adjust::default()).unwrap();
-    assert!(behind.ends_when_done() && behind.is_waited_for(0) && behind.starts_over() && !over.starts_over());
-    assert_eq!((behind.waited_for_by(1), behind.waited_for_by(0)), (vec![0], vec![]));
+    assert!(
+        behind.timing.ends_when_done()
+            && behind.load.is_waited_for(0)
+            && behind.load.starts_over()
+            && !over.load.starts_over()
+    );
+    assert_eq!((behind.load.waited_for_by(1), behind.load.waited_for_by(0)), (vec![0], vec![]));
     let json = serde_json::to_value(&behind).unwrap();
     assert_eq!(serde_json::from_value::<crate::Plan>(json.clone()).unwrap(), behind, "{json}");
     let several = ["in_flight = 1\nfor = \"1s\"", "in_flight = 1\nafter = [\"a\"]\noperations = 9"];
     assert_eq!(
-        plan(&several, "", Adjust::default()).unwrap().streams[1].life.to_string(),
+        plan(&several, "", Adjust::default()).unwrap().load.streams[1].life.to_string(),
         "begins when a has ended, and ends after 9 operations on each target"
     );
     let endless = "rate = \"5/s\"";
@@ -190,11 +199,14 @@ fn the_steps_of_a_workload() {
     assert!(workload.plan(&Adjust::default()).unwrap_err().contains("has 2 steps"));
     let steps: Vec<crate::Plan> =
         workload.in_steps().iter().map(|step| step.plan(&Adjust::default()).unwrap()).collect();
-    let names = |plan: &crate::Plan| plan.streams.iter().map(|stream| stream.name.clone()).collect::<String>();
+    let names = |plan: &crate::Plan| plan.load.streams.iter().map(|stream| stream.name.clone()).collect::<String>();
     assert_eq!((names(&steps[0]), names(&steps[1]), steps.len()), ("ad".to_owned(), "bc".to_owned(), 2));
-    assert!(steps[0].ends_when_done() && steps[0].warm_up().longest().is_zero(), "nothing of it is warmed up");
-    assert_eq!(steps[1].warm_up().longest(), Span::from_secs(3));
-    assert_eq!((steps[0].criteria.len(), steps[1].criteria.len(), steps[1].loops.len()), (0, 1, 1));
+    assert!(
+        steps[0].timing.ends_when_done() && steps[0].timing.warm_up().longest().is_zero(),
+        "nothing of it is warmed up"
+    );
+    assert_eq!(steps[1].timing.warm_up().longest(), Span::from_secs(3));
+    assert_eq!((steps[0].criteria.len(), steps[1].criteria.len(), steps[1].load.loops.len()), (0, 1, 1));
     for (streams, head, what) in [
         (["rate = \"5/s\"\nstep = 1", "rate = \"5/s\""], "", "this stream is in no step"),
         (["rate = \"5/s\"\nstep = 1", "rate = \"5/s\"\nstep = 3"], "", "step 2 has no stream"),
@@ -227,17 +239,20 @@ fn the_threads_of_a_seek_file() {
     };
     let plain = plan("").unwrap();
     assert_eq!(
-        (plain.streams.len(), plain.streams[0].life.operations),
+        (plain.load.streams.len(), plain.load.streams[0].life.operations),
         (1, Some(5000)),
         "as SeekMark without an option"
     );
-    assert_eq!(plain.streams[0].block().unwrap().size.to.get(), 512);
+    assert_eq!(plain.load.streams[0].block().unwrap().size.to.get(), 512);
     let all = "threads = 3\nsize = \"8KiB\"\nalign = \"4KiB\"\nduration = \"9s\"\npause = \"5ms\"\nrange = { from = \"50%\" }\ndirection = \"write\"";
     let all = plan(all).unwrap();
-    assert_eq!((all.streams.len(), all.measured(), all.ends_when_done()), (3, Span::from_secs(9), false));
-    let block = all.streams[2].block().unwrap();
-    assert!(block.durable && block.extent.is_some() && all.streams[2].name == "thread-2");
-    assert_eq!(all.streams[2].arrival, Arrival::Paced { pause: Span::from_ms(5) });
+    assert_eq!(
+        (all.load.streams.len(), all.timing.measured(), all.timing.ends_when_done()),
+        (3, Span::from_secs(9), false)
+    );
+    let block = all.load.streams[2].block().unwrap();
+    assert!(block.durable && block.extent.is_some() && all.load.streams[2].name == "thread-2");
+    assert_eq!(all.load.streams[2].arrival, Arrival::Paced { pause: Span::from_ms(5) });
     for (keys, what) in [
         ("threads = 0", "not a number of threads"),
         ("threads = 257", "not a number of threads"),
@@ -330,7 +345,7 @@ fn act_files_have_the_standard_criteria_and_follow_the_slice() {
     let criteria: Vec<String> = plan.criteria.iter().map(ToString::to_string).collect();
     assert_eq!(criteria[0], "reads response over 1ms below 5% per 5s");
     assert_eq!(criteria[2], "reads response over 64ms below 0.1% per 5s");
-    assert_eq!(plan.measured(), Span::from_secs(20));
+    assert_eq!(plan.timing.measured(), Span::from_secs(20));
     let shorter = workload.plan(&Adjust { slice: Some(Span::from_secs(2)), targets: 1, ..Adjust::default() }).unwrap();
     assert_eq!(shorter.criteria[0].window, Some(Span::from_secs(2)));
     assert!(read("w.toml", "model = \"act-storage\"\nread_rate = \"0/s\"").unwrap().criteria.is_empty());
@@ -532,8 +547,8 @@ fn numbers_of_threads_are_steps() {
     let workload = seeks("threads = [1, 8]\nseeks = 50\npause = \"2ms\"\nsize = \"4KiB\"").unwrap();
     let plans: Vec<_> = workload.in_steps().iter().map(|step| step.plan(&Adjust::default()).unwrap()).collect();
     let facts = |plan: &crate::Plan| {
-        let it = &plan.loops[0];
-        (plan.streams.len(), it.name.clone(), it.copies, it.life.operations, it.pause(), plan.bounds())
+        let it = &plan.load.loops[0];
+        (plan.load.streams.len(), it.name.clone(), it.copies, it.life.operations, it.pause(), plan.load.bounds())
     };
     let pause = assay_base::Span::from_ms(2);
     let expected = [
@@ -541,9 +556,9 @@ fn numbers_of_threads_are_steps() {
         (1, "8-threads".to_owned(), 8, Some(50), pause, vec![vec![0, 8]]),
     ];
     assert_eq!(plans.iter().map(facts).collect::<Vec<_>>(), expected);
-    assert!(plans.iter().all(|plan| plan.ends_when_done()));
+    assert!(plans.iter().all(|plan| plan.timing.ends_when_done()));
     let timed = seeks("threads = [2]\nduration = \"5s\"").unwrap();
-    assert_eq!(timed.in_steps()[0].plan(&Adjust::default()).unwrap().measured(), assay_base::Span::from_secs(5));
+    assert_eq!(timed.in_steps()[0].plan(&Adjust::default()).unwrap().timing.measured(), assay_base::Span::from_secs(5));
     for (threads, what) in [
         ("[]", "write each number once"),
         ("[1, 2, 1]", "write each number once"),

@@ -188,14 +188,14 @@ mod tests {
     #[test]
     fn a_rate_is_offered_whatever_is_answered_and_load_multiplies_it() {
         let of_file = plan(&workload("rate = \"20/s\""), 3);
-        assert_eq!(of_file.tpcc.as_ref().unwrap().rate(), Some(Rate::per_second(60)));
-        assert_eq!(of_file.streams[0].arrival.rate(), Some(Rate::per_second(27)));
+        assert_eq!(of_file.load.tpcc().unwrap().rate(), Some(Rate::per_second(60)));
+        assert_eq!(of_file.load.streams[0].arrival.rate(), Some(Rate::per_second(27)));
         let usual = workload("").on_database(Some(5), 4).unwrap();
         let usual = plan(&usual, 2);
-        assert_eq!(usual.tpcc.as_ref().unwrap().rate(), Rate::ratio(643 * 10, 1350));
-        assert_eq!((usual.in_flight_bound, usual.criteria.len()), (4, 5));
+        assert_eq!(usual.load.tpcc().unwrap().rate(), Rate::ratio(643 * 10, 1350));
+        assert_eq!((usual.load.in_flight_bound, usual.criteria.len()), (4, 5));
         assert_eq!(
-            plan(&workload("rate = \"20/s\"\nsessions = 9").on_database(Some(1), 4).unwrap(), 1).in_flight_bound,
+            plan(&workload("rate = \"20/s\"\nsessions = 9").on_database(Some(1), 4).unwrap(), 1).load.in_flight_bound,
             9
         );
         let told = usual.criteria.iter().map(ToString::to_string).collect::<Vec<_>>();

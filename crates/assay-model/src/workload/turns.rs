@@ -115,7 +115,7 @@ mod tests {
             ("targets = { next = \"in-turn\", passes = true }", Some(Turns { passes: true, ..in_turn })),
         ] {
             let plan = plan(keys, STREAM).unwrap();
-            assert_eq!(plan.loops[0].turns, turns, "{keys}");
+            assert_eq!(plan.load.loops[0].turns, turns, "{keys}");
             let written = serde_json::to_string(&plan).unwrap();
             assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{keys}");
             assert_eq!(written.contains("turns"), turns.is_some(), "{keys}");
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_stream_may_be_on_some_of_the_targets() {
         let on = |target: &str| plan("targets = \"in-turn\"", &format!("{STREAM}target = {target}\n"));
-        assert_eq!(on("[\"z\", \"x\"]").unwrap().streams[0].targets, [0, 2]);
+        assert_eq!(on("[\"z\", \"x\"]").unwrap().load.streams[0].targets, [0, 2]);
         for (target, told) in [
             ("[]", "name each target once"),
             ("[\"x\", \"x\"]", "name each target once"),

@@ -13,12 +13,12 @@ const SHARE_OF_MEMORY: u64 = 2;
 /// Refuses targets that the parts of a plan or an OLTP load do not fit on, and a cache that would take the memory of this machine, before anything is issued: a
 /// run that the kernel kills measures nothing.
 pub(crate) fn refuse_impossible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
-    let geometries: Vec<Geometry> = (0..usize::from(plan.targets)).map(|index| targets.geometry(index)).collect();
+    let geometries: Vec<Geometry> = (0..usize::from(plan.load.targets)).map(|index| targets.geometry(index)).collect();
     plan.fits(&geometries).map_err(Failure::workload)?;
-    if let Some(oltp) = &plan.oltp {
+    if let Some(oltp) = plan.load.oltp() {
         oltp.fits(&geometries).map_err(Failure::usage)?;
     }
-    if plan.cache.is_none() {
+    if plan.caches.simulated.is_none() {
         return Ok(());
     }
     let host = probe::host(&Roots::host());
@@ -26,7 +26,7 @@ pub(crate) fn refuse_impossible(plan: &Plan, targets: &Targets) -> Result<(), Fa
 }
 
 fn fits(plan: &Plan, targets: &[Geometry], memory: u64) -> Result<(), Failure> {
-    let Some(cache) = &plan.cache else { return Ok(()) };
+    let Some(cache) = &plan.caches.simulated else { return Ok(()) };
     let need = targets.iter().fold(0u64, |sum, target| sum.saturating_add(cache.memory_before(*target).get()));
     if need <= memory / SHARE_OF_MEMORY {
         Ok(())

@@ -40,7 +40,7 @@ pub(crate) struct Lookaside {
 
 /// The number of targets that a plan needs: its own, and its cache device if it has one.
 pub fn with_cache(plan: &Plan) -> usize {
-    usize::from(plan.targets) + usize::from(plan.cache_device.is_some())
+    usize::from(plan.load.targets) + usize::from(plan.caches.device.is_some())
 }
 
 /// The file that says what is in a cache between two runs.
@@ -54,8 +54,8 @@ fn metadata(device: &CacheDevice) -> PathBuf {
 
 /// The cache of a plan, if it has one. The cache's device is the target after those of the plan.
 pub(crate) fn begin(plan: &Plan, targets: &Targets) -> Result<Option<Lookaside>, Failure> {
-    let Some(device) = &plan.cache_device else { return Ok(None) };
-    let at = usize::from(plan.targets);
+    let Some(device) = &plan.caches.device else { return Ok(None) };
+    let at = usize::from(plan.load.targets);
     if targets.count() <= at {
         return Err(Failure::usage(format!(
             "the workload {} has a cache device, which run, limit and curve carry; use one of them, or remove [cache]",
@@ -64,7 +64,7 @@ pub(crate) fn begin(plan: &Plan, targets: &Targets) -> Result<Option<Lookaside>,
     }
     let geometries: Vec<Geometry> = (0..at).map(|index| targets.geometry(index)).collect();
     let shape = shape(device, targets.geometry(at))?;
-    let ranges = plan.cacheable(&geometries).map_err(Failure::usage)?;
+    let ranges = plan.load.cacheable(&geometries).map_err(Failure::usage)?;
     let heads = targets.heads(at + 1);
     let path = (!targets.real().is_empty()).then(|| metadata(device));
     let (index, emptied) = match &path {
@@ -94,9 +94,9 @@ pub(crate) fn begin(plan: &Plan, targets: &Targets) -> Result<Option<Lookaside>,
         metadata: path.as_ref().map(|path| path.to_string_lossy().into_owned()),
         emptied,
     };
-    let counters = Arc::new(Counters::new(plan.targets));
+    let counters = Arc::new(Counters::new(plan.load.targets));
     let index = Mutex::new(Some(index));
-    Ok(Some(Lookaside { target: plan.targets, ranges, index, counters, head, metadata: path }))
+    Ok(Some(Lookaside { target: plan.load.targets, ranges, index, counters, head, metadata: path }))
 }
 
 fn shape(device: &CacheDevice, Geometry { size, block }: Geometry) -> Result<Shape, Failure> {

@@ -12,12 +12,12 @@ fn cached<'a>(
     plan: &'a Plan,
     targets: &'a Targets,
 ) -> impl Iterator<Item = (&'a PageCached, &'a crate::open::targets::Real)> {
-    plan.page_cache.iter().filter_map(|cached| Some((cached, targets.real().get(usize::from(cached.target))?)))
+    plan.caches.page.iter().filter_map(|cached| Some((cached, targets.real().get(usize::from(cached.target))?)))
 }
 
 /// Whether a target is used so.
 pub(crate) fn is_cached(plan: &Plan, target: usize) -> bool {
-    plan.page_cache.iter().any(|cached| usize::from(cached.target) == target)
+    plan.caches.page.iter().any(|cached| usize::from(cached.target) == target)
 }
 
 /// Tells the kernel about the order of the operations, and to drop what it has of the targets unless a job keeps it.

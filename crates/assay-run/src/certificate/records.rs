@@ -180,7 +180,7 @@ impl Records {
     /// A plan that goes to blocks which were never seen goes on behind those of the runs before it. What it may see is taken down
     /// before it begins, so that it counts also when the run is cut short.
     pub fn with_unseen_blocks(&self, plan: &Plan, all: &[Real]) -> Result<Plan, Failure> {
-        let all = all.iter().take(usize::from(plan.targets));
+        let all = all.iter().take(usize::from(plan.load.targets));
         let known: Vec<(&Real, Record)> = all.filter_map(|real| Some((real, self.record_of(real)?))).collect();
         let seen = known.iter().filter_map(|(_, record)| record.seen_bytes).max();
         let plan = seen.map_or(plan.clone(), |seen| plan.behind(Bytes::new(seen), Span::ZERO));

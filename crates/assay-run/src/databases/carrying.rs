@@ -37,7 +37,7 @@ const STILL_SENT: u64 = 11;
 
 /// The load of a plan that drives a database.
 pub(crate) fn load(plan: &Plan) -> Result<&Load, Failure> {
-    plan.tpcc.as_ref().ok_or_else(|| Failure::bug("a plan without transactions on a database"))
+    plan.load.tpcc().ok_or_else(|| Failure::bug("a plan without transactions on a database"))
 }
 
 /// Upper and lower bound of the time between two checks for answers.
@@ -67,9 +67,9 @@ pub(crate) fn parts(plan: &Plan, target: u16, load: &Load, start: Instant) -> Op
         Pace::Closed => Calls::closed(deck, seed, sessions, start),
         Pace::Keyed => Calls::keyed(deck, seed, load.terminals()?, start),
     };
-    let calls = calls.on(target, plan.targets);
+    let calls = calls.on(target, plan.load.targets);
     let own: Vec<usize> = Kind::ALL.into_iter().map(|kind| calls.flow_of(kind)).collect();
-    let others: Vec<usize> = (0..plan.flows().count()).filter(|flow| !own.contains(flow)).collect();
+    let others: Vec<usize> = (0..plan.load.flows().count()).filter(|flow| !own.contains(flow)).collect();
     let (mut sources, mut flows_of) = (vec![calls], vec![own]);
     if !others.is_empty() {
         sources.push(sources[0].elsewhere());
@@ -136,8 +136,8 @@ impl<'a> Carried<'a> {
 
     /// Adds what the plan says: its targets, and what is verified.
     pub(crate) fn for_plan(self, plan: &Plan) -> Carried<'a> {
-        let verify = plan.tpcc.as_ref().map_or(Verify::No, |load| load.verify);
-        Carried { verify, targets: plan.targets, ..self }
+        let verify = plan.load.tpcc().map_or(Verify::No, |load| load.verify);
+        Carried { verify, targets: plan.load.targets, ..self }
     }
 
     /// The figures that the completed transactions of the next interval report, by flow. `ended` is the number of

@@ -52,9 +52,9 @@ impl NamedDatabase {
                 "--crash-test is for a server that somebody lets crash, and SQLite is a part of this program: write --verify, kill the run or cut the power, and then assay check URL --after DIR",
             ));
         }
-        let Some(load) = plan.tpcc.as_mut() else { return Err(Failure::bug("a plan without transactions")) };
+        let Some(load) = plan.load.tpcc_mut() else { return Err(Failure::bug("a plan without transactions")) };
         load.verify = Verify::Crash;
-        let (window, bound) = (Some(plan.slice), Bound::ErrorsAtMost(Share::from_percent(100)));
+        let (window, bound) = (Some(plan.timing.slice), Bound::ErrorsAtMost(Share::from_percent(100)));
         plan.criteria = Kind::ALL
             .map(|kind| Criterion { stream: kind.name().to_owned(), measure: Measure::Response, bound, window })
             .into();
@@ -157,7 +157,7 @@ impl Database {
     pub fn head(&self, plan: &Plan, target: u16, unchecked: bool) -> Result<DatabaseHead, Failure> {
         let mut opened = self.opened();
         let settings = opened.settings().map_err(|trouble| Failure::database(&trouble))?;
-        let mode = plan.tpcc.as_ref().map(|load| load.mode).unwrap_or_default();
+        let mode = plan.load.tpcc().map(|load| load.mode).unwrap_or_default();
         let (facts, population) = (opened.facts(mode), self.marker.population);
         let Constants { c_load, c_last, c_customer, c_item } = self.parameters(seed(plan, target)).constants();
         let constants = [
@@ -248,7 +248,7 @@ impl Database {
 
 /// The seed of a target's random numbers: the plan's own seed for the first target, a derived one for each other.
 pub(crate) fn seed(plan: &Plan, target: u16) -> u64 {
-    if target == 0 { plan.seed } else { Prng::child(plan.seed, &[OF_TARGET, u64::from(target)]).next_u64() }
+    if target == 0 { plan.load.seed } else { Prng::child(plan.load.seed, &[OF_TARGET, u64::from(target)]).next_u64() }
 }
 
 /// The watermarks of a result on databases: commits may be lost.
@@ -276,7 +276,7 @@ pub(crate) fn fit_in_memory(databases: &[Database], heads: &[DatabaseHead]) -> O
 
 /// The figures per minute of a plan that drives a database: new orders, and all transactions.
 pub fn per_minute(plan: &Plan) -> Vec<PerMinute> {
-    if plan.tpcc.is_none() {
+    if plan.load.tpcc().is_none() {
         return Vec::new();
     }
     vec![

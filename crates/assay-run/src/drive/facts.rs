@@ -32,7 +32,7 @@ pub(super) fn engine(
     };
     let bound = match facts.name {
         "inline" => format!("{} on each target", chosen.workers),
-        _ => format!("{} on each target{}", plan.in_flight_bound, plan.lanes_in_words()),
+        _ => format!("{} on each target{}", plan.load.in_flight_bound, plan.load.lanes_in_words()),
     };
     let alone = alone.map(|rate| {
         format!("{:.1} million operations a second by one worker on a device that does nothing", rate / 1e6)

@@ -92,7 +92,7 @@ pub(super) fn header_facts(
         Targets::Simulated(_) => rundir::moment(0),
         _ => clocks.map_or_else(rundir::timestamp, |clocks| rundir::moment(clocks.real_ns)),
     };
-    let count = usize::from(plan.targets);
+    let count = usize::from(plan.load.targets);
     let mut heads = targets.heads(count);
     for (head, prepared) in heads.iter_mut().zip(&how.prepared) {
         head.prepared.clone_from(prepared);

@@ -16,13 +16,13 @@ const SHARE_OF_MEMORY: u64 = 4;
 /// Refuses what cannot be verified, before anything is written.
 pub fn refuse_impossible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
     let why = match targets {
-        _ if !plan.verify => return Ok(()),
+        _ if !plan.verification.verify => return Ok(()),
         Targets::Simulated(_) => "a simulated device has times and no data",
         Targets::Null(_) => "it keeps no data",
         Targets::Databases(_) => "a database has no blocks that a run writes",
         Targets::Real(_) => {
             let geometries: Vec<Geometry> =
-                (0..usize::from(plan.targets)).map(|index| targets.geometry(index)).collect();
+                (0..usize::from(plan.load.targets)).map(|index| targets.geometry(index)).collect();
             let host = probe::host(&Roots::host());
             let memory = [host.memory, host.cgroup.memory].into_iter().flatten().min().unwrap_or(u64::MAX);
             return fits(plan, &geometries, memory);
@@ -36,10 +36,10 @@ pub fn refuse_impossible(plan: &Plan, targets: &Targets) -> Result<(), Failure> 
 
 /// The ledger for a run of `plan` on `targets`, which must be possible; `None` when it does not verify.
 pub fn ledger(plan: &Plan, targets: &Targets, workers: usize) -> Option<Arc<Ledger>> {
-    if !plan.verify {
+    if !plan.verification.verify {
         return None;
     }
-    let indexes = 0..usize::from(plan.targets);
+    let indexes = 0..usize::from(plan.load.targets);
     let all: Vec<Verified> =
         indexes.map(|index| Verified { geometry: targets.geometry(index), mark: mark(targets, index) }).collect();
     Ledger::new(plan, &all, workers as u32).map(Arc::new)
@@ -60,7 +60,7 @@ fn fits(plan: &Plan, targets: &[Geometry], memory: u64) -> Result<(), Failure> {
 }
 
 fn no_granule(plan: &Plan) -> Failure {
-    if !plan.page_cache.is_empty() {
+    if !plan.caches.page.is_empty() {
         return Failure::workload(
             "sizes and places that are not multiples of 512 bytes cannot be verified; write such multiples, or run it without verify",
         );
@@ -70,8 +70,9 @@ fn no_granule(plan: &Plan) -> Failure {
 
 /// Describes how a plan verifies on targets like the first one, which has `geometry`.
 pub fn describe(plan: &Plan, geometry: Geometry) -> Option<String> {
-    let granule = plan.granule(geometry.block).filter(|_| plan.verify)?;
-    let checked = if plan.check_all.is_empty() { "" } else { "; all that is not written is read back too" };
+    let granule = plan.load.granule(geometry.block).filter(|_| plan.verification.verify)?;
+    let checked =
+        if plan.verification.check_all.is_empty() { "" } else { "; all that is not written is read back too" };
     let (sealed, units) = (Bytes::new(granule), units(plan, geometry));
     Some(format!("{sealed} sealed at a time, 8 B of memory for every {units}{checked}"))
 }

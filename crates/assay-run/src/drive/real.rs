@@ -130,7 +130,7 @@ impl<'a> Real<'a> {
 
     /// The databases that the plan drives, each with its place among the targets.
     fn databases(&self) -> impl Iterator<Item = (u16, &'a Database)> {
-        (0..self.plan.targets).zip(self.targets.databases())
+        (0..self.plan.load.targets).zip(self.targets.databases())
     }
 
     /// Reads what each database holds before the first transaction.
@@ -158,7 +158,7 @@ impl<'a> Real<'a> {
         };
         let chosen = &chosen;
         let mut watched = Watched::new(self.plan, self.targets, log.path());
-        let sampler = Sampler::new(watched.devices(), self.plan.interval);
+        let sampler = Sampler::new(watched.devices(), self.plan.timing.interval);
         let sampler = &sampler;
         std::thread::scope(|scope| {
             let beating = spawn(scope, "pulse".to_owned(), || {
@@ -172,10 +172,10 @@ impl<'a> Real<'a> {
             let mut coordinator = Coordinator::new(lines.len());
             let (facts, scheduling) = wait_until_ready(&receiver, &mut coordinator)?;
             let readings = self.how.readings.unwrap_or(watch::machine);
-            let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.targets)));
+            let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.load.targets)));
             let engine = facts::engine(staffing, self.targets, &facts, &scheduling, chosen, alone, clock);
             let facts = header_facts(self.plan, self.targets, self.cache, self.how, engine, watch.clocks());
-            let beneath = Beneath::new(self.targets, usize::from(self.plan.targets), &self.how.manner.disks);
+            let beneath = Beneath::new(self.targets, usize::from(self.plan.load.targets), &self.how.manner.disks);
             let unchecked = self.how.manner.unchecked;
             let (mut databases, carried) = (Vec::new(), self.begin_databases()?);
             for ((target, database), carried) in self.databases().zip(&carried) {
@@ -248,10 +248,10 @@ impl<'a> Real<'a> {
     ) -> Result<(Vec<Lines>, Receiver<Notice>), Failure> {
         let workers = chosen.workers;
         let marked = Marked {
-            run: (self.plan.seed ^ clock_seed()) as u32,
+            run: (self.plan.load.seed ^ clock_seed()) as u32,
             ledger: integrity::ledger(self.plan, self.targets, workers),
-            gates: self.plan.has_lives().then(|| Gates::new(self.plan, workers as u64)),
-            peers: (workers > 1).then(|| Peers::new(self.plan.targets)),
+            gates: self.plan.load.has_lives().then(|| Gates::new(self.plan, workers as u64)),
+            peers: (workers > 1).then(|| Peers::new(self.plan.load.targets)),
         };
         let shared = Shared {
             staffing: self.staffing(),
@@ -280,7 +280,7 @@ impl<'a> Real<'a> {
 
     /// Reads what the targets report about their health. A disk that hangs is not asked.
     fn health(&self, clock: Clock, log: &mut LogFile) {
-        for (target, real) in self.targets.real().iter().take(usize::from(self.plan.targets)).enumerate() {
+        for (target, real) in self.targets.real().iter().take(usize::from(self.plan.load.targets)).enumerate() {
             let mut details = real.health();
             details.insert("target".to_owned(), target.to_string());
             let text = format!("health of {}", self.targets.name(target));

@@ -63,7 +63,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     let spenders = vec![channel().0, channel().0];
     let watch = Watch::new(clock, |_| None, Vec::new());
     let watched = Watched::new(&plan, &targets, &path);
-    let sampler = Sampler::new(watched.devices(), plan.interval);
+    let sampler = Sampler::new(watched.devices(), plan.timing.interval);
     let collecting = Collecting {
         real: &real,
         coordinator: Coordinator::new(2),

@@ -67,7 +67,7 @@ impl Simulated<'_> {
             thresholds: header::thresholds(plan),
             bound: assay_engine::bound(plan, part),
             start: Instant::ZERO,
-            run: plan.seed as u32,
+            run: plan.load.seed as u32,
             limits: how.manner.limits,
             ledger: None,
             gates: None,
@@ -76,7 +76,7 @@ impl Simulated<'_> {
             ("engine".to_owned(), "simulation".to_owned()),
             ("workers".to_owned(), "1".to_owned()),
             ("clock".to_owned(), "virtual".to_owned()),
-            ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.lanes_in_words())),
+            ("in-flight bound".to_owned(), format!("{}{}", plan.load.in_flight_bound, plan.load.lanes_in_words())),
         ]);
         let header = header::header(plan, header_facts(plan, targets, cache, how, engine, None));
         let rest = VirtualRun { plan, header, cache, log, observer, stop };

@@ -59,16 +59,16 @@ impl Staffing<'_> {
     pub(super) fn workers(&self) -> Workers {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
-        if self.plan.tpcc.is_some() {
+        if self.plan.load.tpcc().is_some() {
             // One for each database, whose sessions have threads of their own.
-            let databases = usize::from(self.plan.targets);
+            let databases = usize::from(self.plan.load.targets);
             return Workers { usual: databases, most: databases };
         }
-        if self.plan.cache.is_some() || self.plan.cache_device.is_some() {
+        if self.plan.caches.simulated.is_some() || self.plan.caches.device.is_some() {
             // It has the cache that all operations of a target pass.
             return Workers { usual: 1, most: 1 };
         }
-        let bound = self.plan.in_flight_bound as usize;
+        let bound = self.plan.load.in_flight_bound as usize;
         match self.how.manner.workers {
             Some(asked) => {
                 Workers { usual: allowed_workers(asked.into(), bound), most: allowed_workers(asked.into(), bound) }
@@ -115,11 +115,11 @@ impl Staffing<'_> {
     /// late when it wakes; a closed loop would keep other threads from the processor, and the kernel would stop a load
     /// that is too dense.
     pub(super) fn normal_by_load(&self, workers: usize) -> Option<&'static str> {
-        if self.plan.tpcc.is_some() {
+        if self.plan.load.tpcc().is_some() {
             // The work is done by sessions, in threads of their own: this one sleeps between two transactions.
             return None;
         }
-        let mut own = self.plan.streams.iter().filter(|stream| !stream.reads_back());
+        let mut own = self.plan.load.streams.iter().filter(|stream| !stream.reads_back());
         if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Looped { .. })) {
             return Some("normal");
         }
@@ -166,7 +166,7 @@ impl Staffing<'_> {
 
     /// The largest bound of the plan for which `most` operations on all targets suffice.
     pub(super) fn most_shared(&self, most: u32) -> u64 {
-        let bounds = self.plan.bounds();
+        let bounds = self.plan.load.bounds();
         let own: u64 = bounds.iter().flat_map(|lanes| &lanes[1..]).map(|bound| u64::from(*bound)).sum();
         let sharing = bounds.iter().filter(|lanes| lanes[0] > 0).count().max(1) as u64;
         (u64::from(most).saturating_sub(own) / sharing).max(1)

@@ -60,10 +60,10 @@ impl Watched {
         let roots = Roots::host();
         let found = ways(&roots, plan, targets, log);
         let mut devices: Vec<DevNum> = found.ways.iter().flat_map(|way| way.served.disks.iter().copied()).collect();
-        devices.extend(targets.real().iter().take(plan.targets.into()).filter_map(|real| real.disk));
+        devices.extend(targets.real().iter().take(plan.load.targets.into()).filter_map(|real| real.disk));
         devices.sort();
         devices.dedup();
-        let own_device = targets.real().iter().take(plan.targets.into());
+        let own_device = targets.real().iter().take(plan.load.targets.into());
         let own_device =
             own_device.map(|real| real.disk.as_ref().and_then(|device| devices.binary_search(device).ok())).collect();
         let mut watched = Watched {
@@ -76,7 +76,7 @@ impl Watched {
             ways: found.ways,
             devices,
         };
-        watched.stations = watched.make_stations(&roots, plan.targets);
+        watched.stations = watched.make_stations(&roots, plan.load.targets);
         watched
     }
 

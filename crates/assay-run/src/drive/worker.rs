@@ -210,7 +210,7 @@ impl Shared<'_> {
     /// The engine of the worker of `part`, with `slots` for operations.
     fn device(&self, slots: u32, part: Part, verifies: bool, choice: Choice) -> Result<AnyDevice, Failure> {
         let plan = self.staffing.plan;
-        let targets = usize::from(plan.targets);
+        let targets = usize::from(plan.load.targets);
         let blocks = (0..targets).map(|index| self.targets.geometry(index).block);
         let largest = blocks.map(|block| plan.largest_operation(block)).max().unwrap_or(0);
         let bytes = u32::try_from(largest).map_err(|_| Failure::workload("an operation of more than 4 GiB"))?;
@@ -227,7 +227,7 @@ impl Shared<'_> {
             }
             Targets::Null(all) => {
                 let null = Null::new(all.iter().map(|(_, geometry)| *geometry).collect()).in_real_time();
-                let null = if plan.writes() || self.cache.is_some() { null.with_buffers(slots) } else { Ok(null) };
+                let null = if plan.load.writes() || self.cache.is_some() { null.with_buffers(slots) } else { Ok(null) };
                 null.map(AnyDevice::Null)
             }
             Targets::Databases(_) => unreachable!("transactions are not block I/O"),

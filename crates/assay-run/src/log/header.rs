@@ -68,14 +68,14 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         step: facts.step,
         continues: facts.measured_before_ns.is_some(),
         measured_before_ns: facts.measured_before_ns.unwrap_or(0),
-        seed: plan.seed,
+        seed: plan.load.seed,
         model: plan.model.clone(),
-        load: plan.load_in_words(),
-        slice_ns: plan.slice.as_ns(),
-        interval_ns: plan.interval.as_ns(),
-        phases: plan.phases.iter().map(phase_head).collect(),
-        streams: (0..plan.streams.len()).map(|index| stream_head(plan, index, &facts.targets)).collect(),
-        flows: plan.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
+        load: plan.load.multiple_in_words(),
+        slice_ns: plan.timing.slice.as_ns(),
+        interval_ns: plan.timing.interval.as_ns(),
+        phases: plan.timing.phases.iter().map(phase_head).collect(),
+        streams: (0..plan.load.streams.len()).map(|index| stream_head(plan, index, &facts.targets)).collect(),
+        flows: plan.load.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
         loops: loops(plan),
         targets: facts.targets,
         cache: facts.cache,
@@ -86,7 +86,7 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         per_minute: crate::databases::per_minute(plan),
         thresholds_ns: thresholds(plan).bounds().to_vec(),
         criteria: plan.criteria.clone(),
-        max_lag_ns: plan.max_lag.as_ns(),
+        max_lag_ns: plan.timing.max_lag.as_ns(),
         lateness: facts.in_real_time.lateness,
         watermarks: facts.watermarks,
         engine: facts.engine,
@@ -96,7 +96,7 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
 }
 
 fn stream_head(plan: &Plan, index: usize, targets: &[TargetHead]) -> StreamHead {
-    let stream = &plan.streams[index];
+    let stream = &plan.load.streams[index];
     StreamHead {
         name: stream.name.clone(),
         direction: stream.direction(),
@@ -132,10 +132,10 @@ fn loops(plan: &Plan) -> Vec<LoopHead> {
 /// The sizes that the operations of a stream have on its targets, where these are others than asked for; several where the
 /// targets have different blocks.
 fn size_done(plan: &Plan, index: usize, targets: &[TargetHead]) -> String {
-    let Some(size) = plan.streams.get(index).and_then(|stream| stream.block()).map(|block| &block.size) else {
+    let Some(size) = plan.load.streams.get(index).and_then(|stream| stream.block()).map(|block| &block.size) else {
         return String::new();
     };
-    let own = plan.flows().filter(|(stream, _)| usize::from(*stream) == index);
+    let own = plan.load.flows().filter(|(stream, _)| usize::from(*stream) == index);
     let blocks =
         own.filter_map(|(_, target)| Some(targets.get(usize::from(target))?.block_bytes)).filter(|block| *block > 0);
     let done: std::collections::BTreeSet<String> =
@@ -149,4 +149,33 @@ fn size_done(plan: &Plan, index: usize, targets: &[TargetHead]) -> String {
 /// `QUICK`, `SHORT` and the like, when the judged time is shorter than the workload's own.
 pub fn short(measured: Span, full: Span) -> Option<String> {
     (measured < full).then(|| format!("SHORT: {measured} measured, the workload's own time is {full}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::workload::{self, Adjust};
+    use assay_record::{PlanHead, PlannedAddress};
+
+    /// The judge must know from the log in which streams the kernel may merge neighbouring requests.
+    #[test]
+    fn the_judge_knows_which_addresses_of_a_plan_lie_behind_each_other() {
+        for (keys, expected) in [
+            ("\"sequential\"", PlannedAddress::Sequential),
+            ("{ runs = \"1MiB\" }", PlannedAddress::Sequential),
+            ("{ bands = \"1MiB\", gap = \"64KiB\", inside = \"sequential\" }", PlannedAddress::Sequential),
+            ("{ bands = \"1MiB\", gap = \"64KiB\" }", PlannedAddress::Sequential),
+            ("{ bands = \"1MiB\", gap = \"64KiB\", inside = \"uniform\" }", PlannedAddress::Other),
+            ("{ bands = \"1MiB\", gap = \"64KiB\", inside = { once = \"4KiB\" } }", PlannedAddress::Other),
+            ("\"uniform\"", PlannedAddress::Other),
+            ("{ once = \"8KiB\" }", PlannedAddress::Other),
+        ] {
+            let file = format!(
+                "model = \"streams\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"9/s\"\naddress = {keys}\n"
+            );
+            let plan = workload::read("t", &file).unwrap().plan(&Adjust::default()).unwrap();
+            let header = header(&plan, HeaderFacts::default());
+            assert_eq!(PlanHead::parse(&header.plan).streams[0].address, expected, "{keys}");
+        }
+    }
 }

@@ -5,36 +5,14 @@ use crate::log::resume::LoggedStep;
 use crate::open::targets::Targets;
 use assay_base::{Bytes, Span};
 use assay_judge::for_a_shell;
+use assay_model::plan::decisive_members;
 use assay_model::{CarriedOver, Phase, PhaseKind, Plan};
 use assay_record::StepHead;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A plan as JSON, as in the log.
 pub(crate) fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))
-}
-
-/// The members that every plan has and that distinguish runs.
-const ALWAYS: [&str; 7] = ["streams", "criteria", "targets", "load", "slice", "interval", "verify"];
-/// The members that do not: names and remarks, what is compared by itself (seed and length), and bounds that only say when
-/// the generator gives up.
-const INDIFFERENT: [&str; 10] =
-    ["name", "model", "notes", "derivation", "seed", "before", "phases", "max_lag", "in_flight_bound", "lanes"];
-
-/// The members of a plan that distinguish runs, whatever their length and seed. A member that a plan does not always have
-/// distinguishes them unless it is named above, so that a new one cannot be forgotten.
-pub(crate) fn decisive_members(plan: &serde_json::Value) -> Vec<serde_json::Value> {
-    let members = plan.as_object().into_iter().flatten();
-    let others: BTreeMap<&String, &serde_json::Value> =
-        members.filter(|(key, value)| !is_named(key) && !value.is_null()).collect();
-    // In the order of their names, which earlier versions stored checksums of.
-    ALWAYS.into_iter().map(|key| plan[key].clone()).chain(others.into_values().cloned()).collect()
-}
-
-/// True for a member of a plan that [`ALWAYS`] or [`INDIFFERENT`] names.
-fn is_named(key: &str) -> bool {
-    ALWAYS.contains(&key) || INDIFFERENT.contains(&key)
 }
 
 /// The part of an interrupted step that remains to be run.
@@ -78,10 +56,10 @@ impl RequestedStep<'_> {
         if decisive_members(&json_of(plan)?) != decisive_members(&logged.first.plan) {
             return Err(belongs_to_other_run(dir, "its streams, load, targets or criteria differ"));
         }
-        if self.seed && plan.seed != logged.first.seed {
+        if self.seed && plan.load.seed != logged.first.seed {
             return Err(belongs_to_other_run(dir, &format!("its seed is {}", logged.first.seed)));
         }
-        if plan.measured().as_ns() != logged.planned_ns {
+        if plan.timing.measured().as_ns() != logged.planned_ns {
             return Err(belongs_to_other_run(dir, &format!("it measures {}", Span::from_ns(logged.planned_ns))));
         }
         self.targets.differ_from(&logged.first.targets).map_or(Ok(()), |what| Err(belongs_to_other_run(dir, &what)))
@@ -95,29 +73,30 @@ impl RequestedStep<'_> {
             return Err(nothing_remains(dir));
         }
         self.refuse_other_run(logged, dir)?;
-        if self.plan.cache.is_some() {
+        if self.plan.caches.simulated.is_some() {
             return Err(Failure::usage(format!(
                 "{} cannot be continued: what the simulated cache held when it was interrupted is in no log; start it again",
                 shown(dir)
             )));
         }
         // When a stream begins or ends by what was done before, the measurement is repeated from its beginning.
-        let at_ns = if self.plan.starts_over() { 0 } else { logged.resume_at_ns() };
-        let read_back = self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
+        let at_ns = if self.plan.load.starts_over() { 0 } else { logged.resume_at_ns() };
+        let read_back = self.plan.timing.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
         let parts: Vec<Phase> =
-            self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).cloned().collect();
-        let left = Plan::phases_of(self.plan.warm_up(), &parts, Span::from_ns(at_ns));
+            self.plan.timing.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).cloned().collect();
+        let left = Phase::warm_up_and_remaining(self.plan.timing.warm_up(), &parts, Span::from_ns(at_ns));
         let phases = left.into_iter().chain(read_back).collect();
         // The same seed would repeat the operations that were already measured.
         let seed = logged.first.seed.wrapping_add(logged.segments.wrapping_mul(1_000_003));
-        let plan = Plan { phases, seed, ..self.plan.behind(self.may_have_seen(logged), Span::from_ns(at_ns)) };
+        let mut plan = self.plan.behind(self.may_have_seen(logged), Span::from_ns(at_ns));
+        (plan.timing.phases, plan.load.seed) = (phases, seed);
         Ok(RemainingStep { plan, at_ns })
     }
 
     /// The most blocks that the segments of the log may have used of those that are used once: each as much as the whole plan.
     fn may_have_seen(&self, logged: &LoggedStep) -> Bytes {
         let before = CarriedOver::from_logged_plan(&logged.first.plan).unwrap_or(self.plan.carried_over);
-        let blocks = (0..usize::from(self.plan.targets)).map(|target| self.targets.geometry(target).block);
+        let blocks = (0..usize::from(self.plan.load.targets)).map(|target| self.targets.geometry(target).block);
         let own = self.plan.carried_over.seen.get();
         let of_one = blocks.map(|block| self.plan.seen_after(block).get() - own).max().unwrap_or(0);
         Bytes::new(before.seen.get().saturating_add(of_one.saturating_mul(logged.segments)))
@@ -134,33 +113,4 @@ pub(crate) fn nothing_remains(dir: &Path) -> Failure {
 pub(crate) fn belongs_to_other_run(dir: &Path, what: &str) -> Failure {
     let dir = shown(dir);
     Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    /// A member that is new to plans distinguishes runs without being named anywhere, and one that is absent changes no
-    /// checksum.
-    #[test]
-    fn whatever_a_plan_says_of_its_load_distinguishes_it() {
-        let plan = json!({"streams": [1], "targets": 2, "name": "a", "seed": 1, "lanes": [], "cache": null});
-        let with = |key: &str, value: serde_json::Value| {
-            let mut other = plan.clone();
-            other[key] = value;
-            decisive_members(&other)
-        };
-        for key in ["streams", "verify", "load", "loops", "page_cache", "sealed_only", "check_all", "what_comes_next"] {
-            assert_ne!(with(key, json!("other")), decisive_members(&plan), "{key}");
-        }
-        for key in INDIFFERENT {
-            assert_eq!(with(key, json!("other")), decisive_members(&plan), "{key}");
-        }
-        assert_eq!(
-            decisive_members(&plan),
-            [json!([1]), json!(null), json!(2), json!(null), json!(null), json!(null), json!(null)]
-        );
-        assert_eq!(with("oltp", json!(7))[7..], [json!(7)]);
-    }
 }

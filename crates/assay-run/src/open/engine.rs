@@ -86,7 +86,7 @@ pub(crate) struct Case<'a> {
 /// Measures the paths to `targets`, with the priority of the calling thread: one entry for each target that could be
 /// compared.
 pub(crate) fn measured(plan: &Plan, targets: &[Real], workers: Workers, clock: Clock) -> Vec<Paths> {
-    let mut prng = Prng::seeded(plan.seed);
+    let mut prng = Prng::seeded(plan.load.seed);
     let pause = pause(plan, workers.usual);
     // What memory answers shows nothing about the way to a disk.
     let direct = targets.iter().enumerate().filter(|(index, _)| !page_cache::is_cached(plan, *index));
@@ -95,7 +95,7 @@ pub(crate) fn measured(plan: &Plan, targets: &[Real], workers: Workers, clock: C
 
 /// Operations per second that are scheduled, over all streams, where they are most; 0 for a load without a rate.
 pub(crate) fn rate(plan: &Plan) -> f64 {
-    plan.streams.iter().filter_map(|stream| stream.arrival.peak()).sum()
+    plan.load.streams.iter().filter_map(|stream| stream.arrival.peak()).sum()
 }
 
 /// The mean time between operations of one worker; `None` for a load without a rate.
@@ -164,15 +164,15 @@ pub(crate) fn choose_engine<E>(
 
 /// The engine `inline` carries one operation at a time, so no stream may ask for more.
 pub(crate) fn refuse_impossible(plan: &Plan, requested: Choice, workers: Option<u16>) -> Result<(), Failure> {
-    let cached = plan.cache.is_some() || plan.cache_device.is_some();
+    let cached = plan.caches.simulated.is_some() || plan.caches.device.is_some();
     if cached && workers.is_some_and(|workers| workers > 1) {
         return Err(Failure::usage(
             "a load with a cache is carried by one worker, which has the cache: leave out --workers",
         ));
     }
-    let mut arrivals = plan.streams.iter().map(|stream| &stream.arrival);
+    let mut arrivals = plan.load.streams.iter().map(|stream| &stream.arrival);
     let deep = arrivals.any(|arrival| matches!(arrival, Arrival::Closed { in_flight, .. } if *in_flight > 1))
-        || plan.loops.iter().any(|closed_loop| closed_loop.slots() > 1);
+        || plan.load.loops.iter().any(|closed_loop| closed_loop.slots() > 1);
     if requested == Choice::Inline && deep {
         return Err(Failure::usage(
             "--engine inline carries one operation at a time, and the workload has a stream or a loop with more in_flight; use io_uring or threads",
@@ -190,7 +190,7 @@ pub(crate) fn in_memory(targets: &[Real]) -> bool {
 /// How many workers carry the load if each carries one operation at a time, when a page is read in `read`; `None` for a
 /// closed loop.
 fn one_by_one(plan: &Plan, read: Span) -> Option<usize> {
-    let busy: f64 = plan.streams.iter().map(|stream| time_of_worker(stream, read)).sum::<Option<f64>>()?;
+    let busy: f64 = plan.load.streams.iter().map(|stream| time_of_worker(stream, read)).sum::<Option<f64>>()?;
     Some((busy / BUSY).ceil().max(1.0) as usize)
 }
 

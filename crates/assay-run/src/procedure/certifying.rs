@@ -135,7 +135,7 @@ impl Certifying<'_> {
             let seed = seed.wrapping_add(u64::from(number - 1));
             let adjusted = self.settings.pace.adjust(&self.procedure.workload, seed, step.targets);
             let mut plan = self.procedure.plan(&step, adjusted)?;
-            plan.notes.extend(self.notes.iter().cloned());
+            plan.notes.remarks.extend(self.notes.iter().cloned());
             let Step { title, stress, .. } = step;
             let head = StepHead { number, of, title, stress, until_certain: !self.to_the_end, of_workload: false };
             let committed_before = Vec::new();

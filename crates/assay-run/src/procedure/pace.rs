@@ -90,7 +90,7 @@ impl Pace {
         let verify = workload.load.tpcc().is_none() && (self.verify || workload.verification.if_possible && keep_data);
         let adjust = Adjust { load, verify, ..self.adjust(workload, seed, targets) };
         let mut plan = workload.plan(&adjust).map_err(Failure::workload)?;
-        if let Some(load) = plan.tpcc.as_mut().filter(|_| self.verify) {
+        if let Some(load) = plan.load.tpcc_mut().filter(|_| self.verify) {
             only_one(named, "--verify")?;
             load.verify = Verify::Ledger;
         }

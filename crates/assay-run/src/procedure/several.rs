@@ -9,7 +9,7 @@ use crate::log::header;
 use crate::log::judging::Log;
 use crate::log::logfile::LogFile;
 use crate::log::remembered::Judged;
-use crate::log::rest::{belongs_to_other_run, decisive_members, json_of};
+use crate::log::rest::{belongs_to_other_run, json_of};
 use crate::log::results;
 use crate::log::rundir;
 use crate::observer::Observer;
@@ -21,6 +21,7 @@ use assay_base::{Bytes, Geometry, Multiple, Share, Span};
 use assay_device::probe;
 use assay_device::safety::Roots;
 use assay_judge::Judgement;
+use assay_model::plan::{PlannedLoad, decisive_members};
 use assay_model::workload::Workload;
 use assay_model::{Phase, Plan};
 use assay_record::Header;
@@ -56,10 +57,13 @@ impl<'a> Several<'a> {
         settings: Settings<'a>,
     ) -> Result<Several<'a>, Failure> {
         Several::open_checked(verb, workload, targets, settings, &|plan| {
-            if plan.can_be_scaled() {
+            if plan.load.can_be_scaled() {
                 Ok(())
             } else {
-                Err(Failure::workload(format!("{verb} offers one load after another: {}", Plan::ONLY_CLOSED_LOOPS)))
+                Err(Failure::workload(format!(
+                    "{verb} offers one load after another: {}",
+                    PlannedLoad::ONLY_CLOSED_LOOPS
+                )))
             }
         })
     }
@@ -94,7 +98,7 @@ impl<'a> Several<'a> {
         let planned = settings.place.planned(&format!("{verb}-{}", plan.name))?;
         let all = targets::with_cache_device(&names, &named, workload.caches.device.as_ref())?;
         let beside = all.len() - named.len();
-        let needs = TargetNeeds { beside, page_cache: &plan.page_cache, ..TargetNeeds::for_plan(&plan, &planned) };
+        let needs = TargetNeeds { beside, page_cache: &plan.caches.page, ..TargetNeeds::for_plan(&plan, &planned) };
         let mut prepared = Prepared::open(&all, needs, settings.open.as_ref())?;
         prepared.set_scheduler(workload.targets.scheduler.as_deref(), settings.tell)?;
         Ok(Several { settings, workload, named, names, plan, plan_sum, planned, prepared })
@@ -111,7 +115,7 @@ impl<'a> Several<'a> {
 
     /// Refuses a plan whose operations are larger than a target. The first plan was checked when the targets were opened.
     fn has_room_for(&self, plan: &Plan) -> Result<(), Failure> {
-        for (target, name) in (0..plan.targets).zip(&self.names) {
+        for (target, name) in (0..plan.load.targets).zip(&self.names) {
             let Geometry { size, block } = self.prepared.targets.geometry(usize::from(target));
             if size < plan.smallest_target(target, block) {
                 return Err(Failure::usage(format!(
@@ -178,7 +182,7 @@ impl<'a> Several<'a> {
 
     /// A sentence about how long each run measures, and why, for the user who waits.
     pub fn length(&self) -> String {
-        let (measured, own) = (self.plan.measured(), self.workload.timing.duration);
+        let (measured, own) = (self.plan.timing.measured(), self.workload.timing.duration);
         let why = match own.cmp(&measured) {
             _ if measured != own.min(RUN) => "as asked by --for".to_owned(),
             std::cmp::Ordering::Equal => "the workload's duration; --for asks for another".to_owned(),
@@ -197,9 +201,9 @@ impl<'a> Several<'a> {
         plan: Option<&str>,
         seed: u64,
     ) -> bool {
-        (workload, targets, run_ns) == (&self.plan.name, &self.names, self.plan.measured().as_ns())
+        (workload, targets, run_ns) == (&self.plan.name, &self.names, self.plan.timing.measured().as_ns())
             && plan.is_none_or(|sum| sum == self.plan_sum)
-            && (self.settings.pace.seed.is_none() || self.plan.seed == seed)
+            && (self.settings.pace.seed.is_none() || self.plan.load.seed == seed)
     }
 
     /// Refuses a run in `dir` that began on other devices than those that the names now stand for.
@@ -244,7 +248,7 @@ impl<'a> Several<'a> {
     /// The same load in one uninterrupted run through these shares of it, each for as long as a run measures. Where the warm-up
     /// waits until the load is steady, which a load that changes never is, the run warms up for the longest that it may wait.
     pub(crate) fn ramp(&self, shares: &[Share]) -> Result<Ramp, Failure> {
-        let (span, pace) = (self.plan.measured(), &self.settings.pace);
+        let (span, pace) = (self.plan.timing.measured(), &self.settings.pace);
         let workload = self.workload.ramp(shares, span).ok_or_else(|| {
             Failure::usage(format!(
                 "the load of {} cannot change within a run: measure each point in a run of its own, with --runs each",
@@ -276,7 +280,7 @@ impl<'a> Several<'a> {
         let mut log = LogFile::create(&dir.join("run.jsonl"))?;
         let how = Drive {
             manner: manner.clone(),
-            watermarks: header::short(plan.measured(), workload.timing.duration).into_iter().collect(),
+            watermarks: header::short(plan.timing.measured(), workload.timing.duration).into_iter().collect(),
             prepared: Records::host().preparations(self.prepared.targets.real(), *tell),
             ..Drive::default()
         };

@@ -76,7 +76,7 @@ pub fn plan_steps(
         let pace = Pace { seed: Some(first.wrapping_add(u64::from(number - 1))), ..pace.clone() };
         let mut plan = pace.plan(&part, named, load)?;
         if !criteria.is_empty() {
-            let own = criteria_for(&part, criteria, plan.slice);
+            let own = criteria_for(&part, criteria, plan.timing.slice);
             plan.criteria.clear();
             plan = plan.judged_by(&own).map_err(Failure::workload)?;
         }
@@ -184,7 +184,7 @@ impl Course<'_> {
             if let Some(head) = &head {
                 observer.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
             }
-            let measured = plan.measured() + Span::from_ns(measured_before_ns.unwrap_or(0));
+            let measured = plan.timing.measured() + Span::from_ns(measured_before_ns.unwrap_or(0));
             let short = whole.and_then(|whole| header::short(measured, whole));
             let watermarks = short.into_iter().chain(self.how.watermarks.iter().cloned()).collect();
             let more = head.as_ref().is_some_and(|step| step.number < step.of);

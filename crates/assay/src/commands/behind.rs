@@ -11,7 +11,7 @@ const FOLLOWED: u64 = 1_000_000;
 
 /// Both sides of the plan's cache before the first target, where there is one and the target has a size.
 pub(super) fn both_sides(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Option<Result<Sides, Failure>> {
-    plan.cache?;
+    plan.caches.simulated?;
     let known = sizes.iter().map_while(|known| *known);
     let geometries: Vec<Geometry> = known.map(|(size, block)| Geometry { size, block }).collect();
     geometries.first()?;
@@ -35,7 +35,7 @@ fn figures(did: Option<&Did>, seconds: f64) -> String {
 
 /// The share of the operations that write.
 fn writes(plan: &Plan, side: &Side) -> f64 {
-    let writing = side.streams.iter().filter(|(stream, _)| plan.streams[usize::from(**stream)].writes());
+    let writing = side.streams.iter().filter(|(stream, _)| plan.load.streams[usize::from(**stream)].writes());
     let written: u64 = writing.map(|(_, did)| did.operations).sum();
     let all: u64 = side.streams.values().map(|did| did.operations).sum();
     written as f64 / all.max(1) as f64
@@ -44,7 +44,7 @@ fn writes(plan: &Plan, side: &Side) -> f64 {
 /// Both sides as lines.
 pub(super) fn text(plan: &Plan, sizes: &[Option<(u64, u32)>], both: &Sides) -> String {
     let mut out = Lines::default();
-    let Some(cache) = &plan.cache else { return String::new() };
+    let Some(cache) = &plan.caches.simulated else { return String::new() };
     out.head(format_args!("before each target a simulated cache: {cache}"));
     let before =
         sizes.iter().flatten().map(|(size, block)| cache.memory_before(Geometry { size: *size, block: *block }).get());
@@ -55,9 +55,9 @@ pub(super) fn text(plan: &Plan, sizes: &[Option<(u64, u32)>], both: &Sides) -> S
         both.seconds,
         share(both.read.0, both.read.1) * 100.0
     ));
-    let wide = plan.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
+    let wide = plan.load.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
     out.add(format_args!("  {:wide$} {:>24} {:>24}", "on the first target", "application", "target"));
-    for (index, stream) in (0u16..).zip(&plan.streams) {
+    for (index, stream) in (0u16..).zip(&plan.load.streams) {
         let [application, target] =
             [&both.application, &both.target].map(|side| figures(side.streams.get(&index), both.seconds));
         out.add(format_args!("  {:wide$} {application:>24} {target:>24}", stream.name));
@@ -84,7 +84,7 @@ fn side_as_json(plan: &Plan, both: &Sides, side: &Side) -> serde_json::Value {
     let mut streams = Vec::new();
     for (stream, did) in &side.streams {
         streams.push(serde_json::json!({
-            "name": plan.streams[usize::from(*stream)].name, "operations": did.operations, "bytes": did.bytes,
+            "name": plan.load.streams[usize::from(*stream)].name, "operations": did.operations, "bytes": did.bytes,
             "operations_per_second": did.operations as f64 / both.seconds.max(1e-9),
         }));
     }

@@ -132,9 +132,9 @@ fn cacheable_ranges(plan: &Plan, geometries: &[Geometry], block: Bytes) -> Resul
             block.human()
         )));
     }
-    let ranges = plan.cacheable(geometries).map_err(Failure::usage)?;
+    let ranges = plan.load.cacheable(geometries).map_err(Failure::usage)?;
     let block = u32::try_from(block.get()).map_err(|_| Failure::usage("--block is too large"))?;
-    Ok(Ranges::new(&ranges, plan.targets, block))
+    Ok(Ranges::new(&ranges, plan.load.targets, block))
 }
 
 /// One of how many blocks is followed, so that at most [`EXACT`] accesses are.
@@ -179,7 +179,7 @@ fn follow_trace(
         schema: SCHEMA,
         workload: plan.name.clone(),
         targets,
-        seed: plan.seed,
+        seed: plan.load.seed,
         policy: settings.policy.to_string(),
         writes: if settings.writes == Writes::Around { "around" } else { "allocate" }.to_owned(),
         block_bytes: block,

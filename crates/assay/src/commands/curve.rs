@@ -7,6 +7,7 @@ use assay_base::{Criterion, Multiple, Rate, Share};
 use assay_judge::curve::{self, text};
 use assay_judge::sessions;
 use assay_model::Plan;
+use assay_model::plan::PlannedLoad;
 use assay_run::databases::by_sessions::{self, with_sessions};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::observer::Observer;
@@ -117,7 +118,7 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     }
     let stream = stream(&several.plan, args.stream.as_deref())?;
     let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;
-    let usual = if several.plan.oltp.is_some() { Runs::One } else { Runs::Each };
+    let usual = if several.plan.load.oltp().is_some() { Runs::One } else { Runs::Each };
     let in_one_run = args.runs.unwrap_or(usual) == Runs::One;
     let request = CurveRequest { shares, stream, maximum: given, in_one_run };
     let dir = several.directory()?;
@@ -197,7 +198,7 @@ fn shares(points: &[Share]) -> Result<Vec<Share>, Failure> {
 /// The stream whose throughput and response are shown. It must have a rate, because loads multiply rates.
 fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
     let judged = plan.criteria.first().map(|criterion| criterion.stream.as_str());
-    let with_rate = plan.streams.iter().filter(|stream| stream.arrival.rate().is_some());
+    let with_rate = plan.load.streams.iter().filter(|stream| stream.arrival.rate().is_some());
     let with_rate: Vec<&str> = with_rate.map(|stream| stream.name.as_str()).collect();
     let name = asked.or(judged.filter(|name| has_rate(plan, name))).or(with_rate.first().copied());
     match name {
@@ -207,14 +208,14 @@ fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
             one_line(name),
             one_line(with_rate.join(", "))
         ))),
-        None => Err(Failure::workload(Plan::ONLY_CLOSED_LOOPS)),
+        None => Err(Failure::workload(PlannedLoad::ONLY_CLOSED_LOOPS)),
     }
 }
 
 /// True for a stream with a rate, and for the name of all streams where a criterion is about all.
 fn has_rate(plan: &Plan, name: &str) -> bool {
     name == Criterion::ALL && plan.criteria.iter().any(|criterion| criterion.stream == name)
-        || plan.streams.iter().any(|stream| stream.name == name && stream.arrival.rate().is_some())
+        || plan.load.streams.iter().any(|stream| stream.name == name && stream.arrival.rate().is_some())
 }
 
 /// The load at which the stream has the given rate.
@@ -223,8 +224,8 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
         Maximum::Load(load) => return Ok(load),
         Maximum::Rate(rate) => rate,
     };
-    let one = plan.streams.iter().find(|known| known.name == stream).and_then(|stream| stream.arrival.rate());
-    let one = one.or(plan.oltp.as_ref().map(|oltp| oltp.rate));
+    let one = plan.load.streams.iter().find(|known| known.name == stream).and_then(|stream| stream.arrival.rate());
+    let one = one.or(plan.load.oltp().map(|oltp| oltp.rate));
     let (ours, theirs) = (one.unwrap_or(rate).as_ratio(), rate.as_ratio());
     let load = theirs.0.checked_mul(ours.1).zip(theirs.1.checked_mul(ours.0));
     load.and_then(|(n, d)| Multiple::ratio(n, d)).ok_or_else(|| {

@@ -116,7 +116,7 @@ fn refuse_too_small(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Fai
     if let Some(geometries) = &known {
         plan.fits(geometries).map_err(Failure::workload)?;
     }
-    match (&plan.oltp, known) {
+    match (plan.load.oltp(), known) {
         (Some(oltp), Some(geometries)) if !geometries.is_empty() => oltp.fits(&geometries).map_err(Failure::usage),
         _ => Ok(()),
     }
@@ -124,7 +124,7 @@ fn refuse_too_small(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Fai
 
 /// The same sizes, with blocks of a byte for the targets that a plan uses through the page cache.
 fn through_page_cache(plan: Option<&Plan>, mut sizes: Vec<Option<(u64, u32)>>) -> Vec<Option<(u64, u32)>> {
-    for cached in plan.iter().flat_map(|plan| &plan.page_cache) {
+    for cached in plan.iter().flat_map(|plan| &plan.caches.page) {
         if let Some(Some((_, block))) = sizes.get_mut(usize::from(cached.target)) {
             *block = 1;
         }
@@ -136,15 +136,15 @@ fn derived(plan: &Plan, block: u32) -> serde_json::Value {
     let (read, written, total) = totals(plan, block);
     // A closed loop moves as much as the target takes: no figure exists in advance.
     let [bounds_reads, bounds_writes] =
-        [Direction::Read, Direction::Write].map(|direction| plan.unbounded(direction).next().is_none());
+        [Direction::Read, Direction::Write].map(|direction| plan.load.unbounded(direction).next().is_none());
     serde_json::json!({
         "block_bytes": block,
         "read_bytes_per_second": bounds_reads.then_some(read),
         "written_bytes_per_second": bounds_writes.then_some(written),
         "written_bytes": bounds_writes.then_some(total),
-        "duration_seconds": plan.length().as_secs_f64(),
-        "destroys_data": plan.writes(),
-        "streams": plan.streams.iter().map(|stream| derived_of_stream(stream, block)).collect::<Vec<_>>(),
+        "duration_seconds": plan.timing.length().as_secs_f64(),
+        "destroys_data": plan.load.writes(),
+        "streams": plan.load.streams.iter().map(|stream| derived_of_stream(stream, block)).collect::<Vec<_>>(),
     })
 }
 
@@ -152,7 +152,7 @@ fn derived_of_stream(stream: &Stream, block: u32) -> serde_json::Value {
     serde_json::json!({
         "name": stream.name,
         "operations_per_second": stream.arrival.rate().map(|rate| rate.as_f64()),
-        "bytes_per_second": Plan::bytes_per_second(stream, block),
+        "bytes_per_second": stream.bytes_per_second(block),
         "size_done": stream.block().and_then(|own| own.size.done(block)).map(|done| done.to_string()),
     })
 }

@@ -76,7 +76,7 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<u8, Failure> {
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     let measuring = Measuring::begin(&several, orion, places, &dir, args.output.resume.is_some())?;
-    let each = several.plan.length();
+    let each = several.plan.timing.length();
     let all = Span::from_ns(each.as_ns().saturating_mul(measuring.points_left() as u64));
     progress.say(&format!("{} points of {each}: {} in all", measuring.points_left(), all.human()));
     let matrix = measuring.run(&mut progress)?;

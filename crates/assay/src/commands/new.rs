@@ -246,9 +246,9 @@ mod tests {
     fn answers_become_a_workload_that_says_them() {
         let text = made("--read 70% --size 8KiB --rate 5000/s --hot 80/20 --p99 5ms").unwrap();
         let plan = workload::read("t", &text).unwrap().plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
-        let rates: Vec<f64> = plan.streams.iter().filter_map(|it| it.arrival.rate()).map(Rate::as_f64).collect();
+        let rates: Vec<f64> = plan.load.streams.iter().filter_map(|it| it.arrival.rate()).map(Rate::as_f64).collect();
         assert_eq!(rates, [3500.0, 1500.0]);
-        assert!(plan.writes() && plan.streams[0].block().unwrap().size.to.get() == 8192);
+        assert!(plan.load.writes() && plan.load.streams[0].block().unwrap().size.to.get() == 8192);
         assert_eq!(plan.criteria[0].to_string(), "reads response over 5ms at most 1% per 1min");
         assert!(text.contains("hotspot = [\"80%\", \"20%\"]"), "{text}");
         for line in [
@@ -262,7 +262,10 @@ mod tests {
         }
         let mix = workload::read("t", &made("--read 70% --in-flight 32").unwrap()).unwrap();
         let mix = mix.plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
-        assert_eq!((mix.loops[0].in_flight, mix.streams[0].arrival.share()), (32, Some(Share::from_percent(70))));
+        assert_eq!(
+            (mix.load.loops[0].in_flight, mix.load.streams[0].arrival.share()),
+            (32, Some(Share::from_percent(70)))
+        );
         for line in ["", "--read 0%", "--in-flight 32", "--rate 0.3/s --read 33.3%", "--for 5s --name a\"b\\c"] {
             assert!(made(line).is_ok(), "{line}");
         }

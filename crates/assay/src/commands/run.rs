@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let planned = place.planned(&tasks[0].plan.name)?;
     let mut prepared = open_targets(args, &request, &named, &tasks, &planned)?;
     let notes = prepared.set_scheduler(request.scheduler()?, tell)?;
-    tasks.iter_mut().for_each(|task| task.plan.notes.extend(notes.clone()));
+    tasks.iter_mut().for_each(|task| task.plan.notes.remarks.extend(notes.clone()));
     let mut progress = Progress::for_one_run(if args.stop_when_certain { "" } else { GOES_ON });
     if args.prep && place.resume.is_none() {
         fill_targets(args, &prepared, &named, &mut progress)?;
@@ -138,12 +138,12 @@ fn open_targets(
 ) -> Result<Prepared, Failure> {
     let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
     let needs = TargetNeeds {
-        writes: args.prep || plans.iter().any(|plan| plan.writes()),
+        writes: args.prep || plans.iter().any(|plan| plan.load.writes()),
         smallest: SmallestTarget::ForPlans(&plans),
-        beside: plans.iter().map(|plan| with_cache(plan) - usize::from(plan.targets)).max().unwrap_or(0),
+        beside: plans.iter().map(|plan| with_cache(plan) - usize::from(plan.load.targets)).max().unwrap_or(0),
         log_dir,
         // The steps of a workload use its targets in one way.
-        page_cache: &plans[0].page_cache,
+        page_cache: &plans[0].caches.page,
     };
     let all = targets::with_cache_device(&request.names, named, request.cache_device())?;
     Prepared::open(&all, needs, &|named, needs| args.access.open(named, needs))
@@ -202,7 +202,7 @@ fn fill_targets(
 
 /// Says before the run that it will prove nothing, and what to do.
 fn warn_of_blank(named: &[(String, Named)], tasks: &[Task]) {
-    let mut streams = tasks.iter().flat_map(|task| &task.plan.streams);
+    let mut streams = tasks.iter().flat_map(|task| &task.plan.load.streams);
     if !streams.any(|stream| stream.direction() == Some(Direction::Read)) {
         return;
     }
@@ -226,7 +226,7 @@ fn make_crash_test(named: &[(String, Named)], plan: &mut Plan) -> Result<(), Fai
 
 /// Refuses to continue a run with a ledger: commits that were lost meanwhile would be overtaken by new ones.
 fn refuse_resume_with_ledger(resumes: bool, tasks: &[Task]) -> Result<(), Failure> {
-    let mut loads = tasks.iter().filter_map(|task| task.plan.tpcc.as_ref());
+    let mut loads = tasks.iter().filter_map(|task| task.plan.load.tpcc());
     if resumes && loads.any(|load| load.verify != Verify::No) {
         return Err(Failure::usage(
             "a run with --verify or --crash-test cannot continue: what the database has lost meanwhile would no longer be seen; ask assay check URL --after DIR, and start another run",

@@ -60,15 +60,15 @@ impl Explained {
 
     /// Time of all steps together.
     fn length(&self) -> Span {
-        self.steps.iter().fold(Span::ZERO, |sum, (_, plan)| sum + plan.length())
+        self.steps.iter().fold(Span::ZERO, |sum, (_, plan)| sum + plan.timing.length())
     }
 
     /// Bytes read and written by a step on all its targets; `None` where a closed loop moves as much as it can.
     fn bytes(&self, plan: &Plan) -> [Option<u64>; 2] {
         let (read, _, written) = totals(plan, block(&self.sizes));
-        let read = read * plan.length().as_secs_f64();
+        let read = read * plan.timing.length().as_secs_f64();
         [(Direction::Read, read), (Direction::Write, written)]
-            .map(|(direction, bytes)| plan.unbounded(direction).next().is_none().then_some(bytes as u64))
+            .map(|(direction, bytes)| plan.load.unbounded(direction).next().is_none().then_some(bytes as u64))
     }
 
     /// Bytes that all steps together write to one target: the first targets take part in more steps.
@@ -82,7 +82,7 @@ impl Explained {
             let [read, written] = self.bytes(plan);
             serde_json::json!({
                 "number": number, "title": step.title, "load": step.load.to_string(), "stress": step.stress,
-                "targets": step.targets, "duration_seconds": plan.length().as_secs_f64(),
+                "targets": step.targets, "duration_seconds": plan.timing.length().as_secs_f64(),
                 "read_bytes": read, "written_bytes": written, "plan": plan,
             })
         });
@@ -90,7 +90,7 @@ impl Explained {
             "schema": 1,
             "workload": self.procedure.workload.name,
             "duration_seconds": self.length().as_secs_f64(),
-            "destroys_data": self.steps.iter().any(|(_, plan)| plan.writes()),
+            "destroys_data": self.steps.iter().any(|(_, plan)| plan.load.writes()),
             "steps": steps.collect::<Vec<_>>(),
             "targets": (0..self.named.len()).map(|index| self.target_as_json(index)).collect::<Vec<_>>(),
         })
@@ -121,12 +121,12 @@ impl Explained {
         for ((step, plan), number) in self.steps.iter().zip(1..) {
             let [read, written] = self.bytes(plan).map(human);
             let judged = if step.stress { "that the load is carried" } else { "every criterion" };
-            let time = plan.length().human();
+            let time = plan.timing.length().human();
             out.add(format_args!("  {number}  {:36} {time:>6} {read:>12} {written:>12}  {judged}", step.title));
         }
         self.per_target(&mut out);
         self.judged(&mut out);
-        if self.steps.iter().any(|(_, plan)| plan.writes()) {
+        if self.steps.iter().any(|(_, plan)| plan.load.writes()) {
             out.head("ALL DATA ON THE TARGETS WILL BE DESTROYED");
             let refused = self.named.iter().filter_map(|(_, named)| refusal(named));
             refused.for_each(|why| out.add(format_args!("  but {why}")));
@@ -139,7 +139,7 @@ impl Explained {
     /// Describes what each kind of step requires.
     fn judged(&self, out: &mut Lines) {
         if let Some((_, plan)) = self.steps.iter().find(|(step, _)| !step.stress) {
-            let slice = plan.slice.human();
+            let slice = plan.timing.slice.human();
             out.head(format_args!("a load test passes when all of this holds, in every slice of {slice} by itself"));
             plan.criteria.iter().for_each(|criterion| out.add(in_words(criterion)));
             out.add("  at least 99.9% of the operations that are due are issued, and none fails");

@@ -14,7 +14,7 @@ pub(crate) fn unknown(named: &[(String, Named)]) -> Option<String> {
 
 /// The share of transactions that are of a stream's kind, if there is no rate.
 pub(crate) fn share(plan: &Plan, stream: &Stream) -> Option<String> {
-    let mix = plan.tpcc.as_ref()?.mix;
+    let mix = plan.load.tpcc()?.mix;
     let (_, weight) = Kind::ALL.into_iter().zip(mix.weights()).find(|(kind, _)| kind.name() == stream.name)?;
     Some(format!("{weight} of {}", mix.whole()))
 }

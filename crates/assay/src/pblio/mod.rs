@@ -51,11 +51,11 @@ fn run_benchmark(request: &Asked) -> Result<u8, Failure> {
     let given = consent::run_dir();
     let planned = rundir::planned_directory(given.as_deref(), "pblio");
     let access = Access { destroy_data: request.tokens.clone(), engine: Choice::Auto, ..Access::default() };
-    let all = targets::parse_with_cache_device(&names, plan.cache_device.as_ref())?;
+    let all = targets::parse_with_cache_device(&names, plan.caches.device.as_ref())?;
     let needs = TargetNeeds { beside: all.len() - named.len(), ..TargetNeeds::for_plan(&plan, &planned) };
     let opened = consent::open(&all, needs, access, Company::None)?;
     let geometries: Vec<Geometry> = (0..named.len()).map(|target| opened.geometry(target)).collect();
-    let used = plan.oltp.as_ref().map_or(Ok([0; 3]), |oltp| oltp.used(&geometries)).map_err(Failure::usage)?;
+    let used = plan.load.oltp().map_or(Ok([0; 3]), |oltp| oltp.used(&geometries)).map_err(Failure::usage)?;
     let stop = signals::watch()?;
     let dir = rundir::create(&planned, given.is_some())?;
     let printer = Printer::new(request, used, &stop);

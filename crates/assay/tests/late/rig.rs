@@ -67,7 +67,7 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
         steady_round_ns: None,
         until_done: phase.until_done,
     };
-    let stream = &plan.streams[0];
+    let stream = &plan.load.streams[0];
     Header {
         format: 1,
         tool: "assay (test)".into(),
@@ -81,9 +81,9 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
         seed: 1,
         model: "streams".into(),
         load: "1x".into(),
-        slice_ns: plan.slice.as_ns(),
-        interval_ns: plan.interval.as_ns(),
-        phases: plan.phases.iter().map(phase).collect(),
+        slice_ns: plan.timing.slice.as_ns(),
+        interval_ns: plan.timing.interval.as_ns(),
+        phases: plan.timing.phases.iter().map(phase).collect(),
         streams: vec![StreamHead {
             name: "s".into(),
             direction: stream.direction(),
@@ -114,7 +114,7 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
         per_minute: Vec::new(),
         thresholds_ns: thresholds.bounds().to_vec(),
         criteria: plan.criteria.clone(),
-        max_lag_ns: plan.max_lag.as_ns(),
+        max_lag_ns: plan.timing.max_lag.as_ns(),
         lateness,
         watermarks: Vec::new(),
         engine: BTreeMap::new(),

@@ -58,13 +58,13 @@ impl<'a> PlannedJob<'a> {
 
     /// A stream of the plan.
     fn planned(&self, stream: usize) -> Option<&'a Stream> {
-        self.plan?.streams.get(stream)
+        self.plan?.load.streams.get(stream)
     }
 
     /// The loop that its streams belong to.
     fn looped(&self) -> Option<&'a Loop> {
         let name = self.planned(self.job.streams[0])?.arrival.loop_name()?;
-        self.plan?.loops.iter().find(|looped| looped.name == *name)
+        self.plan?.load.loops.iter().find(|looped| looped.name == *name)
     }
 
     fn copies_of_loop(&self) -> u64 {
@@ -121,8 +121,8 @@ impl<'a> PlannedJob<'a> {
         let Some(plan) = self.plan else { return self.depth_of_engine() };
         let targets = self.target_indices(layout).len().max(1) as u64;
         let Some(stream) = self.planned(self.job.streams[0]) else { return self.depth_of_engine() };
-        let lane = plan.lanes.iter().find(|lane| lane.streams.contains(&stream.name));
-        let bound = lane.map_or(plan.in_flight_bound, |lane| lane.in_flight_bound);
+        let lane = plan.load.lanes.iter().find(|lane| lane.streams.contains(&stream.name));
+        let bound = lane.map_or(plan.load.in_flight_bound, |lane| lane.in_flight_bound);
         match (&stream.arrival, self.looped()) {
             (_, Some(looped)) if looped.turns.is_some() => u64::from(looped.in_flight),
             (_, Some(looped)) => u64::from(looped.in_flight) * targets,
@@ -142,7 +142,7 @@ impl<'a> PlannedJob<'a> {
     /// Sets the options for the end: a time, a number of operations or bytes, or the end of the run.
     fn end(&self, options: &mut Value, ran_ns: u64) {
         let whole = Life::default();
-        let life = self.plan.and_then(|plan| Some(life_of(self.planned(self.job.streams[0])?, &plan.loops)));
+        let life = self.plan.and_then(|plan| Some(life_of(self.planned(self.job.streams[0])?, &plan.load.loops)));
         let Life { lasts, operations, bytes, .. } = life.unwrap_or(&whole);
         if let Some(operations) = operations {
             options["number_ios"] = operations.to_string().into();

@@ -77,7 +77,7 @@ impl Layout {
         let streams = (0..header.flows.len()).map(|flow| stream_of(header, flow)).collect::<Result<Vec<_>, _>>()?;
         let mut jobs: Vec<Job> = Vec::new();
         for (index, stream) in header.streams.iter().enumerate() {
-            if plan.and_then(|plan| plan.streams.get(index)).is_some_and(|planned| planned.reads_back()) {
+            if plan.and_then(|plan| plan.load.streams.get(index)).is_some_and(|planned| planned.reads_back()) {
                 continue;
             }
             let last = jobs.last_mut().filter(|job| {

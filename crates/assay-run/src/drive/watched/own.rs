@@ -110,8 +110,8 @@ impl Flows {
     /// The flows of a plan.
     pub(super) fn new(plan: &Plan, targets: &Targets) -> Flows {
         let mut each = Vec::new();
-        for (stream, target) in plan.flows() {
-            let stream = &plan.streams[usize::from(stream)];
+        for (stream, target) in plan.load.flows() {
+            let stream = &plan.load.streams[usize::from(stream)];
             let block = targets.geometry(target.into()).block;
             let does = match (stream.block(), stream.flush()) {
                 (Some(operation), _) if operation.direction == Direction::Read => Does::Read,
@@ -121,10 +121,10 @@ impl Flows {
             };
             let own = stream.block().map_or(0, |operation| operation.size.in_blocks(block).largest());
             // A simulated cache before the target makes operations of whole blocks.
-            let largest = if plan.cache.is_some() { plan.largest_operation(block) } else { own };
+            let largest = if plan.caches.simulated.is_some() { plan.largest_operation(block) } else { own };
             each.push(Flow { target, does, largest });
         }
-        let cache_block = plan.cache_device.as_ref().map_or(0, |cache| cache.block.get());
+        let cache_block = plan.caches.device.as_ref().map_or(0, |cache| cache.block.get());
         Flows { each, cache_block, cache_segment: SEGMENT }
     }
 

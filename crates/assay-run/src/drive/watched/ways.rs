@@ -153,13 +153,13 @@ pub(super) fn ways(roots: &Roots, plan: &Plan, targets: &Targets, log: &Path) ->
     let mut found = Found { ways: Vec::new(), unwatched: Vec::new() };
     for (at, real) in targets.real().iter().enumerate() {
         let load = match u16::try_from(at) {
-            Ok(target) if target < plan.targets => Load::Target(target),
-            Ok(target) if target == plan.targets && plan.cache_device.is_some() => Load::Cache,
+            Ok(target) if target < plan.load.targets => Load::Target(target),
+            Ok(target) if target == plan.load.targets && plan.caches.device.is_some() => Load::Cache,
             _ => break,
         };
         found.of_target(roots, real, page_cache::is_cached(plan, at), load);
     }
-    for (target, database) in (0..plan.targets).zip(targets.databases()) {
+    for (target, database) in (0..plan.load.targets).zip(targets.databases()) {
         found.of_database(roots, database, target);
     }
     if !found.ways.is_empty()

@@ -28,23 +28,23 @@ const UNKNOWN: u64 = 1 << 40;
 pub(super) fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unknown: Option<&str>) -> String {
     let mut out = Lines::default();
     let block = block(sizes);
-    let targets = if plan.targets == 1 { "target" } else { "targets" };
+    let targets = if plan.load.targets == 1 { "target" } else { "targets" };
     out.add(format_args!(
         "{} ({}), load {} on {} {targets}, seed {}",
         plan.name,
         plan.model,
-        plan.load_in_words(),
-        plan.targets,
-        plan.seed
+        plan.load.multiple_in_words(),
+        plan.load.targets,
+        plan.load.seed
     ));
     streams(plan, block, &mut out);
     enlarged_sizes(plan, named, sizes, &mut out);
-    if !plan.derivation.is_empty() {
+    if !plan.notes.derivation.is_empty() {
         out.head("how the numbers came about, for one target at 1x, with the place of each in [brackets]");
-        plan.derivation.iter().for_each(|step| out.add(format_args!("  {step}")));
+        plan.notes.derivation.iter().for_each(|step| out.add(format_args!("  {step}")));
     }
     out.head("phases");
-    for phase in &plan.phases {
+    for phase in &plan.timing.phases {
         let span = match (phase.kind, phase.steady_round) {
             (PhaseKind::ReadBack, _) => "until all is read".to_owned(),
             _ if phase.until_done => format!("until every stream has done its operations, at most {}", phase.span),
@@ -53,8 +53,8 @@ pub(super) fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unkn
         };
         out.add(format_args!("  {:10} {span}", phase.name));
     }
-    match &plan.tpcc {
-        Some(load) => transactions::lines(load, plan.targets, unknown, &mut out),
+    match plan.load.tpcc() {
+        Some(load) => transactions::lines(load, plan.load.targets, unknown, &mut out),
         None => bytes(plan, named, sizes, &mut out),
     }
     loops_beyond_queues(plan, named, &Roots::host()).iter().for_each(|line| out.add(line));
@@ -62,22 +62,22 @@ pub(super) fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unkn
         out.add(format_args!("verify: {how}"));
     }
     out.head("criteria, each in every slice");
-    out.add(format_args!("  delivered load at least 99.9% of the schedule per {}", plan.slice));
+    out.add(format_args!("  delivered load at least 99.9% of the schedule per {}", plan.timing.slice));
     plan.criteria.iter().for_each(|criterion| out.add(in_words(criterion)));
-    let lag = if plan.max_lag.is_zero() {
+    let lag = if plan.timing.max_lag.is_zero() {
         "goes on however far it falls behind its schedule".to_owned()
     } else {
-        format!("stops when it is {} behind its schedule", plan.max_lag)
+        format!("stops when it is {} behind its schedule", plan.timing.max_lag)
     };
     out.add(format_args!(
         "  {lag}; at most {} in flight on each target{}",
-        plan.in_flight_bound,
-        plan.lanes_in_words()
+        plan.load.in_flight_bound,
+        plan.load.lanes_in_words()
     ));
-    plan.notes.iter().for_each(|note| out.add(format_args!("  note: {note}")));
-    if plan.tpcc.is_some() {
+    plan.notes.remarks.iter().for_each(|note| out.add(format_args!("  note: {note}")));
+    if plan.load.tpcc().is_some() {
         out.head("the database is changed by what the transactions do; nothing but the tables that assay prep made is touched");
-    } else if plan.writes() {
+    } else if plan.load.writes() {
         out.head("ALL DATA ON THE TARGETS WILL BE DESTROYED");
         named.iter().filter_map(|(_, named)| refusal(named)).for_each(|why| out.add(format_args!("  but {why}")));
     } else {
@@ -106,15 +106,14 @@ fn piece_in_words(piece: &Storage) -> String {
 
 fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     out.head("streams, over all targets together");
-    let wide = plan.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
-    let sizes = plan.streams.iter().filter_map(|stream| Some(stream.block()?.size.to_string().len()));
+    let wide = plan.load.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
+    let sizes = plan.load.streams.iter().filter_map(|stream| Some(stream.block()?.size.to_string().len()));
     let long = sizes.max().unwrap_or(0).max(18);
     out.add(format_args!("  {:wide$} {:9} {:>14} {:>long$} {:>12}  address", "name", "", "rate", "size", "bytes/s"));
-    for stream in &plan.streams {
+    for stream in &plan.load.streams {
         let rate = stream.arrival.rate().map(|rate| format!("{:.3}/s", rate.as_f64()));
         let rate = rate.or_else(|| transactions::share(plan, stream)).unwrap_or_else(|| closed_loop_in_words(stream));
-        let bytes =
-            Plan::bytes_per_second(stream, block).map_or_else(|| "-".into(), |bytes| Bytes::new(bytes as u64).human());
+        let bytes = stream.bytes_per_second(block).map_or_else(|| "-".into(), |bytes| Bytes::new(bytes as u64).human());
         let name = &stream.name;
         let Some(block) = stream.block() else {
             let does = stream.operation().unwrap_or_default();
@@ -129,13 +128,16 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
         let address = address(block);
         out.add(format_args!("  {name:wide$} {direction:9} {rate:>14} {size:>long$} {bytes:>12}  {address}"));
     }
-    let arrivals: std::collections::BTreeSet<&str> = plan.streams.iter().map(|stream| stream.arrival.name()).collect();
+    let arrivals: std::collections::BTreeSet<&str> =
+        plan.load.streams.iter().map(|stream| stream.arrival.name()).collect();
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
     out.add(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
-    plan.loops.iter().for_each(|closed_loop| out.add(format_args!("  {}", loop_in_words(plan, closed_loop))));
-    plan.oltp.iter().for_each(|oltp| oltp_in_words(oltp, out));
+    plan.load.loops.iter().for_each(|closed_loop| out.add(format_args!("  {}", loop_in_words(plan, closed_loop))));
+    if let Some(oltp) = plan.load.oltp() {
+        oltp_in_words(oltp, out);
+    }
     lifetimes(plan, out);
-    for stream in &plan.streams {
+    for stream in &plan.load.streams {
         if let Some(how) = changes_in_words(&stream.arrival) {
             out.add(format_args!("  {}: {how}", stream.name));
         }
@@ -144,13 +146,13 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
 
 /// Which sizes become others, because a target takes whole blocks only.
 fn enlarged_sizes(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: &mut Lines) {
-    for (index, stream) in plan.streams.iter().enumerate() {
+    for (index, stream) in plan.load.streams.iter().enumerate() {
         let Some(size) = stream.block().map(|block| &block.size) else { continue };
-        let own = plan.flows().filter(|(stream, _)| usize::from(*stream) == index);
+        let own = plan.load.flows().filter(|(stream, _)| usize::from(*stream) == index);
         let known = own.filter_map(|(_, target)| Some((usize::from(target), (*sizes.get(usize::from(target))?)?.1)));
         let done: Vec<(usize, u32, String)> =
             known.filter_map(|(target, block)| Some((target, block, size.done(block)?.to_string()))).collect();
-        let alike = done.len() == plan.flows().filter(|(stream, _)| usize::from(*stream) == index).count()
+        let alike = done.len() == plan.load.flows().filter(|(stream, _)| usize::from(*stream) == index).count()
             && done.iter().all(|(_, block, _)| *block == done[0].1);
         for (target, block, done) in done.iter().take(if alike { 1 } else { done.len() }) {
             let name = named.get(*target).map_or("", |(name, _)| name.as_str());
@@ -162,10 +164,11 @@ fn enlarged_sizes(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: 
 
 /// When streams and loops begin and end, where that differs from the run.
 fn lifetimes(plan: &Plan, out: &mut Lines) {
-    let streams = plan.streams.iter().map(|stream| (&stream.name, &stream.life));
-    for (name, life) in streams.chain(plan.loops.iter().map(|closed_loop| (&closed_loop.name, &closed_loop.life))) {
+    let streams = plan.load.streams.iter().map(|stream| (&stream.name, &stream.life));
+    for (name, life) in streams.chain(plan.load.loops.iter().map(|closed_loop| (&closed_loop.name, &closed_loop.life)))
+    {
         // The number of operations of a closed loop stands beside its number in flight.
-        let is_closed = plan.streams.iter().any(|stream| {
+        let is_closed = plan.load.streams.iter().any(|stream| {
             stream.name == *name && matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Paced { .. })
         });
         if !(life.is_whole() || is_closed && life.is_by_operations()) {
@@ -202,7 +205,7 @@ fn loop_in_words(plan: &Plan, closed_loop: &Loop) -> String {
             format!("; a slot pauses {}{spread} after every {} of its operations", think.time, think.every)
         }
     });
-    let own = plan.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&closed_loop.name));
+    let own = plan.load.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&closed_loop.name));
     let own = own.filter(|stream| stream.flush().is_none());
     let own: Vec<&Stream> = own.collect();
     let mut lines =
@@ -280,15 +283,15 @@ fn address(block: &Block) -> String {
 
 fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], out: &mut Lines) {
     let (read, written, total) = totals(plan, block(sizes));
-    let bounded = plan.unbounded(Direction::Write).next().is_none();
+    let bounded = plan.load.unbounded(Direction::Write).next().is_none();
     out.head(format_args!(
         "read {}, written {}, {} written in {}",
         per_second(plan, Direction::Read, read),
         per_second(plan, Direction::Write, written),
         if bounded { Bytes::new(total as u64).human() } else { "no bound on what is".to_owned() },
-        plan.length()
+        plan.timing.length()
     ));
-    let reads = plan.streams.iter().any(|stream| stream.direction() == Some(Direction::Read));
+    let reads = plan.load.streams.iter().any(|stream| stream.direction() == Some(Direction::Read));
     for ((name, named), size) in named.iter().zip(sizes) {
         let Some((size, block)) = size else {
             if matches!(named, Named::Path(_)) {
@@ -297,8 +300,8 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
             continue;
         };
         let mut day = String::new();
-        if plan.writes() && bounded && *size > 0 {
-            let writes = written / f64::from(plan.targets) * 86_400.0 / *size as f64;
+        if plan.load.writes() && bounded && *size > 0 {
+            let writes = written / f64::from(plan.load.targets) * 86_400.0 / *size as f64;
             day = format!(", {writes:.1} drive writes a day");
         }
         out.add(format_args!("target {name}: {}, blocks of {block} B{day}", Bytes::new(*size).human()));
@@ -308,7 +311,8 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
                 "  nothing was ever written to it, and reads of it prove nothing: fill it with assay prep {typed}, or with run --prep"
             ));
         }
-        plan.streams
+        plan.load
+            .streams
             .iter()
             .filter_map(|stream| time_until_all_seen(plan, stream, *size, *block))
             .for_each(|line| out.add(line));
@@ -317,7 +321,7 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
 
 /// For each target: that its closed loops ask for more in flight than its disk takes at a time.
 fn loops_beyond_queues(plan: &Plan, named: &[(String, Named)], roots: &Roots) -> Vec<String> {
-    let flows: Vec<(u16, u16)> = plan.flows().collect();
+    let flows: Vec<(u16, u16)> = plan.load.flows().collect();
     let loops = plan.closed_loops();
     let mut lines = Vec::new();
     for (target, (name, named)) in named.iter().enumerate() {
@@ -337,7 +341,7 @@ fn time_until_all_seen(plan: &Plan, stream: &Stream, size: u64, block: u32) -> O
     let Address::NeverSeen { unit, reread } = &stream.block()?.address else { return None };
     let length = stream.block()?.extent.map_or(size, |extent| extent.within(size, block).1);
     let new = 1.0 - reread.map_or(0.0, |reread| reread.share.as_f64());
-    let targets = if stream.targets.is_empty() { usize::from(plan.targets) } else { stream.targets.len() };
+    let targets = if stream.targets.is_empty() { usize::from(plan.load.targets) } else { stream.targets.len() };
     let a_second = stream.arrival.rate()?.as_f64() / targets as f64 * new * unit.get() as f64;
     let (length, lasts) = (length as f64, length as f64 / a_second);
     let lasts = Span::from_ns((lasts * 1e9) as u64).human();
@@ -346,7 +350,7 @@ fn time_until_all_seen(plan: &Plan, stream: &Stream, size: u64, block: u32) -> O
 
 /// `12 MiB/s`; for closed loops only the names of the streams can be given.
 fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
-    let own: Vec<&str> = plan.unbounded(direction).map(|stream| stream.name.as_str()).collect();
+    let own: Vec<&str> = plan.load.unbounded(direction).map(|stream| stream.name.as_str()).collect();
     let scheduled = format!("{}/s", Bytes::new(rate as u64).human());
     let endless = format!("as fast as the targets allow ({})", own.join(", "));
     match (own.is_empty(), rate > 0.0) {

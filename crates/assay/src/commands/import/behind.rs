@@ -59,7 +59,7 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
         .behind_simulated_cache(&behind);
     let named = targets::parse_block_targets(&request.names)?;
     let pace = Pace { seed: Some(1), ..Pace::default() };
-    let plan = request.plan(&named, None, &pace, &Judged::default())?;
+    let mut plan = request.plan(&named, None, &pace, &Judged::default())?;
     let sizes = sizes_of(&named)?;
     let Some((size, _)) = sizes.first().copied().flatten() else {
         return Err(Failure::usage(format!(
@@ -68,12 +68,11 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
         )));
     };
     let block = block(&sizes);
-    let warmed = plan.cache.map(|cache| {
+    plan.caches.simulated = plan.caches.simulated.map(|cache| {
         let blocks = cache.blocks(block).min(size / cache.block.get().max(1));
         let filled = blocks.saturating_mul(2).clamp(args.operations.min(MOST_WARM), MOST_WARM);
         Caching { warm: args.warm.unwrap_or(cache.warm.max(filled)), ..cache }
     });
-    let plan = Plan { cache: warmed, ..plan };
     let both = sides(&plan, &[Geometry { size, block }], args.operations).map_err(Failure::workload)?;
     let text = workload(&plan, &both, args)?;
     match &args.out {
@@ -91,7 +90,7 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
 }
 
 fn workload(plan: &Plan, both: &Sides, args: &Behind) -> Result<String, Failure> {
-    let cache = plan.cache.map_or_else(String::new, |cache| cache.to_string());
+    let cache = plan.caches.simulated.map_or_else(String::new, |cache| cache.to_string());
     let name: String =
         plan.name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
     let mut out = format!(
@@ -100,11 +99,11 @@ fn workload(plan: &Plan, both: &Sides, args: &Behind) -> Result<String, Failure>
          slice    = \"{}\"\nnote     = \"what misses a simulated cache of {cache}\"\n",
         one_line(&args.target),
         both.operations,
-        plan.measured(),
-        plan.slice,
+        plan.timing.measured(),
+        plan.timing.slice,
     );
     for (index, did) in both.target.streams.iter().filter(|(_, did)| did.operations > 0) {
-        let stream = &plan.streams[usize::from(*index)];
+        let stream = &plan.load.streams[usize::from(*index)];
         let Some(block) = stream.block() else { continue };
         let rate = Rate::ratio(u128::from(did.operations) * 1000, ((both.seconds * 1000.0).max(1.0)) as u128);
         let rate = rate.ok_or_else(|| Failure::workload("a rate behind the cache does not fit"))?;

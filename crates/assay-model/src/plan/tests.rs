@@ -3,9 +3,10 @@
 use super::*;
 use crate::arrival::Part;
 use crate::generator::Generator;
+use crate::size::Size;
 use crate::size::Sizes;
 use crate::workload::{self, Adjust, Workload};
-use assay_base::{Geometry, Instant, Op};
+use assay_base::{Bytes, Geometry, Instant, Op, Rate};
 
 const MIX: &str = r#"model = "streams"
 warm_up = { until = "steady", limit = "10min", round = "1min" }
@@ -61,7 +62,7 @@ fn a_plan_reads_back_from_what_it_is_written_as() {
         workload::read("t", &file).unwrap().plan(&Adjust { seed: 1, ..Adjust::default() }).unwrap()
     });
     let mut several = several.unwrap();
-    several.streams[2].life = crate::Life::of_operations(Some(7));
+    several.load.streams[2].life = crate::Life::of_operations(Some(7));
     for plan in models.into_iter().chain([plan(1, |_| {}).unwrap(), several]) {
         let text = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan, "{text}");
@@ -78,8 +79,8 @@ fn what_is_no_plan_does_not_read_back() {
 #[test]
 fn a_stream_on_some_targets_has_its_rate_there_and_nowhere_else() {
     let one = plan(3, |workload| workload.load.streams[0].targets = vec![1]).unwrap();
-    assert_eq!(one.streams[0].arrival.rate(), Some(Rate::per_second(2000)));
-    let flows: Vec<_> = one.flows().collect();
+    assert_eq!(one.load.streams[0].arrival.rate(), Some(Rate::per_second(2000)));
+    let flows: Vec<_> = one.load.flows().collect();
     assert_eq!(flows, [(0, 1), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)]);
     let geometry = Geometry { size: 1 << 30, block: 512 };
     let whole = Part { index: 0, of: 1 };

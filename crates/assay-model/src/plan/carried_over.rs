@@ -1,0 +1,48 @@
+//! What a run takes over from earlier segments and runs.
+
+use super::Plan;
+use super::stream::Stream;
+use assay_base::{Bytes, Span};
+use serde::{Deserialize, Serialize};
+
+/// What earlier segments and runs have done of the patterns that continue where these ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedOver {
+    /// Measured time of the earlier segments, by which working sets have moved and rates have changed.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub time: Span,
+    /// Bytes that are used up of the order in which places are seen only once (`never_seen`), on each target.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seen: Bytes,
+}
+
+fn is_zero(bytes: &Bytes) -> bool {
+    bytes.get() == 0
+}
+
+pub(super) fn is_no_time(span: &Span) -> bool {
+    span.is_zero()
+}
+
+impl CarriedOver {
+    /// What the plan in the header of a log had carried over; `None` where it does not say it.
+    pub fn from_logged_plan(plan: &serde_json::Value) -> Option<CarriedOver> {
+        serde_json::from_value(plan.get("before")?.clone()).ok()
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        *self == CarriedOver::default()
+    }
+}
+
+impl Plan {
+    /// The same plan after a run of it that used up `seen` and measured `time`: patterns that continue from run to run
+    /// begin where that run ended.
+    #[must_use]
+    pub fn behind(&self, seen: Bytes, time: Span) -> Plan {
+        let seen = if self.load.streams.iter().any(Stream::goes_once) { seen } else { self.carried_over.seen };
+        let moves = self.load.has_lives() || self.load.streams.iter().any(Stream::changes_with_time);
+        let time = if moves { self.carried_over.time + time } else { self.carried_over.time };
+        Plan { carried_over: CarriedOver { time, seen }, ..self.clone() }
+    }
+}
