@@ -97,6 +97,14 @@ impl Bound {
         matches!(self, Bound::Over { .. } | Bound::OverAtMost { .. } | Bound::MeanAtMost(_))
     }
 
+    /// The threshold whose operations it counts; `None` for a bound that counts none.
+    pub fn threshold(&self) -> Option<Span> {
+        match *self {
+            Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => Some(over),
+            Bound::MeanAtMost(_) | Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) | Bound::ErrorsAtMost(_) => None,
+        }
+    }
+
     /// Whether it asks for an amount of work: more is better, and all targets together do it.
     pub fn is_of_work(&self) -> bool {
         matches!(self, Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_))
@@ -238,10 +246,7 @@ impl Criterion {
 
     /// The threshold whose operations this criterion counts; `None` for a criterion that counts none.
     pub fn threshold(&self) -> Option<Span> {
-        match self.bound {
-            Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => Some(over),
-            Bound::MeanAtMost(_) | Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) | Bound::ErrorsAtMost(_) => None,
-        }
+        self.bound.threshold()
     }
 }
 

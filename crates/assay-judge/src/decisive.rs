@@ -41,8 +41,8 @@ impl Judgement {
 /// How near the worst figure came to its bound: 1 is the bound itself, more is beyond it.
 fn share_of_bound(outcome: &CriterionOutcome) -> Option<f64> {
     let worst = outcome.worst.as_ref()?.value;
-    let criterion = outcome.asked.parsed()?;
-    let bound = limit(&criterion.bound);
-    let (nearer, of) = if criterion.bound.is_of_work() { (bound, worst) } else { (worst, bound) };
+    let exact_bound = outcome.asked.exact_bound?;
+    let bound = limit(&exact_bound);
+    let (nearer, of) = if exact_bound.is_of_work() { (bound, worst) } else { (worst, bound) };
     Some(nearer / of.max(f64::MIN_POSITIVE))
 }

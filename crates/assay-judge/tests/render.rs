@@ -79,21 +79,24 @@ fn other_ends_fit_too() {
     assert!(empty.starts_with("INCOMPLETE") && !empty.contains('%') | empty.contains("< 5%"), "{empty}");
 }
 
+/// Reads and writes on one target, each with a criterion of its own.
+fn two_streams(texts: &[&str]) -> assay_record::Header {
+    let mut head = header(2, 1);
+    let mut writes = head.streams[0].clone();
+    writes.name = "writes".into();
+    head.streams.push(writes);
+    let flow = FlowHead { stream: 1, ..head.flows[0] };
+    head.flows.push(flow);
+    head.criteria = criteria(texts);
+    head
+}
+
 /// Two streams with bounds of their own: the one that kept its bound must not be marked as broken. In a stress step no
 /// bound applies, and no slice is over.
 #[test]
 fn a_slice_is_over_for_the_stream_that_broke_its_bound() {
-    let head = || {
-        let mut head = header(2, 1);
-        let mut writes = head.streams[0].clone();
-        writes.name = "writes".into();
-        head.streams.push(writes);
-        let flow = FlowHead { stream: 1, ..head.flows[0] };
-        head.flows.push(flow);
-        head.criteria =
-            criteria(&["reads response over 1ms below 5% per 1h", "writes response over 1ms below 50% per 1h"]);
-        head
-    };
+    let head =
+        || two_streams(&["reads response over 1ms below 5% per 1h", "writes response over 1ms below 50% per 1h"]);
     let slow = |m, f| Minute { slow: if f == 0 { 200 } else { 100 }, ..good(m, f) };
     let table = |judged: &Judgement| {
         let mut got = String::new();
@@ -119,6 +122,21 @@ fn a_slice_is_over_for_the_stream_that_broke_its_bound() {
     });
     let judged = Scenario::new(stress).run(slow).completed().judge();
     assert!(judged.verdict == Verdict::Pass && !table(&judged).contains("  over"), "{}", table(&judged));
+}
+
+/// A bound on work is judged over all targets together, also where there is only one: the table and the report mark the stream
+/// that did too little in each slice, and no other one.
+#[test]
+fn a_slice_is_over_for_the_stream_that_did_too_little() {
+    let head = two_streams(&["reads rate at least 11/s per 1h", "writes rate at least 9/s per 1h"]);
+    let judged = Scenario::new(head).run(good).completed().judge();
+    let (mut table, mut page) = (String::new(), String::new());
+    render::table(&judged, &mut table).unwrap();
+    render::html(&judged, &mut page).unwrap();
+    let (reads, writes) = table.split_once("writes response").unwrap();
+    assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
+    assert_eq!((reads.matches("  over").count(), writes.matches("  over").count()), (2, 0), "{table}");
+    assert_eq!(page.matches("✗ broken").count(), 1 + 2, "the criterion, and a row for each slice of the reads");
 }
 
 #[test]

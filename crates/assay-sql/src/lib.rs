@@ -21,6 +21,7 @@ mod ordering;
 pub mod postgres;
 mod retry;
 mod seen;
+mod servers;
 mod sessions;
 mod socket;
 pub mod sqlite;

@@ -1,10 +1,10 @@
 //! The slices that a result lists.
 
-use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
 use crate::fold::stream_layout::StreamLayout;
 use crate::fold::window::Window;
 use crate::judgement::{Slice, SliceStream};
+use crate::rules::gauge::Unkept;
 use assay_base::Span;
 
 /// Number of slices kept in full; of further slices only broken ones are kept.
@@ -51,6 +51,48 @@ impl KeptSlices {
             streams: streams(window, layout),
         });
     }
+
+    /// Notes which streams do not keep which bounds in the slice that ended last; nothing where it is not listed.
+    pub(crate) fn mark(&mut self, window: &Window, unkept: &[Unkept], layout: &Layout) {
+        let last = self.slices.last_mut().filter(|slice| slice.number == window.number && slice.complete);
+        let Some(slice) = last else { return };
+        for (entry, listed) in slice.streams.iter_mut().zip(listed_streams(layout)) {
+            let own = unkept.iter().filter(|unkept| listed.is_about(unkept, layout));
+            entry.unkept.extend(own.map(|unkept| unkept.bound));
+        }
+    }
+}
+
+/// A stream of which a slice has an entry.
+#[derive(Clone, Copy, Debug)]
+struct ListedStream {
+    /// Its index.
+    stream: usize,
+    /// The only flow that the entry is about; `None` for all of them together.
+    flow: Option<usize>,
+}
+
+impl ListedStream {
+    /// Whether it is the one that does not keep a bound. A stream with one flow has one entry: for its target, and for all
+    /// targets together.
+    fn is_about(self, unkept: &Unkept, layout: &Layout) -> bool {
+        let target = self.flow.map(|flow| usize::from(layout.flows[flow].target));
+        let is_only = layout.streams[self.stream].flows.len() == 1;
+        self.stream == unkept.stream && (target == unkept.target || is_only && unkept.target.is_none())
+    }
+}
+
+/// What the entries of a slice are about, in their order: all flows of a stream together, where there are several, and
+/// then each of them.
+fn listed_streams(layout: &Layout) -> Vec<ListedStream> {
+    let mut listed = Vec::new();
+    for (stream, StreamLayout { flows, .. }) in layout.streams.iter().enumerate() {
+        if flows.len() != 1 {
+            listed.push(ListedStream { stream, flow: None });
+        }
+        listed.extend(flows.iter().map(|&flow| ListedStream { stream, flow: Some(flow) }));
+    }
+    listed
 }
 
 fn note(window: &Window, CameOut { within, flaw }: CameOut, usual_ns: u64) -> Option<String> {
@@ -68,27 +110,22 @@ fn note(window: &Window, CameOut { within, flaw }: CameOut, usual_ns: u64) -> Op
 }
 
 fn streams(window: &Window, layout: &Layout) -> Vec<SliceStream> {
-    let mut entries = Vec::new();
-    for (stream, StreamLayout { flows, .. }) in layout.streams.iter().enumerate() {
-        if flows.len() != 1 {
-            entries.push(slice_stream(stream, None, &window.streams[stream], layout));
-        }
-        entries.extend(
-            flows.iter().map(|&flow| slice_stream(stream, Some(layout.target_of(flow)), &window.flows[flow], layout)),
-        );
-    }
-    entries
+    let listed = listed_streams(layout).into_iter();
+    listed.map(|listed| slice_stream(listed, window, layout)).collect()
 }
 
 /// The figures of a stream in a slice, on one target or on all.
-fn slice_stream(stream: usize, target: Option<&str>, cell: &Counters, layout: &Layout) -> SliceStream {
+fn slice_stream(listed: ListedStream, window: &Window, layout: &Layout) -> SliceStream {
+    let ListedStream { stream, flow } = listed;
+    let cell = flow.map_or(&window.streams[stream], |flow| &window.flows[flow]);
     SliceStream {
         stream: layout.streams[stream].head.name.clone(),
-        target: target.map(str::to_owned),
+        target: flow.map(|flow| layout.target_of(flow).to_owned()),
         counts: cell.counts(),
         response: cell.response.slice_times(&layout.times.thresholds, &layout.times.shown),
         service: cell.service.slice_times(&layout.times.thresholds, &layout.times.shown),
         own_lag_p99_below_ns: cell.own_lag.p99_between(&layout.times.thresholds).and_then(|(_, upper)| upper),
+        unkept: Vec::new(),
     }
 }
 
@@ -97,7 +134,9 @@ mod tests {
     use super::*;
     use crate::fold::window::Windows;
     use crate::fold::{fixture, placement::Placed};
-    use assay_record::{FlowInterval, Interval};
+    use crate::judgement::UnkeptBound;
+    use assay_base::{Bound, Measure};
+    use assay_record::{FlowHead, FlowInterval, Interval};
 
     #[test]
     fn of_too_many_slices_the_broken_ones_are_listed() {
@@ -118,6 +157,29 @@ mod tests {
         }
         (0..2 * SLICES).for_each(|_| kept.keep(&window, BROKEN, 100, &layout));
         assert_eq!((kept.slices.len(), kept.left_out), (2 * SLICES, 2004), "a log may hold any number");
+    }
+
+    /// Simulated targets may have the same name, so that the place of a figure is found by its index.
+    #[test]
+    fn a_bound_that_is_not_kept_is_noted_of_its_stream_and_target_alone() {
+        let mut header = fixture::header();
+        header.targets.push(header.targets[0].clone());
+        header.flows = [(0, 0), (0, 1), (1, 1)].map(|(stream, target)| FlowHead { stream, target }).to_vec();
+        let layout = Layout::new(&header, &[]).unwrap();
+        let window = fixture::window(&layout);
+        let bound = UnkeptBound { measure: Measure::Response, bound: Bound::MeanAtMost(Span::from_ms(1)) };
+        for (stream, target, marked) in
+            [(0, None, [1, 0, 0, 0]), (0, Some(0), [0, 1, 0, 0]), (0, Some(1), [0, 0, 1, 0]), (1, None, [0, 0, 0, 1])]
+        {
+            let mut kept = KeptSlices::default();
+            kept.keep(&window, BROKEN, 100, &layout);
+            kept.mark(&window, &[Unkept { stream, target, bound }], &layout);
+            let found: Vec<_> = kept.slices[0].streams.iter().map(|entry| entry.unkept.len()).collect();
+            assert_eq!(found, marked, "{stream} {target:?}");
+            let next = Window { number: 3, ..window.clone() };
+            kept.mark(&next, &[Unkept { stream, target, bound }], &layout);
+            assert_eq!(kept.slices[0].streams.iter().map(|entry| entry.unkept.len()).sum::<usize>(), 1, "not listed");
+        }
     }
 
     #[test]

@@ -99,8 +99,7 @@ fn pass_reason(part: &StepFigures) -> String {
 
 /// How near a criterion came to its bound, and what was measured.
 fn nearness(criterion: &CriterionOutcome) -> Option<(f64, String)> {
-    let parsed = criterion.asked.parsed()?;
-    let limit = limit(&parsed.bound);
+    let limit = limit(&criterion.asked.exact_bound?);
     let figures = criterion.worst.iter().chain(&criterion.targets);
     let worst = figures.max_by(|a, b| a.value.total_cmp(&b.value))?;
     let on = worst.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();

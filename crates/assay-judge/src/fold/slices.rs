@@ -12,6 +12,7 @@ use crate::fold::rests::Rests;
 use crate::fold::window::{Window, Windows};
 use crate::options::Options;
 use crate::rules::criterion::{Over, Tracker};
+use crate::rules::gauge::Unkept;
 use crate::rules::load::{LoadTracker, SliceLoad};
 use crate::rules::loops;
 use crate::rules::own_lag::OwnLag;
@@ -35,6 +36,17 @@ enum Excuse {
     Generator,
     /// Others used a disk of the run.
     Others,
+}
+
+/// What the criteria found in a window.
+#[derive(Debug)]
+struct Found {
+    /// Whether every one of them holds.
+    within: bool,
+    /// Why one of them is unproven, where one is.
+    excuse: Option<Excuse>,
+    /// Which streams do not keep which bounds.
+    unkept: Vec<Unkept>,
 }
 
 /// All windows of a step.
@@ -170,38 +182,46 @@ impl Slices {
         if !window.complete && self.look_at_cut(index, &window, layout, notes) {
             return;
         }
-        let (within, excuse) = self.observe(index, &window, layout);
+        let found = self.observe(index, &window, layout);
         if is_slice {
-            self.slice(&window, within, excuse, layout);
+            self.slice(&window, &found, layout);
         } else if let Some(why) = window.invalid.as_ref().filter(|_| window.complete) {
             notes.find_new(LoadFinding::Window(self.judged[index].windows.length_ns(), why.clone()));
         }
+        // A criterion over the whole run has windows of its own, of which one may be the only slice as well.
+        if self.judged[index].windows.length_ns() == self.windows().length_ns() {
+            self.kept.mark(&window, &found.unkept, layout);
+        }
     }
 
-    /// Whether every criterion holds in a window, and why one of them is unproven where one is.
-    fn observe(&mut self, index: usize, window: &Window, layout: &Layout) -> (bool, Option<Excuse>) {
-        let (mut within, mut excuse) = (true, None);
+    /// What the criteria find in a window.
+    fn observe(&mut self, index: usize, window: &Window, layout: &Layout) -> Found {
+        let mut found = Found { within: true, excuse: None, unkept: Vec::new() };
         if index > 0 && layout.plan.half_windows && self.judged[index].windows.is_too_short(window) {
             self.judged[index].trackers.iter_mut().for_each(|(_, tracker)| tracker.count(window));
-            return (within, excuse);
+            return found;
         }
         for (_, tracker) in &mut self.judged[index].trackers {
             let before = (tracker.unproven(), tracker.disturbed());
+            let observed = tracker.observe(window, layout);
             // In a stress step no criterion applies, so no slice is over its bound.
-            within &= tracker.observe(window, layout) || self.stress;
+            if !self.stress {
+                found.within &= observed.holds;
+                found.unkept.extend(observed.unkept);
+            }
             if tracker.disturbed() > before.1 {
-                excuse = Some(Excuse::Others);
+                found.excuse = Some(Excuse::Others);
             } else if tracker.unproven() > before.0 {
-                excuse = excuse.or(Some(Excuse::Generator));
+                found.excuse = found.excuse.or(Some(Excuse::Generator));
             }
         }
-        (within, excuse)
+        found
     }
 
-    fn slice(&mut self, window: &Window, within: bool, excuse: Option<Excuse>, layout: &Layout) {
+    fn slice(&mut self, window: &Window, found: &Found, layout: &Layout) {
         let seen: SliceLoad = self.load.observe(window, layout);
-        let within = within && seen.within;
-        let flaw = if within && window.invalid.is_none() { flaw(&seen, excuse, layout) } else { None };
+        let within = found.within && seen.within;
+        let flaw = if within && window.invalid.is_none() { flaw(&seen, found.excuse, layout) } else { None };
         if window.complete && window.invalid.is_none() && flaw.is_none() && !window.repeated {
             self.valid_intervals += window.intervals;
         }

@@ -1,6 +1,6 @@
 //! The outcome of each criterion, and what decided.
 
-use assay_base::{Criterion, Measure, Span};
+use assay_base::{Bound, Criterion, Measure, Span};
 use serde::{Deserialize, Serialize};
 
 /// The slice, stream and target that decided, with the figure.
@@ -50,6 +50,7 @@ pub enum Outcome {
 
 /// What a criterion requires.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredRequirement")]
 pub struct Requirement {
     /// The criterion as its text, or `load delivered at least 99.9% per slice`.
     pub criterion: String,
@@ -68,12 +69,33 @@ pub struct Requirement {
     pub threshold: Option<Span>,
     /// Length of its windows as judged.
     pub window_ns: u64,
+    /// The bound itself, for what is drawn or sorted by it; absent for the built-in criterion. No file has it, because
+    /// `criterion` says the same.
+    #[serde(skip_serializing)]
+    pub exact_bound: Option<Bound>,
 }
 
-impl Requirement {
-    /// The criterion, read from its text; `None` for the built-in one.
-    pub(crate) fn parsed(&self) -> Option<Criterion> {
-        self.criterion.parse().ok()
+/// A requirement as a file has it: see the members of [`Requirement`].
+#[derive(Deserialize)]
+struct StoredRequirement {
+    criterion: String,
+    title: String,
+    bound: String,
+    #[serde(default)]
+    stream: Option<String>,
+    #[serde(default)]
+    measure: Option<Measure>,
+    #[serde(default)]
+    threshold: Option<Span>,
+    window_ns: u64,
+}
+
+impl From<StoredRequirement> for Requirement {
+    /// Reads the bound from the text of the criterion. Only what comes from a file is read so: the judge has the criterion.
+    fn from(stored: StoredRequirement) -> Requirement {
+        let StoredRequirement { criterion, title, bound, stream, measure, threshold, window_ns } = stored;
+        let exact_bound = criterion.parse().ok().map(|read: Criterion| read.bound);
+        Requirement { criterion, title, bound, stream, measure, threshold, window_ns, exact_bound }
     }
 }
 

@@ -44,7 +44,7 @@ pub use phases::{PhaseFigures, PhaseStream};
 pub use plan::PlanAsRun;
 pub use result::{Judgement, SCHEMA, Step, StepFigures};
 pub use series::{Bands, Change, FlowSeries, Heat, Series, Steadiness, SteadyWindow, StreamSeries};
-pub use slices::{Slice, SliceList, SliceStream, SliceTimes};
+pub use slices::{Slice, SliceList, SliceStream, SliceTimes, UnkeptBound};
 pub use stream_figures::StreamFigures;
 pub(crate) use streams::percent_of;
 pub use streams::{Blocked, Counts, StreamTotals, TimesSummary};

@@ -1,7 +1,7 @@
 //! The slices of the measured time: what each stream did in them, and whether they count.
 
 use crate::judgement::streams::{Counts, percent_of};
-use assay_base::Span;
+use assay_base::{Bound, Measure, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -57,6 +57,31 @@ pub struct SliceStream {
     /// The generator's own part of issued − intended: upper bound of its 99th percentile from the exact counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_lag_p99_below_ns: Option<u64>,
+    /// The bounds of criteria that it does not keep in this slice, as they were judged on windows that are slices. Every
+    /// renderer marks what is here and compares nothing itself. No file has it, because the judge makes it again from the log.
+    #[serde(skip)]
+    pub unkept: Vec<UnkeptBound>,
+}
+
+/// A bound that a stream does not keep in a slice, on one target or on all together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnkeptBound {
+    /// The measure that was judged.
+    pub measure: Measure,
+    /// What had to hold.
+    pub bound: Bound,
+}
+
+impl UnkeptBound {
+    /// Whether it bounds the share of operations whose `measure` is at or over `threshold`.
+    pub(crate) fn is_of_share(&self, measure: Measure, threshold: Span) -> bool {
+        self.measure == measure && self.bound.threshold() == Some(threshold)
+    }
+
+    /// Whether it bounds the mean of `measure`.
+    pub(crate) fn is_of_mean(&self, measure: Measure) -> bool {
+        self.measure == measure && matches!(self.bound, Bound::MeanAtMost(_))
+    }
 }
 
 /// Times within a slice.
@@ -95,5 +120,10 @@ impl Slice {
         let mine = || self.streams.iter().filter(|entry| entry.stream == stream);
         let exact = mine().find(|entry| entry.target.as_deref() == target);
         exact.or_else(|| if target.is_none() && mine().count() == 1 { mine().next() } else { None })
+    }
+
+    /// Whether `stream` does not keep the bound of a criterion in this slice, on `target` (as in [`Slice::stream`]).
+    pub(crate) fn has_unkept_bound(&self, stream: &str, target: Option<&str>) -> bool {
+        self.stream(stream, target).is_some_and(|entry| !entry.unkept.is_empty())
     }
 }

@@ -1,8 +1,8 @@
 //! The table of slices × thresholds, as ACT's README prints it: response and service side by side, avg and max below.
 
-use crate::judgement::{Judgement, Outcome, Slice, SliceTimes, StepFigures, StreamFigures, percent_of};
+use crate::judgement::{Judgement, Slice, SliceTimes, StepFigures, StreamFigures, percent_of};
 use crate::render::page::{Page, cut};
-use assay_base::{Bound, Criterion, Measure, Span};
+use assay_base::Span;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -114,7 +114,7 @@ pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: 
 pub(crate) fn is_over(part: &StepFigures, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
     if slice.within {
         false
-    } else if broke_in(part, slice, stream, target) {
+    } else if slice.has_unkept_bound(stream, target) {
         true
     } else {
         !is_explained(part, slice) && target.is_none_or(|target| broke_a_bound(part, stream, target))
@@ -126,46 +126,7 @@ fn is_explained(part: &StepFigures, slice: &Slice) -> bool {
     part.criteria
         .iter()
         .filter_map(|criterion| criterion.asked.stream.as_deref())
-        .any(|name| targets_of(&part.streams, name).iter().any(|on| broke_in(part, slice, name, on.as_deref())))
-}
-
-/// Whether the counts of the slice break a criterion of the stream whose windows are slices.
-fn broke_in(part: &StepFigures, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
-    let Some(entry) = slice.stream(stream, target) else { return false };
-    let of_stream = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
-    let judged = of_stream.filter(|criterion| criterion.outcome != Outcome::NotApplied);
-    let by_slices = judged.filter(|criterion| criterion.asked.window_ns == part.time.slice_ns);
-    let bounds = by_slices.filter_map(|outcome| outcome.asked.parsed());
-    let bounds: Vec<Criterion> = bounds.collect();
-    let may_fail = bounds.iter().any(|criterion| matches!(criterion.bound, Bound::ErrorsAtMost(_)));
-    let mut broken = bounds.into_iter().map(|criterion| {
-        let times = match criterion.measure {
-            Measure::Response => &entry.response,
-            Measure::Service => &entry.service,
-        };
-        // Where operations may fail, one that failed is over any time.
-        let failed = if may_fail { entry.counts.failed() } else { 0 };
-        let all = times.operations + failed;
-        match criterion.bound {
-            Bound::Over { over, below } => {
-                let part = times.over.get(&over).filter(|_| all > 0);
-                part.is_some_and(|part| !below.exceeds(*part + failed, all))
-            }
-            Bound::OverAtMost { over, at_most } => {
-                times.over.get(&over).is_some_and(|part| !at_most.holds(*part + failed, all))
-            }
-            Bound::ErrorsAtMost(share) => {
-                let counts = &entry.counts;
-                !share.holds(counts.failed(), counts.operations + counts.short + counts.failed())
-            }
-            Bound::MeanAtMost(mean) => times.mean_ns.is_some_and(|ns| ns > mean.as_ns()),
-            Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => {
-                let (done, length_ns) = (&entry.counts, slice.end_ns.saturating_sub(slice.start_ns));
-                entry.target.is_none() && criterion.bound.is_done(done.operations, done.bytes, length_ns) == Some(false)
-            }
-        }
-    });
-    broken.any(|broken| broken)
+        .any(|name| targets_of(&part.streams, name).iter().any(|on| slice.has_unkept_bound(name, on.as_deref())))
 }
 
 /// Whether this target alone broke a bound in any slice: a slice is over its bound for all targets together, and a good

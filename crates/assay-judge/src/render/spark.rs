@@ -2,7 +2,7 @@
 
 use crate::judgement::{CriterionOutcome, Outcome, Slice, SliceTimes, StepFigures};
 use crate::render::cut;
-use assay_base::{Bound, Criterion, Measure, Span};
+use assay_base::{Bound, Measure, Span};
 
 /// From zero to the full height.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -18,23 +18,23 @@ pub(crate) fn line(part: &StepFigures) -> Option<String> {
         let stream = &outcome.asked.stream;
         stream.is_some() && together != stream.as_ref() && outcome.outcome != Outcome::NotApplied
     })?;
-    let criterion = outcome.asked.parsed()?;
-    let values: Vec<Option<f64>> = part.slices.listed.iter().map(|slice| value(slice, outcome, &criterion)).collect();
+    let bound = outcome.asked.exact_bound?;
+    let values: Vec<Option<f64>> = part.slices.listed.iter().map(|slice| value(slice, outcome)).collect();
     if values.len() < 2 {
         return None;
     }
     let highest = values.iter().flatten().copied().fold(0.0, f64::max);
-    let top = highest.max(crate::rules::value::limit(&criterion.bound));
+    let top = highest.max(crate::rules::value::limit(&bound));
     let each = values.len().div_ceil(COLUMNS);
     let columns: String = values.chunks(each).map(|slices| level(slices, top).unwrap_or('·')).collect();
     let length = Span::from_ns(part.time.slice_ns.saturating_mul(each as u64)).human();
-    let top = match criterion.bound {
+    let top = match bound {
         Bound::MeanAtMost(_) => Span::from_ns(top as u64).human(),
         Bound::Over { .. } | Bound::OverAtMost { .. } => format!("{:.2}%", top * 100.0),
         Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) | Bound::ErrorsAtMost(_) => return None,
     };
     let stream = cut(outcome.asked.stream.as_deref().unwrap_or_default(), 16);
-    let what = criterion.threshold().map_or("mean".to_owned(), |threshold| format!("> {}", threshold.human()));
+    let what = outcome.asked.threshold.map_or("mean".to_owned(), |threshold| format!("> {}", threshold.human()));
     Some(format!("{stream} {what} {columns} each {length}, {} {top}", LEVELS[LEVELS.len() - 1]))
 }
 
@@ -45,11 +45,11 @@ fn level(slices: &[Option<f64>], top: f64) -> Option<char> {
     LEVELS.get(level as usize).copied()
 }
 
-fn value(slice: &Slice, outcome: &CriterionOutcome, criterion: &Criterion) -> Option<f64> {
+fn value(slice: &Slice, outcome: &CriterionOutcome) -> Option<f64> {
     let stream = slice.stream(outcome.asked.stream.as_deref()?, None)?;
     let times: &SliceTimes =
         if outcome.asked.measure == Some(Measure::Service) { &stream.service } else { &stream.response };
-    match criterion.threshold() {
+    match outcome.asked.threshold {
         Some(threshold) => times.share_over(threshold),
         None => times.mean_ns.map(|ns| ns as f64),
     }

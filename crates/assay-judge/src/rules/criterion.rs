@@ -7,7 +7,7 @@ use crate::finding::others::OthersUse;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome, Requirement};
-use crate::rules::gauge::{Figures, Gauge, Scope};
+use crate::rules::gauge::{Figures, Gauge, Scope, Unkept};
 use crate::rules::tally::Tally;
 use crate::rules::worst::Worst;
 use crate::words::{bound_text, title};
@@ -22,6 +22,22 @@ pub(crate) struct Over {
     pub(crate) own: bool,
     /// A note where that is another length than the criterion asks for.
     pub(crate) note: Option<String>,
+}
+
+/// What a criterion found in one window.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    /// False where it is broken.
+    pub(crate) holds: bool,
+    /// Where its bound is not kept, whatever the reason is.
+    pub(crate) unkept: Vec<Unkept>,
+}
+
+impl Observed {
+    /// Nothing speaks against the criterion.
+    fn nothing() -> Observed {
+        Observed { holds: true, unkept: Vec::new() }
+    }
 }
 
 /// The first figure of each kind of finding.
@@ -124,16 +140,17 @@ impl Tracker {
         self.tally.complete += u64::from(window.complete && !window.repeated);
     }
 
-    /// Judges one window; false when the criterion is broken in it.
-    pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> bool {
+    /// Judges one window.
+    pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> Observed {
         self.count(window);
-        let Some(gauge) = self.gauge.as_ref().filter(|_| window.complete) else { return true };
+        let Some(gauge) = self.gauge.as_ref().filter(|_| window.complete) else { return Observed::nothing() };
         if window.invalid.is_some() {
             self.tally.unproven += 1;
-            return true;
+            return Observed::nothing();
         }
-        let Some(figures) = gauge.read(window, layout) else { return true };
+        let Some(figures) = gauge.read(window, layout) else { return Observed::nothing() };
         let flaw = gauge.flaw(window, layout);
+        let unkept = gauge.unkept(&figures);
         let others = disturbed(&figures).map(|figure| gauge.others(figure, window, layout).unwrap_or_default());
         self.tally.windows += 1;
         let holds = self.decide(&figures, flaw, others);
@@ -146,7 +163,7 @@ impl Tracker {
             self.worst.see(figure);
             self.worst.see_alone(*target, figure);
         }
-        holds
+        Observed { holds, unkept }
     }
 
     fn decide(&mut self, figures: &Figures, flaw: Option<Late>, others: Option<OthersUse>) -> bool {
@@ -274,6 +291,7 @@ fn asked(criterion: &Criterion, window_ns: u64) -> Requirement {
         measure: bound.is_of_time().then_some(*measure),
         threshold: criterion.threshold(),
         window_ns,
+        exact_bound: Some(*bound),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::finding::others::OthersUse;
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
 use crate::fold::window::{Window, sum};
-use crate::judgement::Figure;
+use crate::judgement::{Figure, UnkeptBound};
 use crate::rules::lateness;
 use crate::rules::loops;
 use crate::rules::unfinished::at_least;
@@ -88,6 +88,17 @@ pub(crate) struct Figures {
     pub(crate) alone: Vec<(usize, Figure)>,
 }
 
+/// A stream that does not keep the bound of a criterion in a window.
+#[derive(Debug)]
+pub(crate) struct Unkept {
+    /// The stream with this index.
+    pub(crate) stream: usize,
+    /// The target with this index; `None` for all of the stream's targets together.
+    pub(crate) target: Option<usize>,
+    /// The bound, as it is judged.
+    pub(crate) bound: UnkeptBound,
+}
+
 impl Gauge {
     /// Computes values of `criterion` from windows.
     pub(crate) fn new(criterion: Criterion, scope: Scope) -> Gauge {
@@ -104,6 +115,16 @@ impl Gauge {
             Some((target, self.figure(&window.flows[flow], Some(target), window, layout)?))
         });
         Some(Figures { together, alone: alone.collect() })
+    }
+
+    /// Where the figures of a window do not keep the bound. Of all streams together no stream is named.
+    pub(crate) fn unkept(&self, figures: &Figures) -> Vec<Unkept> {
+        let Scope::Stream(stream) = self.scope else { return Vec::new() };
+        let bound = UnkeptBound { measure: self.criterion.measure, bound: self.criterion.bound };
+        let alone = figures.alone.iter().map(|(target, figure)| (Some(*target), figure));
+        let all = std::iter::once((None, &figures.together)).chain(alone);
+        let unkept = all.filter(|(_, figure)| !figure.within);
+        unkept.map(|(target, _)| Unkept { stream, target, bound }).collect()
     }
 
     /// Why a bound that holds in a window is not proven: the generator was late on one of the stream's targets.

@@ -4,7 +4,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use assay_base::Span;
+use assay_base::{Bound, Measure, Share, Span};
 use assay_judge::judgement::*;
 use assay_judge::{Judgement, Verdict};
 use assay_record::{Event, Preparation, TargetHead};
@@ -42,6 +42,15 @@ fn share(target: usize, at_ns: u64) -> f64 {
 
 fn spans(counts: [u64; 3]) -> BTreeMap<Span, u64> {
     THRESHOLDS.map(Span::from_ms).into_iter().zip(counts).collect()
+}
+
+fn below(ms: u64, percent: u64) -> Bound {
+    Bound::Over { over: Span::from_ms(ms), below: Share::from_percent(percent) }
+}
+
+/// The bound that the second target breaks.
+fn broken_bound() -> UnkeptBound {
+    UnkeptBound { measure: Measure::Response, bound: below(1, 5) }
 }
 
 fn text_map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -92,6 +101,7 @@ fn slice_stream(size: Size, hour: u64, stream: usize, target: Option<usize>) -> 
         response: times(operations, over, 1.0),
         service: times(operations, over * 9 / 10, 0.9),
         own_lag_p99_below_ns: Some(16_384),
+        unkept: if stream == 0 && mean >= 0.05 { vec![broken_bound()] } else { Vec::new() },
     }
 }
 
@@ -286,9 +296,10 @@ fn criteria(size: Size) -> Vec<CriterionOutcome> {
                 title: format!("reads response over {ms} ms"),
                 bound: format!("< {percent}%"),
                 stream: Some("reads".into()),
-                measure: Some(assay_base::Measure::Response),
+                measure: Some(Measure::Response),
                 threshold: Some(Span::from_ms(ms)),
                 window_ns: HOUR,
+                exact_bound: Some(below(ms, percent)),
             },
             outcome: if fails { Outcome::Fail } else { Outcome::Pass },
             broken: u64::from(fails),

@@ -4,14 +4,12 @@ use super::failed::Failed;
 use super::flight::Answer;
 use super::gate::{Permit, trouble};
 use super::link::Link;
-use super::row::Row;
 use super::schema::with_prefix;
 use super::settings::Settings;
-use crate::marker::{Columns, Marker};
+use crate::marker::Marker;
+use crate::servers::{READ_MARKER, marker_in_rows};
 use crate::trouble::Trouble;
 use crate::url::MysqlUrl;
-use assay_base::text::one_line;
-use std::io;
 use std::sync::Arc;
 
 /// The server may have other values for everybody, and a connection that waits for work must not be ended: what a
@@ -124,36 +122,18 @@ fn started(link: &mut Link, database: &str) -> Result<Settings, Failed> {
 /// The marker of a database that the gate let through.
 pub fn marker(connection: &mut Connection) -> Result<Marker, Trouble> {
     let at = connection.shown();
-    let sql =
-        connection.sql("SELECT version, run, warehouses, seed, c_load, items, customers, complete FROM @assay_tpcc");
+    let sql = connection.sql(READ_MARKER);
     let answers = connection.link.simple(&sql).map_err(|why| match why.code() {
         NO_TABLE | NO_COLUMN => lacking(&at, "has no marker of a load"),
         _ => connection.trouble(&why),
     })?;
     let rows = answers.first().map(|answer| answer.rows.as_slice()).unwrap_or_default();
-    let [row] = rows else { return Err(lacking(&at, "has not exactly one marker of a load")) };
-    let columns =
-        columns(row).map_err(|why| lacking(&at, &format!("has a marker that no load wrote ({})", one_line(why))))?;
-    Marker::read(columns).ok_or_else(|| lacking(&at, "has a marker that no load wrote"))
+    marker_in_rows(rows, |what| lacking(&at, what))
 }
 
 /// Why a database without a usable marker is refused.
 fn lacking(at: &str, what: &str) -> Trouble {
     Trouble::refused(format!("{at} {what}: name another database"))
-}
-
-/// The columns of the marker's row.
-fn columns(row: &Row) -> io::Result<Columns> {
-    Ok(Columns {
-        version: row.big(0)?,
-        run: row.text(1)?.to_owned(),
-        warehouses: row.big(2)?,
-        seed: row.text(3)?.to_owned(),
-        c_load: row.big(4)?,
-        items: row.big(5)?,
-        customers: row.big(6)?,
-        complete: row.big(7)?,
-    })
 }
 
 /// Errors of a statement whose table or column is not there.

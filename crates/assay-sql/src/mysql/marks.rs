@@ -11,6 +11,7 @@ use super::schema::{self, literal};
 use crate::checks::orders_above;
 use crate::fault::Fault;
 use crate::kept::{Kept, Orders, number_in_row};
+use crate::servers::read_sessions;
 use crate::trouble::Trouble;
 use std::io;
 
@@ -82,7 +83,7 @@ pub fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(),
 /// number of a loaded order.
 pub fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
     let prefix = connection.prefix();
-    let sql = connection.sql(&format!("SELECT session, seq FROM @assay_session WHERE run = {}", literal(run)));
+    let sql = connection.sql(&read_sessions(&literal(run)));
     let sessions = match connection.link.simple(&sql) {
         // The first run that needs the table creates it.
         Err(why) if why.code() == NO_TABLE => Vec::new(),

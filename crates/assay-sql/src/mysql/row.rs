@@ -1,5 +1,6 @@
 //! Rows of answers, as text or in the binary form of prepared statements, and what else packets are made of.
 
+use crate::servers::WrittenRow;
 use bytes::{Buf, Bytes};
 use std::io;
 use std::ops::Range;
@@ -124,6 +125,16 @@ impl Row {
     /// A number, or none where there is a null.
     pub(super) fn big_or_null(&self, column: usize) -> io::Result<Option<i64>> {
         if self.is_null(column) { Ok(None) } else { self.big(column).map(Some) }
+    }
+}
+
+impl WrittenRow for Row {
+    fn text(&self, column: usize) -> io::Result<&str> {
+        Row::text(self, column)
+    }
+
+    fn number(&self, column: usize) -> io::Result<i64> {
+        self.big(column)
     }
 }
 

@@ -8,15 +8,11 @@ use super::procedures::{Procedures, outcome};
 use super::routines;
 use crate::fault::Fault;
 use crate::mode::Mode;
+use crate::servers::not_connected_again;
 use crate::sessions::{Converse, Execute};
 use crate::trouble::Trouble;
 use assay_model::tpcc::{Outcome, Scale, Transaction};
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
-
-/// After a failure to connect again, how long the next attempt is kept back: a server that is down is not asked without
-/// a pause.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// How a mode executes a transaction.
 #[derive(Debug)]
@@ -95,8 +91,7 @@ impl Session {
         self.connected().map_err(|trouble| {
             // A connection that is not ready for transactions is made again.
             self.connection.link.broken = true;
-            pause();
-            Fault { code: Fault::LOST.to_owned(), text: trouble.to_string(), again: false }
+            not_connected_again(&trouble)
         })
     }
 
@@ -167,9 +162,4 @@ impl Converse for Session {
     fn socket(&self) -> BorrowedFd<'_> {
         self.connection.link.socket()
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a session pauses in its own thread, before it connects again")]
-fn pause() {
-    std::thread::sleep(PAUSE);
 }

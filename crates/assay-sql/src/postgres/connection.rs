@@ -4,12 +4,10 @@ use super::gate::{Permit, trouble};
 use super::link::{Answer, Failed, Link};
 use super::schema::with_prefix;
 use super::settings::Settings;
-use super::value::Row;
-use crate::marker::{Columns, Marker};
+use crate::marker::Marker;
+use crate::servers::{READ_MARKER, marker_in_rows};
 use crate::trouble::Trouble;
 use crate::url::PostgresUrl;
-use assay_base::text::one_line;
-use std::io;
 use std::sync::Arc;
 
 /// The roles and the database may carry other values: what a transaction sees is set for each session.
@@ -120,34 +118,16 @@ fn started(link: &mut Link, permit: &Permit) -> Result<Settings, Failed> {
 /// The marker of a schema that the gate let through.
 pub fn marker(connection: &mut Connection) -> Result<Marker, Trouble> {
     let at = format!("{}: the schema {}", connection.shown(), connection.schema());
-    let sql =
-        connection.sql("SELECT version, run, warehouses, seed, c_load, items, customers, complete FROM @assay_tpcc");
+    let sql = connection.sql(READ_MARKER);
     let answers = connection.link.simple(&sql).map_err(|why| match why.code() {
         "42P01" | "42703" => lacking(&at, "has no marker of a load"),
         _ => connection.trouble(&why),
     })?;
     let rows = answers.first().map(|answer| answer.rows.as_slice()).unwrap_or_default();
-    let [row] = rows else { return Err(lacking(&at, "has not exactly one marker of a load")) };
-    let columns =
-        columns(row).map_err(|why| lacking(&at, &format!("has a marker that no load wrote ({})", one_line(why))))?;
-    Marker::read(columns).ok_or_else(|| lacking(&at, "has a marker that no load wrote"))
+    marker_in_rows(rows, |what| lacking(&at, what))
 }
 
 /// Why a database without a usable marker is refused.
 fn lacking(at: &str, what: &str) -> Trouble {
     Trouble::refused(format!("{at} {what}: write another one (schema=…)"))
-}
-
-/// The columns of the marker's row.
-fn columns(row: &Row) -> io::Result<Columns> {
-    Ok(Columns {
-        version: row.written(0)?,
-        run: row.text(1)?.to_owned(),
-        warehouses: row.written(2)?,
-        seed: row.text(3)?.to_owned(),
-        c_load: row.written(4)?,
-        items: row.written(5)?,
-        customers: row.written(6)?,
-        complete: row.written(7)?,
-    })
 }

@@ -10,6 +10,7 @@ use super::value::{Bound, INT4, INT8, TEXT};
 use crate::checks::{Dialect, orders_above};
 use crate::fault::Fault;
 use crate::kept::{Kept, Orders, number_in_row};
+use crate::servers::read_sessions;
 use crate::trouble::Trouble;
 use std::io;
 
@@ -83,7 +84,7 @@ pub fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(),
 /// Reads the commits of a run that the database has kept; the load had orders up to a number.
 pub fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
     let prefix = connection.prefix();
-    let sql = with_prefix(&prefix, &format!("SELECT session, seq FROM @assay_session WHERE run = {}", literal(run)));
+    let sql = with_prefix(&prefix, &read_sessions(&literal(run)));
     let sessions = match connection.link.simple(&sql) {
         // The table is made with the first run that needs it.
         Err(why) if why.code() == "42P01" => Vec::new(),

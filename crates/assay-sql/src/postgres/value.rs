@@ -1,6 +1,7 @@
 //! Values in PostgreSQL's binary form (its sources: `numeric.c`, `timestamp.c`, `arrayfuncs.c`), which is the same in a
 //! COPY, in parameters and in answers.
 
+use crate::servers::WrittenRow;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::IsNull;
@@ -194,6 +195,16 @@ impl Row {
     /// The elements of an array of one dimension.
     pub(super) fn array<T>(&self, column: usize, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<Vec<Option<T>>> {
         self.bytes(column).and_then(|bytes| elements(bytes, read)).ok_or_else(|| wrong(column, "an array"))
+    }
+}
+
+impl WrittenRow for Row {
+    fn text(&self, column: usize) -> io::Result<&str> {
+        Row::text(self, column)
+    }
+
+    fn number(&self, column: usize) -> io::Result<i64> {
+        self.written(column)
     }
 }
 

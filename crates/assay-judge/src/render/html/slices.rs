@@ -5,12 +5,11 @@
 //! table and in the totals. (The mean of the slices' shares, which ACT prints, is in `assay as act_latency`.) This
 //! table decides nothing.
 
-use super::bounds::bounds;
 use super::figures::{Cell, percent};
-use crate::judgement::{Slice, SliceList, SliceStream, SliceTimes, StepFigures};
+use crate::judgement::{Slice, SliceList, SliceStream, SliceTimes, StepFigures, UnkeptBound};
 use crate::render::slices::is_over;
 use crate::words::clock;
-use assay_base::{Bound, Measure, Span};
+use assay_base::{Measure, Span};
 use std::collections::BTreeSet;
 
 /// Upper bound on the rows of one table, so that a run with slices of seconds does not produce a page that is too large
@@ -115,13 +114,12 @@ fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>))
     let thresholds: BTreeSet<Span> =
         entries().flat_map(|(_, entry)| entry.response.over.keys().chain(entry.service.over.keys())).copied().collect();
     let thresholds: Vec<Span> = thresholds.into_iter().collect();
-    let marks = Marks::new(part, key.0);
     let shown = shown(&part.slices.listed);
     let rows = shown.iter().filter_map(|&index| {
         let slice = &part.slices.listed[index];
         let (at, entry) = entry(slice, key)?;
         let over = is_over(part, slice, key.0, key.1);
-        Some(row(slice, over, entry, format!("{root}/slices/{index}/streams/{at}"), &thresholds, &marks))
+        Some(row(slice, over, entry, format!("{root}/slices/{index}/streams/{at}"), &thresholds))
     });
     let rows: Vec<SliceRow<'a>> = rows.collect();
     let complete: Vec<&SliceStream> = entries().filter(|(slice, _)| slice.complete).map(|(_, entry)| entry).collect();
@@ -167,15 +165,9 @@ fn summary_of(
     share.map_or_else(|| "–".to_owned(), percent)
 }
 
-fn row<'a>(
-    slice: &'a Slice,
-    over: bool,
-    entry: &SliceStream,
-    at: String,
-    thresholds: &[Span],
-    marks: &Marks,
-) -> SliceRow<'a> {
-    let counts = slice.complete && slice.valid;
+fn row<'a>(slice: &'a Slice, over: bool, entry: &SliceStream, at: String, thresholds: &[Span]) -> SliceRow<'a> {
+    // What does not count is not marked.
+    let unkept = if slice.complete && slice.valid { entry.unkept.as_slice() } else { &[] };
     let (class, state) = match (slice.complete, slice.valid, over) {
         (false, ..) => ("incomplete", "◌ incomplete"),
         (_, false, _) => ("invalid", "⚠ proves nothing"),
@@ -189,8 +181,8 @@ fn row<'a>(
         class,
         state,
         operations: Cell::count(entry.counts.operations, "operations".to_owned()),
-        response: time_cells("response", Measure::Response, &entry.response, counts, thresholds, marks),
-        service: time_cells("service", Measure::Service, &entry.service, counts, thresholds, marks),
+        response: time_cells("response", Measure::Response, &entry.response, thresholds, unkept),
+        service: time_cells("service", Measure::Service, &entry.service, thresholds, unkept),
     }
 }
 
@@ -199,64 +191,20 @@ fn time_cells(
     name: &str,
     measure: Measure,
     times: &SliceTimes,
-    counts: bool,
     thresholds: &[Span],
-    marks: &Marks,
+    unkept: &[UnkeptBound],
 ) -> Vec<Cell> {
     let mean = Cell::time(times.mean_ns, format!("{name}/mean_ns"));
-    let slow = counts && times.mean_ns.is_some_and(|mean| marks.mean_breaks(measure, mean));
+    let slow = unkept.iter().any(|bound| bound.is_of_mean(measure));
     let ends = [mean.marked(slow), Cell::time(times.max_ns, format!("{name}/max_ns"))];
     thresholds
         .iter()
         .map(|over| {
             let (json, of) = (format!("{name}/over/{over}"), format!("{name}/operations"));
             let part = times.over.get(over).copied();
-            let broken = counts && part.is_some_and(|part| marks.share_breaks(measure, *over, part, times.operations));
+            let broken = unkept.iter().any(|bound| bound.is_of_share(measure, *over));
             Cell::part(part, times.operations, json, of).marked(broken)
         })
         .chain(ends)
         .collect()
-}
-
-/// The bounds of a stream's criteria whose window is the slice; other criteria do not apply to a slice.
-struct Marks {
-    bounds: Vec<(Measure, Bound)>,
-}
-
-impl Marks {
-    fn new(part: &StepFigures, stream: &str) -> Marks {
-        Marks {
-            bounds: [Measure::Response, Measure::Service]
-                .into_iter()
-                .flat_map(|measure| {
-                    let per_slice =
-                        bounds(part, stream, measure).into_iter().filter(|(window, _)| *window == part.time.slice_ns);
-                    per_slice.map(move |(_, bound)| (measure, bound))
-                })
-                .collect(),
-        }
-    }
-
-    fn share_breaks(&self, measure: Measure, threshold: Span, part: u64, whole: u64) -> bool {
-        self.bounds.iter().filter(|(of, _)| *of == measure).any(|(_, bound)| match *bound {
-            Bound::Over { over, below } => over == threshold && whole > 0 && !below.exceeds(part, whole),
-            Bound::OverAtMost { over, at_most } => over == threshold && !at_most.holds(part, whole),
-            Bound::MeanAtMost(_) | Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) | Bound::ErrorsAtMost(_) => {
-                false
-            }
-        })
-    }
-
-    fn mean_breaks(&self, measure: Measure, mean_ns: u64) -> bool {
-        self.bounds
-            .iter()
-            .filter(|(of, _)| *of == measure)
-            .filter_map(|(_, bound)| most_mean_ns(bound))
-            .any(|most| mean_ns > most)
-    }
-}
-
-/// The bound on a mean.
-fn most_mean_ns(bound: &Bound) -> Option<u64> {
-    if let Bound::MeanAtMost(most) = bound { Some(most.as_ns()) } else { None }
 }
