@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     for kind in [None, Some(Kind::Storage), Some(Kind::Index)] {
         if let Ok((conf, notes)) = read_bytes("fuzz.conf", bytes, kind) {
-            if let Ok(workload) = lower::native("fuzz", &conf, &notes) {
+            if let Ok(workload) = lower::native_workload("fuzz", &conf, &notes) {
                 let _ = workload.plan(&Adjust { targets: 1, ..Adjust::default() });
             }
         }

@@ -4,27 +4,27 @@
 
 use assay_formats::collect::assemble::{Kind, assemble};
 use assay_formats::collect::{Collector, Options};
-use assay_model::profile::write;
-use assay_model::workload::{profile_of, read};
+use assay_model::profile::write_profile;
+use assay_model::workload::{read_profile, read_workload};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut collector = Collector::new(Options { keep_first_report: bytes.len() % 2 == 0, ..Options::default() });
     // Two files, the second in small pieces.
     let (one, two) = bytes.split_at(bytes.len() / 2);
-    collector.begin("a/one", "", "a");
-    collector.feed(bytes);
-    collector.end();
-    collector.begin("b/two", "", "b");
-    one.chunks(13).chain(two.chunks(5)).for_each(|piece| collector.feed(piece));
-    collector.end();
+    collector.begin_file("a/one", "", "a");
+    collector.feed_bytes(bytes);
+    collector.end_file();
+    collector.begin_file("b/two", "", "b");
+    one.chunks(13).chain(two.chunks(5)).for_each(|piece| collector.feed_bytes(piece));
+    collector.end_file();
     let found = collector.finish();
     for kind in [Kind::Aerospike, Kind::Application] {
         let out = assemble(&found, kind);
-        let text = write(&out.profile, "fuzz", &[]);
-        if let Ok(profile) = profile_of("fuzz.toml", &text) {
+        let text = write_profile(&out.profile, "fuzz", &[]);
+        if let Ok(profile) = read_profile("fuzz.toml", &text) {
             assert_eq!(profile, out.profile, "{text}");
         }
-        let _ = read("fuzz.toml", &text);
+        let _ = read_workload("fuzz.toml", &text);
     }
 });

@@ -1,7 +1,7 @@
 //! Job files of fio, read and lowered to a plan.
 #![no_main]
 
-use assay_formats::fio::{Choice, Keyword, Surroundings, lower, read};
+use assay_formats::fio::{Choice, Keyword, Surroundings, lower_job_file, read_job_file};
 use assay_model::workload::Adjust;
 use libfuzzer_sys::fuzz_target;
 
@@ -9,20 +9,20 @@ use libfuzzer_sys::fuzz_target;
 struct Around<'a>(&'a str);
 
 impl Surroundings for Around<'_> {
-    fn include(&self, name: &str, _: &str) -> Result<String, String> {
+    fn read_included(&self, name: &str, _: &str) -> Result<String, String> {
         if name.len().is_multiple_of(2) { Ok(self.0.to_owned()) } else { Err("absent".into()) }
     }
-    fn recording(&self, name: &str, _: &str) -> Result<assay_formats::collect::Played, String> {
+    fn read_recording(&self, name: &str, _: &str) -> Result<assay_formats::collect::Played, String> {
         // What no recording is, or a short one.
         let text = if name.len().is_multiple_of(2) { name } else { "fio version 3 iolog\n5 f read 0 512\n9 f write 512 512\n" };
         let mut recorder = assay_formats::collect::Recorder::default();
-        text.lines().try_for_each(|line| recorder.line(line))?;
-        recorder.end()
+        text.lines().try_for_each(|line| recorder.take_line(line))?;
+        recorder.into_recording()
     }
-    fn variable(&self, name: &str) -> Option<String> {
+    fn environment_variable(&self, name: &str) -> Option<String> {
         (name.len() % 2 == 1).then(|| name.repeat(name.len() % 9))
     }
-    fn number(&self, _: Keyword) -> u64 {
+    fn keyword_number(&self, _: Keyword) -> u64 {
         4096
     }
     fn size_of(&self, target: &str) -> Option<u64> {
@@ -33,8 +33,8 @@ impl Surroundings for Around<'_> {
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let around = Around(&text);
-    let Ok(jobs) = read("fuzz.fio", &text, &around) else { return };
-    if let Ok(lowered) = lower("fuzz", &jobs, &Choice::default(), &around) {
+    let Ok(jobs) = read_job_file("fuzz.fio", &text, &around) else { return };
+    if let Ok(lowered) = lower_job_file("fuzz", &jobs, &Choice::default(), &around) {
         let targets = lowered.workload.targets.paths.len() as u16;
         let _ = lowered.workload.plan(&Adjust { targets, ..Adjust::default() });
     }

@@ -2,7 +2,7 @@
 //! checksum.
 #![no_main]
 
-use assay_judge::{Options, Verdict, judge, render};
+use assay_judge::{Options, Verdict, judge_log, render};
 use assay_record::Reader;
 use libfuzzer_sys::fuzz_target;
 
@@ -20,11 +20,11 @@ fn mended(bytes: &[u8]) -> Vec<u8> {
 
 fuzz_target!(|bytes: &[u8]| {
     for log in [bytes.to_vec(), mended(bytes)] {
-        let Ok(judgement) = judge(Reader::new(log.as_slice()), &Options::default()) else { continue };
+        let Ok(judgement) = judge_log(Reader::new(log.as_slice()), &Options::default()) else { continue };
         let mut text = String::new();
-        render::text(&judgement, &mut text).expect("a judgement is text");
-        render::table(&judgement, &mut text).expect("a judgement is a table");
-        render::json(&judgement, &mut text).expect("a judgement is JSON");
+        render::write_summary(&judgement, &mut text).expect("a judgement is text");
+        render::write_slice_tables(&judgement, &mut text).expect("a judgement is a table");
+        render::write_json(&judgement, &mut text).expect("a judgement is JSON");
         if judgement.damage.iter().any(|damage| !damage.torn_tail) {
             assert_ne!(judgement.verdict, Verdict::Pass, "a damaged log passed");
         }

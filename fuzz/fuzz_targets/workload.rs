@@ -3,15 +3,15 @@
 #![no_main]
 
 use assay_base::{Knobs, Share};
-use assay_model::workload::{Adjust, fitted, profile_of, read};
+use assay_model::workload::{Adjust, fitted_text, read_profile, read_workload};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let knobs = Knobs { read_position: Share::from_percent(150), read_scale: Share::from_percent(90), ..Knobs::default() };
-    if let Ok(written) = fitted("fuzz.toml", text, &knobs, &["fitted".to_owned()]) {
-        assert!(profile_of("fuzz.toml", &written).is_ok(), "{written}");
+    if let Ok(written) = fitted_text("fuzz.toml", text, &knobs, &["fitted".to_owned()]) {
+        assert!(read_profile("fuzz.toml", &written).is_ok(), "{written}");
     }
-    match read("fuzz.toml", text) {
+    match read_workload("fuzz.toml", text) {
         Ok(workload) => {
             for targets in [1, 3] {
                 let plan = workload.plan(&Adjust { targets, ..Adjust::default() });

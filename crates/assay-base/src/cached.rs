@@ -37,14 +37,14 @@ impl Place {
     }
 
     /// The block that lies `n` blocks further on the same target.
-    pub fn behind(self, n: u32) -> Place {
+    pub fn advanced_by_blocks(self, n: u32) -> Place {
         Place(self.0 + u64::from(n))
     }
 }
 
 /// The blocks of an operation that lie in a cached part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Touched {
+pub struct TouchedBlocks {
     /// The first cached block that the operation touches.
     pub first: Place,
     /// The number of cached blocks that it touches; they are adjacent.
@@ -78,19 +78,19 @@ impl Ranges {
     }
 
     /// The number of blocks that are cached, of all targets together.
-    pub fn blocks(&self) -> u64 {
+    pub fn block_count(&self) -> u64 {
         self.parts.iter().flatten().map(|(start, end)| (end - start) / u64::from(self.block)).sum()
     }
 
     /// Whether every block that an operation touches is cached.
-    pub fn hold(&self, op: &Op) -> bool {
+    pub fn contain_every_block(&self, op: &Op) -> bool {
         let Some(Some((start, end))) = self.parts.get(usize::from(op.target)).copied() else { return false };
         let (unit, to) = (u64::from(self.block), op.offset.saturating_add(op.len.into()));
         op.len > 0 && op.offset >= start && to.div_ceil(unit) <= end / unit
     }
 
     /// The cached blocks that an operation touches; `None` if it touches none.
-    pub fn touched(&self, op: &Op) -> Option<Touched> {
+    pub fn touched_blocks(&self, op: &Op) -> Option<TouchedBlocks> {
         let (start, end) = (*self.parts.get(usize::from(op.target))?)?;
         let (from, to) = (op.offset, op.offset.checked_add(op.len.into())?);
         let unit = u64::from(self.block);
@@ -100,7 +100,7 @@ impl Ranges {
             return None;
         }
         let count = ((last - first) / unit) as u32;
-        Some(Touched { first: Place::new(op.target, first, self.block), count, whole })
+        Some(TouchedBlocks { first: Place::new(op.target, first, self.block), count, whole })
     }
 }
 
@@ -129,17 +129,17 @@ mod tests {
             (9, 0, 4096, None),
         ] {
             let op = Op { target, direction: Direction::Read, durable: false, offset, len };
-            let touched = touched.map(|(number, count, whole)| Touched {
+            let touched = touched.map(|(number, count, whole)| TouchedBlocks {
                 first: Place::new(target, number * 4096, 4096),
                 count,
                 whole,
             });
-            assert_eq!(ranges.touched(&op), touched, "{len} at {offset} of {target}");
+            assert_eq!(ranges.touched_blocks(&op), touched, "{len} at {offset} of {target}");
             let inside = touched.is_some() && offset >= 4096 && offset + u64::from(len) <= 40_960;
-            assert_eq!(ranges.hold(&op), inside, "{len} at {offset} of {target}");
+            assert_eq!(ranges.contain_every_block(&op), inside, "{len} at {offset} of {target}");
         }
         // Nine blocks of the one target, none of the other.
-        assert_eq!(ranges.blocks(), 9);
+        assert_eq!(ranges.block_count(), 9);
         assert_ne!(Place::new(1, 0, 4096), Place::new(0, 1 << 40, 4096));
     }
 }

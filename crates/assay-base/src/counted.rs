@@ -30,9 +30,9 @@ pub struct Parts {
 
 impl Counted {
     /// How many of them a load is, without their name: `310`, `0.25`.
-    pub fn number(&self, load: Multiple) -> String {
+    pub fn count_as_text(&self, load: Multiple) -> String {
         if self.parts.is_some() {
-            return self.whole(load).to_string();
+            return self.whole_units(load).to_string();
         }
         let number = self.at_1x * load.as_f64();
         let digits = if number >= 100.0 { 0 } else { 2 };
@@ -41,18 +41,18 @@ impl Counted {
     }
 
     /// Of a part, rounded down.
-    fn whole(&self, load: Multiple) -> u128 {
+    fn whole_units(&self, load: Multiple) -> u128 {
         self.at_1x.clamp(0.0, MOST) as u128 * u128::from(load.as_millionths()) / 1_000_000
     }
 
     /// `310 BSU`, `1350 mailboxes in each of 2 databases, 2700 in all`.
     pub fn at_load(&self, load: Multiple) -> String {
-        let own = format!("{} {}", self.number(load), self.name);
+        let own = format!("{} {}", self.count_as_text(load), self.name);
         match &self.parts {
             None => own,
             Some(Parts { name, number: 1 }) => format!("{own} in one {name}"),
             Some(Parts { name, number }) => {
-                format!("{own} in each of {number} {name}s, {} in all", self.whole(load) * u128::from(*number))
+                format!("{own} in each of {number} {name}s, {} in all", self.whole_units(load) * u128::from(*number))
             }
         }
     }

@@ -41,13 +41,13 @@ impl FromStr for Measure {
         match text {
             "response" => Ok(Measure::Response),
             "service" => Ok(Measure::Service),
-            _ => Err(format!("\"{}\" is not a measure; write {}", text.escape_debug(), instead(text))),
+            _ => Err(format!("\"{}\" is not a measure; write {}", text.escape_debug(), remedy_for_measure(text))),
         }
     }
 }
 
 /// What to write instead of a word that is not a measure.
-fn instead(text: &str) -> String {
+fn remedy_for_measure(text: &str) -> String {
     match rest_of(text) {
         Some(_) => format!("measure = \"response\" with {}_at_most = \"5ms\"", text.replace('.', "_")),
         None => "response or service".to_owned(),
@@ -129,7 +129,7 @@ impl Bound {
 
     /// The bound "percentile (`p99`, `p99.9`) or `max` at most a time", as the share of operations over that time;
     /// `None` where `percentile` is not a percentile.
-    pub fn percentile(percentile: &str, at_most: Span) -> Option<Bound> {
+    pub fn from_percentile(percentile: &str, at_most: Span) -> Option<Bound> {
         rest_of(percentile).map(|rest| Bound::OverAtMost { over: at_most, at_most: rest })
     }
 
@@ -171,8 +171,8 @@ impl Criterion {
     /// let typed = Criterion::typed("reads p99 at most 5ms", Span::from_secs(10)).unwrap();
     /// assert_eq!(typed.to_string(), "reads response over 5ms at most 1% per 10s");
     /// ```
-    pub fn typed(text: &str, slice: Span) -> Result<Criterion, String> {
-        let spaced = spaced(text);
+    pub fn parse_typed(text: &str, slice: Span) -> Result<Criterion, String> {
+        let spaced = with_spaced_signs(text);
         let mut words: Vec<&str> = spaced.split_whitespace().collect();
         signs_to_words(&mut words);
         if words.get(1).is_some_and(|word| matches!(*word, "over" | "mean") || rest_of(word).is_some()) {
@@ -221,7 +221,7 @@ impl Criterion {
             }
             ["mean", "at", "most", mean] => Bound::MeanAtMost(parse_unit(mean)?),
             [percentile, "at", "most", time] => {
-                Bound::percentile(percentile, parse_unit(time)?).ok_or_else(|| not_a_criterion(text))?
+                Bound::from_percentile(percentile, parse_unit(time)?).ok_or_else(|| not_a_criterion(text))?
             }
             _ => return Err(not_a_criterion(text)),
         };
@@ -245,7 +245,7 @@ impl Criterion {
     }
 
     /// The threshold whose operations this criterion counts; `None` for a criterion that counts none.
-    pub fn threshold(&self) -> Option<Span> {
+    pub fn counted_threshold(&self) -> Option<Span> {
         self.bound.threshold()
     }
 }
@@ -299,7 +299,7 @@ impl fmt::Display for Bound {
 }
 
 /// A criterion with spaces around the signs behind its stream's name: `reads p99<5ms` has three words then.
-fn spaced(text: &str) -> String {
+fn with_spaced_signs(text: &str) -> String {
     let (stream, rest) = text.trim_start().split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.replace("<=", " \u{2264} ").replace(">=", " \u{2265} ").replace('<', " < ").replace('>', " > ");
     format!("{stream} {rest}")
@@ -361,7 +361,7 @@ mod tests {
             ("r max at most 1s per run", "r response over 1s at most 0% per run", "max at most 1s"),
             ("r over 1ms at most 3%", "r response over 1ms at most 3% per 10s", "p97 at most 1ms"),
         ] {
-            let criterion = Criterion::typed(typed, Span::from_secs(10)).unwrap();
+            let criterion = Criterion::parse_typed(typed, Span::from_secs(10)).unwrap();
             assert_eq!(criterion.to_string(), kept);
             assert_eq!(criterion.bound.as_percentile().as_deref(), Some(words));
         }
@@ -372,11 +372,11 @@ mod tests {
             ("r throughput at least 1MiB/s", 0, 10 << 20, true),
             ("r throughput at least 1MiB/s", u64::MAX, (10 << 20) - 1, false),
         ] {
-            let criterion = Criterion::typed(text, Span::from_secs(10)).unwrap();
+            let criterion = Criterion::parse_typed(text, Span::from_secs(10)).unwrap();
             assert_eq!(criterion.bound.is_done(operations, bytes, 10_000_000_000), Some(holds), "{text}");
-            assert_eq!((criterion.window, criterion.threshold()), (Some(Span::from_secs(10)), None));
+            assert_eq!((criterion.window, criterion.counted_threshold()), (Some(Span::from_secs(10)), None));
         }
-        let mean = Criterion::typed("mean mean at most 3ms", Span::from_secs(1)).unwrap();
+        let mean = Criterion::parse_typed("mean mean at most 3ms", Span::from_secs(1)).unwrap();
         assert_eq!(
             (mean.to_string().as_str(), mean.bound.as_percentile()),
             ("mean response mean at most 3ms per 1s", None)
@@ -396,7 +396,7 @@ mod tests {
             "reads errors below 1%",
             "reads response errors at most 1%",
         ] {
-            assert!(Criterion::typed(bad, Span::from_secs(1)).is_err(), "{bad}");
+            assert!(Criterion::parse_typed(bad, Span::from_secs(1)).is_err(), "{bad}");
         }
         for bad in ["", "reads", "reads latency over 1ms below 5% per 1h", "reads response over 1 below 5% per 1h"] {
             assert!(bad.parse::<Criterion>().is_err(), "{bad}");

@@ -14,29 +14,29 @@ use std::fmt;
 /// What one kind of device carries.
 pub trait Request: Copy + Default + fmt::Debug {
     /// Index of its target in the plan's list.
-    fn target(&self) -> u16;
+    fn target_index(&self) -> u16;
 
     /// The bytes that a full completion reports; 0 where a request moves none that can be counted.
-    fn bytes(&self) -> u32;
+    fn expected_bytes(&self) -> u32;
 
     /// What an event about this request says about it, as names and texts.
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn event_facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 }
 
 impl Request for Op {
     #[inline(always)]
-    fn target(&self) -> u16 {
+    fn target_index(&self) -> u16 {
         self.target
     }
 
     #[inline(always)]
-    fn bytes(&self) -> u32 {
+    fn expected_bytes(&self) -> u32 {
         self.len
     }
 
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn event_facts(&self) -> Vec<(&'static str, String)> {
         vec![("offset", self.offset.to_string()), ("bytes", self.len.to_string())]
     }
 }
@@ -92,17 +92,17 @@ pub trait Device {
     /// Hands over one request. It may be queued until the next `poll` or `wait`. Every failure, including one of the
     /// hand-over itself, is reported as a completion with an error. The caller does not reuse a ticket before its
     /// completion.
-    fn submit(&mut self, now: Instant, ticket: Ticket, request: &Self::Request);
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, request: &Self::Request);
 
     /// Sends queued requests and appends what has completed to `done`, without waiting.
-    fn poll(&mut self, now: Instant, done: &mut Done);
+    fn poll_completions(&mut self, now: Instant, done: &mut Done);
 
     /// When `poll` will next find something, where the device can know that (virtual time). `None`: nothing is in flight, or
     /// only the operating system knows.
     fn next_wakeup(&self) -> Option<Instant>;
 
     /// Waits at most `span` for a completion to appear; returns at once where time is virtual.
-    fn wait(&mut self, span: Span);
+    fn wait_for_completion(&mut self, span: Span);
 
     /// True where [`Completion::completed`] is the time when the completion was found, because the real time is not
     /// known: if the caller looks late, the operation seems to have taken longer.
@@ -131,29 +131,29 @@ pub trait Device {
     /// How many requests it can have prepared besides those in flight, each with a ticket of its own; these tickets follow
     /// those in flight. They lie in at most [`STOCKS_MOST`] stocks, in each at most [`STOCK_MOST`]. 0: none, and the calls
     /// for prepared requests are never made.
-    fn spare(&self) -> u32 {
+    fn spare_tickets(&self) -> u32 {
         0
     }
 
     /// Lays a request into a stock: whoever completes a request of that stock in full goes on with it at once, without
     /// asking the caller. Not handed over until then.
-    fn prepare(&mut self, _stock: usize, _ticket: Ticket, _request: &Self::Request) {
+    fn prepare_request(&mut self, _stock: usize, _ticket: Ticket, _request: &Self::Request) {
         unreachable!("nothing is prepared on a device without spare tickets")
     }
 
     /// Takes the request out of a stock that lies there longest; `None` where nothing is left in it.
-    fn withdraw(&mut self, _stock: usize) -> Option<Ticket> {
+    fn withdraw_prepared(&mut self, _stock: usize) -> Option<Ticket> {
         None
     }
 
     /// Hands over a request of a stock: the request that was prepared next follows it.
     fn submit_with_stock(&mut self, now: Instant, _stock: usize, ticket: Ticket, request: &Self::Request) {
-        self.submit(now, ticket, request);
+        self.submit_request(now, ticket, request);
     }
 
     /// The prepared request that followed the last request of this ticket in the moment of its completion.
     #[inline]
-    fn follower(&self, _ticket: Ticket) -> Option<Ticket> {
+    fn follower_ticket(&self, _ticket: Ticket) -> Option<Ticket> {
         None
     }
 
@@ -161,19 +161,19 @@ pub trait Device {
     fn set_end_of_stock(&mut self, _end: Instant) {}
 
     /// The name of a code in its completions, as log and report write it.
-    fn name(&self, code: Code) -> Cow<'static, str> {
-        code.name()
+    fn code_name(&self, code: Code) -> Cow<'static, str> {
+        code.symbolic_name()
     }
 }
 
 /// A device of blocks: bytes at offsets.
 pub trait BlockDevice: Device<Request = Op> {
     /// Size and block size of `target`.
-    fn geometry(&self, target: u16) -> Geometry;
+    fn target_geometry(&self, target: u16) -> Geometry;
 
     /// The data of a slot: filled by the engine before a write is submitted, holding what was read after a read completed.
     /// Empty where the device carries no data (null, simulated); then no payload is generated.
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8];
+    fn slot_buffer(&mut self, ticket: Ticket) -> &mut [u8];
 }
 
 /// A device in virtual time that can predict when a request will complete.
@@ -185,8 +185,8 @@ pub trait Foretelling: Device {
     /// Carries a request and returns immediately when and how it will complete; `poll` reports it only if the caller
     /// calls [`keep`](Foretelling::keep). `None`: the request must be submitted instead. Called only on a device that
     /// [is sure](Foretelling::is_sure).
-    fn foretell(&mut self, now: Instant, request: &Self::Request) -> Option<(Instant, Result<u32, Code>)>;
+    fn foretell_completion(&mut self, now: Instant, request: &Self::Request) -> Option<(Instant, Result<u32, Code>)>;
 
     /// Keeps a predicted completion, and occupies its ticket, until `poll` reports it at its time.
-    fn keep(&mut self, foretold: Completion);
+    fn keep_foretold(&mut self, foretold: Completion);
 }

@@ -36,14 +36,20 @@ pub struct Fault {
 
 impl Fault {
     /// A fault at the byte range `span` of `text`, which is the content of `file`.
-    pub fn at(file: &str, text: &str, span: Range<usize>, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+    pub fn for_span(
+        file: &str,
+        text: &str,
+        span: Range<usize>,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Fault {
         let (from, to) = (floor_of_character(text, span.start), floor_of_character(text, span.end));
         let begin = text[..from].rfind('\n').map_or(0, |at| at + 1);
         let end = text[from..].find('\n').map_or(text.len(), |at| from + at);
         let line = text[..from].matches('\n').count() + 1;
         let source = text[begin..end].trim_end_matches('\r');
         let fault = Fault::in_line(file, line, source, from - begin, to.clamp(from, end) - from);
-        Fault { span: Some(span), ..fault.because(what, remedy) }
+        Fault { span: Some(span), ..fault.with_reason(what, remedy) }
     }
 
     /// A fault at `width` bytes from byte `at` of `source`, which is line `line` of `file`; [`Fault::because`] says what it is. Offsets beyond
@@ -52,7 +58,7 @@ impl Fault {
         let before = characters_before(source, at);
         let meant = characters_before(source, at.saturating_add(width)).saturating_sub(before).max(1);
         let cut = before.saturating_sub(WINDOW / 2);
-        let source = source.chars().skip(cut).take(WINDOW).map(visible).collect();
+        let source = source.chars().skip(cut).take(WINDOW).map(visible_char).collect();
         Fault { line, column: before + 1, width: meant.min(WINDOW), source, ..Fault::in_file(file) }
     }
 
@@ -71,19 +77,19 @@ impl Fault {
     }
 
     /// A fault of the file as a whole.
-    pub fn whole(file: &str, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
-        Fault::in_file(file).because(what, remedy)
+    pub fn for_file(file: &str, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+        Fault::in_file(file).with_reason(what, remedy)
     }
 
     /// Says what is wrong and what to do.
-    pub fn because(mut self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+    pub fn with_reason(mut self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
         (self.what, self.remedy) = (what.into(), remedy.into());
         self
     }
 }
 
 /// Control characters would move the caret, or the reader's terminal: they are shown as their picture.
-fn visible(c: char) -> char {
+fn visible_char(c: char) -> char {
     match c {
         '\t' => ' ',
         '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
@@ -122,7 +128,7 @@ fn characters_before(text: &str, bytes: usize) -> usize {
 }
 
 /// The name among `known` that `written` most likely meant: at most a third of its letters differ.
-pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest_known_name<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let written: String = written.chars().take(80).collect();
     let with_distance = known.iter().map(|name| (strsim::levenshtein(&written, name), *name));
     let (distance, name) = with_distance.min_by_key(|(distance, _)| *distance)?;
@@ -137,7 +143,8 @@ mod tests {
     fn shows_place_line_and_caret() {
         let text = "device-names: /dev/sdb\nread-reqs-per-sec: 60k\n";
         let at = text.find("60k").unwrap();
-        let fault = Fault::at("act.conf", text, at..at + 3, "rate must be a whole number per second", "write 60000");
+        let fault =
+            Fault::for_span("act.conf", text, at..at + 3, "rate must be a whole number per second", "write 60000");
         let shown = "rate must be a whole number per second\n --> act.conf:2:20\n  2 | read-reqs-per-sec: 60k\n    |                    ^^^ write 60000";
         assert_eq!(fault.to_string(), shown);
     }
@@ -145,16 +152,16 @@ mod tests {
     #[test]
     fn places_at_the_edges_do_not_panic() {
         for (text, span) in [("", 0..0), ("é", 1..1), ("a\nb", 3..9), ("a\r\n", 0..3), ("é\n", 0..2)] {
-            let shown = Fault::at("f", text, span, "w", "r").to_string();
+            let shown = Fault::for_span("f", text, span, "w", "r").to_string();
             assert!(shown.contains('^'), "{shown}");
         }
-        assert!(Fault::whole("f", "w", "r").to_string().contains("--> f"));
+        assert!(Fault::for_file("f", "w", "r").to_string().contains("--> f"));
     }
 
     #[test]
     fn ugly_lines_are_shown_safely() {
         let shown = |source: &str, at, width| {
-            let fault = Fault::in_line("f", 12345, source, at, width).because("m", "a").to_string();
+            let fault = Fault::in_line("f", 12345, source, at, width).with_reason("m", "a").to_string();
             fault.lines().skip(2).collect::<Vec<_>>().join("\n")
         };
         assert_eq!(shown("ä\tb\0c", 4, 1), "12345 | ä b\u{2400}c\n      |    ^ a");
@@ -164,9 +171,14 @@ mod tests {
         let text = shown(&long, 5000, 1);
         let [line, caret] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
         assert_eq!(line.find('X'), caret.find('^'));
-        assert!(line.len() < 120 && Fault::in_line("f", 1, &long, 0, 9999).because("m", "a").to_string().len() < 400);
-        assert_eq!(Fault::at("f", &long, 5000..5001, "m", "a").to_string().lines().nth(3).unwrap().find('^'), Some(56));
-        let whole = Fault::whole("f", "no devices", "add device-names");
+        assert!(
+            line.len() < 120 && Fault::in_line("f", 1, &long, 0, 9999).with_reason("m", "a").to_string().len() < 400
+        );
+        assert_eq!(
+            Fault::for_span("f", &long, 5000..5001, "m", "a").to_string().lines().nth(3).unwrap().find('^'),
+            Some(56)
+        );
+        let whole = Fault::for_file("f", "no devices", "add device-names");
         assert_eq!(whole.to_string(), "no devices\n --> f\n  = add device-names");
     }
 
@@ -176,7 +188,7 @@ mod tests {
         for (written, meant) in
             [("dirction", Some("direction")), ("share-over", Some("share_over")), ("zzz", None), ("", None)]
         {
-            assert_eq!(nearest(written, &known), meant, "{written}");
+            assert_eq!(nearest_known_name(written, &known), meant, "{written}");
         }
         let known = ["read-reqs-per-sec", "write-reqs-per-sec", "record-bytes"];
         for (written, meant) in [
@@ -185,7 +197,7 @@ mod tests {
             ("record_bytes", Some("record-bytes")),
             ("colour", None),
         ] {
-            assert_eq!(nearest(written, &known), meant, "{written}");
+            assert_eq!(nearest_known_name(written, &known), meant, "{written}");
         }
     }
 }

@@ -78,7 +78,7 @@ impl fmt::Display for KnobValue {
 
 impl Knobs {
     /// Each knob with its name in words.
-    pub fn named(&self) -> [(&'static str, KnobValue); 6] {
+    pub fn named_values(&self) -> [(&'static str, KnobValue); 6] {
         [
             ("position of reads", KnobValue::Share(self.read_position)),
             ("position of writes", KnobValue::Share(self.write_position)),

@@ -38,7 +38,7 @@ pub use multiple::Multiple;
 pub use number::UnitError;
 pub use op::{Code, Direction, Op, Ticket};
 pub use prng::Prng;
-pub use source::{Next, Source};
+pub use source::{NextRequest, Source};
 pub use stamp::Stamp;
 pub use tags::more_than_tags;
 pub use time::{Instant, Span};

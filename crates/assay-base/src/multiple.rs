@@ -16,19 +16,19 @@ impl Multiple {
     pub const ONE: Multiple = Multiple { rate: Rate::per_second(1) };
 
     /// `n` times the model's load.
-    pub const fn whole(n: u64) -> Multiple {
+    pub const fn from_whole(n: u64) -> Multiple {
         Multiple { rate: Rate::per_second(n) }
     }
 
     /// `numerator / denominator` of it; `None` when that is not a positive number.
-    pub fn ratio(numerator: u64, denominator: u64) -> Option<Multiple> {
-        let rate = Rate::ratio(u128::from(numerator), u128::from(denominator)).filter(|rate| !rate.is_zero())?;
+    pub fn from_ratio(numerator: u64, denominator: u64) -> Option<Multiple> {
+        let rate = Rate::from_ratio(u128::from(numerator), u128::from(denominator)).filter(|rate| !rate.is_zero())?;
         Some(Multiple { rate })
     }
 
     /// `n` millionths; `None` when `n` is 0.
     pub fn from_millionths(n: u64) -> Option<Multiple> {
-        Multiple::ratio(n, 1_000_000)
+        Multiple::from_ratio(n, 1_000_000)
     }
 
     /// The number of whole millionths in it, at most `u64::MAX`; a search counts in them.
@@ -46,19 +46,19 @@ impl Multiple {
     /// `rate` times this; `None` when it does not fit.
     pub fn scaled_rate(self, rate: Rate) -> Option<Rate> {
         let (numerator, denominator) = self.as_ratio();
-        rate.scaled(numerator, denominator)
+        rate.scaled_by(numerator, denominator)
     }
 
     /// How many times `other` goes into this; `None` when the result does not fit.
-    pub fn per(self, other: Multiple) -> Option<Multiple> {
+    pub fn divided_by(self, other: Multiple) -> Option<Multiple> {
         let ((a, b), (c, d)) = (self.as_ratio(), other.as_ratio());
-        let rate =
-            Rate::ratio(u128::from(a) * u128::from(d), u128::from(b) * u128::from(c)).filter(|rate| !rate.is_zero())?;
+        let rate = Rate::from_ratio(u128::from(a) * u128::from(d), u128::from(b) * u128::from(c))
+            .filter(|rate| !rate.is_zero())?;
         Some(Multiple { rate })
     }
 
     /// The product of both; `None` when it does not fit.
-    pub fn times(self, other: Multiple) -> Option<Multiple> {
+    pub fn multiplied_by(self, other: Multiple) -> Option<Multiple> {
         self.scaled_rate(other.rate).filter(|rate| !rate.is_zero()).map(|rate| Multiple { rate })
     }
 
@@ -114,13 +114,16 @@ mod tests {
         assert!(order.is_sorted() && order[0] < order[1], "{order:?}");
         assert_eq!(order.map(Multiple::as_millionths), [1, 500_000, 1_000_000, 23_529_411, 30_000_000]);
         assert_eq!(Multiple::from_millionths(1_500_000), "1.5x".parse().ok());
-        assert_eq!((Multiple::from_millionths(0), Multiple::whole(u64::MAX).as_millionths()), (None, u64::MAX));
+        assert_eq!((Multiple::from_millionths(0), Multiple::from_whole(u64::MAX).as_millionths()), (None, u64::MAX));
         assert_eq!(
             "1.5x".parse::<Multiple>().unwrap().scaled_rate(Rate::per_second(2000)),
             Some(Rate::per_second(3000))
         );
-        let (three, thirty) = (Multiple::whole(3), Multiple::whole(30));
-        assert_eq!((thirty.per(three), three.per(thirty)), (Some(Multiple::whole(10)), "0.1x".parse().ok()));
-        assert_eq!(Multiple::whole(u64::MAX).per(order[0]), None);
+        let (three, thirty) = (Multiple::from_whole(3), Multiple::from_whole(30));
+        assert_eq!(
+            (thirty.divided_by(three), three.divided_by(thirty)),
+            (Some(Multiple::from_whole(10)), "0.1x".parse().ok())
+        );
+        assert_eq!(Multiple::from_whole(u64::MAX).divided_by(order[0]), None);
     }
 }

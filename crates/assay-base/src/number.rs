@@ -35,7 +35,7 @@ pub(crate) fn number_and_unit(text: &str) -> (&str, &str) {
 
 /// `number` (plain decimal, `_` allowed between digits) times `scale`; `None` unless the product is a whole number in
 /// range.
-pub(crate) fn decimal(number: &str, scale: u64) -> Option<u64> {
+pub(crate) fn parse_scaled_decimal(number: &str, scale: u64) -> Option<u64> {
     let cleaned = number.replace('_', "");
     let (whole, fraction) = cleaned.split_once('.').unwrap_or((&cleaned, ""));
     if whole.is_empty() || fraction.len() > 18 || (number.contains('.') && fraction.is_empty()) {

@@ -53,7 +53,7 @@ pub struct Op {
 
 impl Op {
     /// The flush of a target.
-    pub const fn flush(target: u16) -> Op {
+    pub const fn flush_on_target(target: u16) -> Op {
         Op { target, direction: Direction::Write, durable: true, offset: 0, len: 0 }
     }
 
@@ -157,7 +157,7 @@ impl Code {
     }
 
     /// The symbolic name (`EIO`), the five characters it was made of (`40001`), or `errno 999` for one without a name.
-    pub fn name(self) -> Cow<'static, str> {
+    pub fn symbolic_name(self) -> Cow<'static, str> {
         if let Some((_, name)) = NAMES.iter().find(|(number, _)| *number == self.0) {
             return (*name).into();
         }
@@ -178,7 +178,7 @@ fn digit_of_text(number: i32, place: u32) -> char {
 impl fmt::Display for Code {
     /// Its [name](Code::name).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.name())
+        f.pad(&self.symbolic_name())
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
         for text in ["40001", "40P01", "00000", "ZZZZZ", "HY000"] {
             let code = Code::of_text(text).unwrap();
             assert!(!code.is_of_the_system());
-            assert_eq!(code.name(), text);
+            assert_eq!(code.symbolic_name(), text);
         }
         for text in ["", "4000", "400001", "40p01", "40-01", "é001", "4000000000", "DEADLOCK"] {
             assert_eq!(Code::of_text(text), None, "{text}");

@@ -22,19 +22,19 @@ fn split_mix(state: &mut u64) -> u64 {
 
 impl Prng {
     /// The generator for a seed.
-    pub fn seeded(seed: u64) -> Prng {
+    pub fn from_seed(seed: u64) -> Prng {
         let mut state = seed;
         Prng { s: std::array::from_fn(|_| split_mix(&mut state)) }
     }
 
     /// The generator for a place in the plan: each number of `path` (stream, target, worker, purpose) is mixed in, one
     /// after the other. Different paths give unrelated generators.
-    pub fn child(seed: u64, path: &[u64]) -> Prng {
+    pub fn for_path(seed: u64, path: &[u64]) -> Prng {
         let mut state = seed;
         for step in path {
             state = split_mix(&mut state) ^ step.wrapping_mul(0xd6e8_feb8_6659_fd93);
         }
-        Prng::seeded(split_mix(&mut state))
+        Prng::from_seed(split_mix(&mut state))
     }
 
     /// The next 64 random bits.
@@ -54,7 +54,7 @@ impl Prng {
 
     /// Uniform in `0..n` without bias (Lemire 2019, multiply and reject). `n` is at least 1.
     #[inline]
-    pub fn below(&mut self, n: u64) -> u64 {
+    pub fn uniform_below(&mut self, n: u64) -> u64 {
         debug_assert!(n > 0, "a range of nothing has no member");
         let mut product = u128::from(self.next_u64()) * u128::from(n);
         if (product as u64) < n {
@@ -68,7 +68,7 @@ impl Prng {
 
     /// Uniform in `(0, 1]`, 53 bits: never zero, so that its logarithm exists.
     #[inline]
-    pub fn unit(&mut self) -> f64 {
+    pub fn uniform_unit(&mut self) -> f64 {
         ((self.next_u64() >> 11) + 1) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 }
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn equals_the_reference_crate() {
         for seed in [0, 1, 42, u64::MAX] {
-            let mut ours = Prng::seeded(seed);
+            let mut ours = Prng::from_seed(seed);
             let mut theirs = Xoshiro256PlusPlus::seed_from_u64(seed);
             assert!((0..1000).all(|_| ours.next_u64() == theirs.next_u64()), "seed {seed}");
         }
@@ -91,14 +91,14 @@ mod tests {
     #[test]
     fn golden_vector() {
         // Fixed values, so that a change of this file cannot change replays unnoticed.
-        let mut prng = Prng::seeded(1);
+        let mut prng = Prng::from_seed(1);
         let got: Vec<u64> = (0..3).map(|_| prng.next_u64()).collect();
         assert_eq!(got, [0xcfc5_d07f_6f03_c29b, 0xbf42_4132_963f_e08d, 0x19a3_7d57_57aa_f520]);
     }
 
     #[test]
     fn children_differ_by_every_step_of_their_path() {
-        let first = |path: &[u64]| Prng::child(7, path).next_u64();
+        let first = |path: &[u64]| Prng::for_path(7, path).next_u64();
         let paths: [&[u64]; 6] = [&[], &[0], &[1], &[0, 0], &[0, 1], &[1, 0]];
         let mut seen: Vec<u64> = paths.iter().map(|p| first(p)).collect();
         seen.sort_unstable();
@@ -110,15 +110,15 @@ mod tests {
     #[test]
     fn below_is_uniform_and_never_reaches_its_bound() {
         // Chi-squared over 10 cells, 9 degrees of freedom: 27.9 is the 0.1 % point.
-        let mut prng = Prng::seeded(3);
+        let mut prng = Prng::from_seed(3);
         let mut cells = [0u32; 10];
-        (0..100_000).for_each(|_| cells[prng.below(10) as usize] += 1);
+        (0..100_000).for_each(|_| cells[prng.uniform_below(10) as usize] += 1);
         let chi: f64 = cells.iter().map(|&c| (f64::from(c) - 1e4).powi(2) / 1e4).sum();
         assert!(chi < 27.9, "chi-squared {chi}");
-        assert_eq!(prng.below(1), 0);
-        assert!((0..1000).all(|_| prng.below(u64::MAX) < u64::MAX));
+        assert_eq!(prng.uniform_below(1), 0);
+        assert!((0..1000).all(|_| prng.uniform_below(u64::MAX) < u64::MAX));
         assert!((0..1000).all(|_| {
-            let u = prng.unit();
+            let u = prng.uniform_unit();
             u > 0.0 && u <= 1.0
         }));
     }

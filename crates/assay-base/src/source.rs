@@ -8,7 +8,7 @@ use crate::time::{Instant, Span};
 
 /// The answer of a source about its next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextRequest {
     /// It belongs to the flow with this index.
     Of(usize),
     /// There is none now; ask again at this time.
@@ -46,14 +46,14 @@ pub trait Source {
     type Request;
 
     /// The time at which its next request is intended; [`Instant::FAR`] while it waits for a completion.
-    fn due(&self) -> Instant;
+    fn next_due(&self) -> Instant;
 
     /// Which flow the next request belongs to; it is due `now` or earlier.
-    fn next(&mut self, now: Instant) -> Next;
+    fn next(&mut self, now: Instant) -> NextRequest;
 
     /// Takes that request, of the flow that [`Source::next`] returned. There are two methods because a request inside a
     /// return value would be passed through memory (10 % in virtual time).
-    fn take(&mut self, flow: usize) -> Self::Request;
+    fn take_request(&mut self, flow: usize) -> Self::Request;
 
     /// Whether requests may be drawn before it is known when they are intended: it is a closed loop in which a request
     /// follows each completion at once, for as long as the run lasts.
@@ -63,7 +63,7 @@ pub trait Source {
 
     /// Draws the next request, and its flow, at `now`; it is taken later, by one of the two calls below, in the order in
     /// which requests were drawn.
-    fn draw(&mut self, _now: Instant) -> (usize, Self::Request) {
+    fn draw_ahead(&mut self, _now: Instant) -> (usize, Self::Request) {
         unreachable!("only sources that draw ahead are asked")
     }
 
@@ -72,27 +72,27 @@ pub trait Source {
 
     /// A request of a flow that was drawn has followed one that completed: it has the slot of that one, for which
     /// [`Source::returned`] is not called.
-    fn follow(&mut self, _flow: usize) {}
+    fn note_followed(&mut self, _flow: usize) {}
 
     /// A request of a flow completed at `completed`.
-    fn returned(&mut self, flow: usize, completed: Instant);
+    fn note_completed(&mut self, flow: usize, completed: Instant);
 
     /// Whether its requests follow a schedule that does not depend on completions.
     fn is_open_loop(&self) -> bool;
 
     /// How many requests it had, where it has no more, however long the run lasts; some of them may be in flight.
-    fn operations(&self) -> Option<u64> {
+    fn total_operations(&self) -> Option<u64> {
         None
     }
 
     /// The pause between a completion and the next request; zero where the next one follows immediately, or where there
     /// is a schedule. After pauses requests come one by one, so that a late one makes those behind it late.
-    fn pause(&self) -> Span {
+    fn pause_after_completion(&self) -> Span {
         Span::ZERO
     }
 
     /// The number of its requests that are in flight at most; zero where there is a schedule.
-    fn slots(&self) -> u32 {
+    fn slot_count(&self) -> u32 {
         0
     }
 
@@ -106,12 +106,12 @@ pub trait Source {
     fn count_until(&mut self, end: Instant, count: impl FnMut(usize, u64, u64));
 
     /// The progress of a source that begins or ends within the run; `None` for any other source.
-    fn lifetime(&self) -> Option<Lifetime> {
+    fn lifetime_progress(&self) -> Option<Lifetime> {
         None
     }
 
     /// Begins a source that comes after all others; only one of all workers does this.
-    fn begin(&mut self, now: Instant) -> Instant {
+    fn begin_after_others(&mut self, now: Instant) -> Instant {
         now
     }
 }

@@ -23,14 +23,14 @@ pub struct Stamp {
 impl Stamp {
     /// Writes the stamp at the beginning of `block`, which holds at least [`LEN`] bytes.
     #[inline]
-    pub fn put(self, block: &mut [u8]) {
+    pub fn write_to_block(self, block: &mut [u8]) {
         block[..8].copy_from_slice(&MAGIC);
         block[8..12].copy_from_slice(&self.run.to_le_bytes());
         block[12..16].copy_from_slice(&self.generation.to_le_bytes());
     }
 
     /// The stamp at the beginning of `block`, if there is one.
-    pub fn read(block: &[u8]) -> Option<Stamp> {
+    pub fn read_from_block(block: &[u8]) -> Option<Stamp> {
         let rest = block.strip_prefix(&MAGIC)?;
         Some(Stamp { run: number_at(rest, 0)?, generation: number_at(rest, 4)? })
     }
@@ -50,9 +50,9 @@ mod tests {
     fn reads_back_and_refuses_other_data() {
         let mut block = [0xffu8; 32];
         let stamp = Stamp { run: 7, generation: u32::MAX };
-        stamp.put(&mut block);
-        assert_eq!(Stamp::read(&block), Some(stamp));
-        assert_eq!(Stamp::read(&block[..15]), None);
-        assert_eq!(Stamp::read(&[0; 4096]), None);
+        stamp.write_to_block(&mut block);
+        assert_eq!(Stamp::read_from_block(&block), Some(stamp));
+        assert_eq!(Stamp::read_from_block(&block[..15]), None);
+        assert_eq!(Stamp::read_from_block(&[0; 4096]), None);
     }
 }

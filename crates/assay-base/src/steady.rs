@@ -78,14 +78,14 @@ impl Rounds {
 
     /// Adds an interval of `length_ns` in which `operations` completed with responses that sum to `response_ns`. True
     /// when a round ended with it.
-    pub fn add(&mut self, length_ns: u64, operations: u64, response_ns: u128) -> bool {
+    pub fn add_interval(&mut self, length_ns: u64, operations: u64, response_ns: u128) -> bool {
         self.elapsed_ns = self.elapsed_ns.saturating_add(length_ns);
         self.operations = self.operations.saturating_add(operations);
         self.response_ns = self.response_ns.saturating_add(response_ns);
         if self.elapsed_ns < self.length_ns {
             return false;
         }
-        match self.average() {
+        match self.average_figure() {
             Some(average) => self.last.push_back(average),
             // A round without completions has no average, and no window may contain it.
             None => self.last.clear(),
@@ -98,7 +98,7 @@ impl Rounds {
         true
     }
 
-    fn average(&self) -> Option<f64> {
+    fn average_figure(&self) -> Option<f64> {
         if self.open_loop {
             (self.operations > 0).then(|| self.response_ns as f64 / self.operations as f64)
         } else {
@@ -107,17 +107,17 @@ impl Rounds {
     }
 
     /// Forgets the rounds, after a gap.
-    pub fn restart(&mut self) {
+    pub fn forget_rounds(&mut self) {
         *self = Rounds { ended: self.ended, ..Rounds::new(self.length_ns, self.open_loop) };
     }
 
     /// Number of rounds that ended.
-    pub fn ended(&self) -> u64 {
+    pub fn ended_rounds(&self) -> u64 {
         self.ended
     }
 
     /// The last five rounds; `None` before there are five.
-    pub fn window(&self) -> Option<Window> {
+    pub fn last_window(&self) -> Option<Window> {
         let rounds: Vec<f64> = self.last.iter().copied().collect();
         rounds.try_into().ok().map(Window::new)
     }
@@ -150,31 +150,31 @@ mod tests {
     #[test]
     fn rounds_are_averages_of_operations_not_of_intervals() {
         let mut rounds = Rounds::new(2_000_000_000, true);
-        assert!(!rounds.add(1_000_000_000, 1, 1_000));
-        assert!(rounds.add(1_000_000_000, 3, 9_000), "the round ends with its second interval");
+        assert!(!rounds.add_interval(1_000_000_000, 1, 1_000));
+        assert!(rounds.add_interval(1_000_000_000, 3, 9_000), "the round ends with its second interval");
         for _ in 0..4 {
-            assert!(rounds.window().is_none());
-            rounds.add(2_000_000_000, 10, 25_000);
+            assert!(rounds.last_window().is_none());
+            rounds.add_interval(2_000_000_000, 10, 25_000);
         }
-        assert_eq!((rounds.ended(), rounds.window().map(|window| window.average)), (5, Some(2_500.0)));
+        assert_eq!((rounds.ended_rounds(), rounds.last_window().map(|window| window.average)), (5, Some(2_500.0)));
         let mut closed = Rounds::new(1_000_000_000, false);
-        (0..5).for_each(|_| _ = closed.add(2_000_000_000, 3_000, 1));
-        assert_eq!(closed.window().map(|window| window.average), Some(1_500.0));
+        (0..5).for_each(|_| _ = closed.add_interval(2_000_000_000, 3_000, 1));
+        assert_eq!(closed.last_window().map(|window| window.average), Some(1_500.0));
     }
 
     #[test]
     fn a_round_without_an_operation_and_a_gap_begin_anew() {
         let mut rounds = Rounds::new(1, true);
-        (0..5).for_each(|_| _ = rounds.add(1, 1, 100));
-        assert!(rounds.window().is_some_and(|window| window.is_steady()));
-        rounds.add(1, 0, 0);
-        assert_eq!(rounds.window(), None);
-        (0..5).for_each(|_| _ = rounds.add(1, 1, 100));
-        rounds.restart();
-        assert_eq!((rounds.window(), rounds.ended()), (None, 11));
+        (0..5).for_each(|_| _ = rounds.add_interval(1, 1, 100));
+        assert!(rounds.last_window().is_some_and(|window| window.is_steady()));
+        rounds.add_interval(1, 0, 0);
+        assert_eq!(rounds.last_window(), None);
+        (0..5).for_each(|_| _ = rounds.add_interval(1, 1, 100));
+        rounds.forget_rounds();
+        assert_eq!((rounds.last_window(), rounds.ended_rounds()), (None, 11));
         // Extreme numbers, which no real run produces, do not break it.
         let mut largest = Rounds::new(u64::MAX, true);
-        (0..3).for_each(|_| _ = largest.add(u64::MAX, u64::MAX, u128::MAX));
-        assert_eq!(largest.ended(), 3);
+        (0..3).for_each(|_| _ = largest.add_interval(u64::MAX, u64::MAX, u128::MAX));
+        assert_eq!(largest.ended_rounds(), 3);
     }
 }

@@ -9,14 +9,14 @@ pub use password::without_passwords;
 use std::fmt::Display;
 
 /// Replaces control characters, and those that change the direction of text, by a mark.
-pub fn printable(c: char) -> char {
+pub fn printable_char(c: char) -> char {
     let turns = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
     if c.is_control() || turns { '\u{fffd}' } else { c }
 }
 
 /// Text for use within a line: a name with a line break in it is still shown on one line, and a URL without its password.
 pub fn one_line(text: impl Display) -> String {
-    without_passwords(&text.to_string().chars().map(printable).collect::<String>()).into_owned()
+    without_passwords(&text.to_string().chars().map(printable_char).collect::<String>()).into_owned()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! No clock is read here. `assay-device::clock` reads the only real clock; the virtual shell computes its own time.
 
-use crate::number::{UnitError, decimal, number_and_unit};
+use crate::number::{UnitError, number_and_unit, parse_scaled_decimal};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
@@ -109,7 +109,7 @@ impl Span {
         Span { ns: self.ns.saturating_sub(other.ns) }
     }
     /// Rounded for people: at most three significant digits in the largest unit that keeps it at least 1 (`1.23 ms`).
-    pub fn human(self) -> String {
+    pub fn human_text(self) -> String {
         let units = [("h", 3600e9), ("min", 60e9), ("s", 1e9), ("ms", 1e6), ("µs", 1e3)];
         let ns = self.ns as f64;
         for (name, size) in units {
@@ -162,7 +162,7 @@ impl FromStr for Span {
         }
         let unit = match unit {
             "µs" => "us",
-            "m" if decimal(number, 1_000_000).is_some() => {
+            "m" if parse_scaled_decimal(number, 1_000_000).is_some() => {
                 let meant = format!("{number}min, or {number}ms for milliseconds");
                 return Err(UnitError::new(text, "\"m\" could mean minutes or milli", meant));
             }
@@ -172,7 +172,8 @@ impl FromStr for Span {
             return Err(time_error(text, "the unit is missing"));
         }
         let size = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(|| time_error(text, "unknown unit"))?.1;
-        let ns = decimal(number, size).ok_or_else(|| time_error(text, "not a number of whole nanoseconds in range"))?;
+        let ns = parse_scaled_decimal(number, size)
+            .ok_or_else(|| time_error(text, "not a number of whole nanoseconds in range"))?;
         Ok(Span { ns })
     }
 }
@@ -219,7 +220,7 @@ mod tests {
             (123_456_789, "123 ms"),
             (3_600_000_000_000, "1 h"),
         ] {
-            assert_eq!(Span::from_ns(ns).human(), text);
+            assert_eq!(Span::from_ns(ns).human_text(), text);
         }
     }
 }

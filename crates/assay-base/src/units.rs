@@ -1,6 +1,6 @@
 //! Quantities with their units: sizes, rates, shares. Rates are exact fractions, so that no load is lost to rounding.
 
-use crate::number::{UnitError, decimal, number_and_unit};
+use crate::number::{UnitError, number_and_unit, parse_scaled_decimal};
 use std::fmt;
 use std::str::FromStr;
 
@@ -34,7 +34,7 @@ impl Bytes {
         self.0
     }
     /// Rounded for people, binary units: `1.23 GiB`.
-    pub fn human(self) -> String {
+    pub fn human_text(self) -> String {
         for (name, size) in &BYTE_UNITS[..4] {
             if self.0 >= *size {
                 let value = self.0 as f64 / *size as f64;
@@ -67,7 +67,9 @@ impl FromStr for Bytes {
             return Err(size_error(text, "the unit is missing"));
         }
         let size = BYTE_UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(|| size_error(text, "unknown unit"))?.1;
-        decimal(number, size).map(Bytes).ok_or_else(|| size_error(text, "not a whole number of bytes in range"))
+        parse_scaled_decimal(number, size)
+            .map(Bytes)
+            .ok_or_else(|| size_error(text, "not a whole number of bytes in range"))
     }
 }
 
@@ -91,7 +93,7 @@ impl Rate {
     }
 
     /// `operations` per `seconds`, in lowest terms; `None` when `seconds` is 0 or the lowest terms do not fit 64 bits.
-    pub fn ratio(operations: u128, seconds: u128) -> Option<Rate> {
+    pub fn from_ratio(operations: u128, seconds: u128) -> Option<Rate> {
         if seconds == 0 {
             return None;
         }
@@ -113,16 +115,16 @@ impl Rate {
     }
 
     /// This rate times `numerator / denominator`; `None` when it does not fit.
-    pub fn scaled(self, numerator: u64, denominator: u64) -> Option<Rate> {
+    pub fn scaled_by(self, numerator: u64, denominator: u64) -> Option<Rate> {
         let operations = u128::from(self.operations).checked_mul(u128::from(numerator))?;
-        Rate::ratio(operations, u128::from(self.seconds).checked_mul(u128::from(denominator))?)
+        Rate::from_ratio(operations, u128::from(self.seconds).checked_mul(u128::from(denominator))?)
     }
 
     /// The sum of two rates; `None` when it does not fit.
-    pub fn plus(self, other: Rate) -> Option<Rate> {
+    pub fn checked_plus(self, other: Rate) -> Option<Rate> {
         let (a, b) = (u128::from(self.operations), u128::from(self.seconds));
         let (c, d) = (u128::from(other.operations), u128::from(other.seconds));
-        Rate::ratio(a.checked_mul(d)?.checked_add(c.checked_mul(b)?)?, b.checked_mul(d)?)
+        Rate::from_ratio(a.checked_mul(d)?.checked_add(c.checked_mul(b)?)?, b.checked_mul(d)?)
     }
 
     /// How many operations a steady schedule has in `span` if the first one is due at its start: `ceil(rate × span)`.
@@ -168,11 +170,12 @@ impl FromStr for Rate {
         let number = text.trim().strip_suffix("/s").ok_or_else(|| rate_error(text, "the unit is missing"))?;
         if let Some((operations, seconds)) = number.split_once('/') {
             let (operations, seconds) = (operations.parse::<u64>().ok(), seconds.parse::<u64>().ok());
-            let ratio = operations.zip(seconds).and_then(|(o, s)| Rate::ratio(o.into(), s.into()));
+            let ratio = operations.zip(seconds).and_then(|(o, s)| Rate::from_ratio(o.into(), s.into()));
             return ratio.ok_or_else(|| rate_error(text, "not a fraction of whole numbers"));
         }
-        let millionths = decimal(number.trim(), 1_000_000).ok_or_else(|| rate_error(text, "not a number in range"))?;
-        Rate::ratio(u128::from(millionths), 1_000_000).ok_or_else(|| rate_error(text, "out of range"))
+        let millionths =
+            parse_scaled_decimal(number.trim(), 1_000_000).ok_or_else(|| rate_error(text, "not a number in range"))?;
+        Rate::from_ratio(u128::from(millionths), 1_000_000).ok_or_else(|| rate_error(text, "out of range"))
     }
 }
 
@@ -203,11 +206,11 @@ impl Share {
         self.ppb as f64 / 1e9
     }
     /// True when `part` of `whole` is at most this share, decided in whole numbers. Zero of zero is within any share.
-    pub fn holds(self, part: u64, whole: u64) -> bool {
+    pub fn allows_part(self, part: u64, whole: u64) -> bool {
         u128::from(part) * 1_000_000_000 <= u128::from(whole) * u128::from(self.ppb)
     }
     /// True when `part` of `whole` is strictly less than this share (ACT's "fewer than 5 %").
-    pub fn exceeds(self, part: u64, whole: u64) -> bool {
+    pub fn is_above_part(self, part: u64, whole: u64) -> bool {
         u128::from(part) * 1_000_000_000 < u128::from(whole) * u128::from(self.ppb)
     }
 }
@@ -228,7 +231,7 @@ impl FromStr for Share {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Share, UnitError> {
         let number = text.trim().strip_suffix('%').ok_or_else(|| share_error(text, "the % is missing"))?;
-        decimal(number.trim(), 10_000_000)
+        parse_scaled_decimal(number.trim(), 10_000_000)
             .map(Share::from_ppb)
             .ok_or_else(|| share_error(text, "not a number in range"))
     }
@@ -260,30 +263,35 @@ mod tests {
     #[test]
     fn rates_are_exact() {
         // The worked example of ACT's README: 1504 B records, 1000 writes/s, 128 KiB blocks, defragmentation doubles it.
-        let blocks = Rate::ratio(1000 * 1504 * 2, 128 * 1024).unwrap();
+        let blocks = Rate::from_ratio(1000 * 1504 * 2, 128 * 1024).unwrap();
         assert_eq!(format!("{:.3}", blocks.as_f64()), "22.949");
         assert_eq!(blocks.to_string().parse::<Rate>().unwrap(), blocks);
         assert_eq!("2000/s".parse::<Rate>().unwrap(), Rate::per_second(2000));
         assert_eq!("0.5/s".parse::<Rate>().unwrap().as_ratio(), (1, 2));
-        assert_eq!(Rate::per_second(2000).scaled(1, 3).unwrap().scaled(3, 1).unwrap(), Rate::per_second(2000));
+        assert_eq!(Rate::per_second(2000).scaled_by(1, 3).unwrap().scaled_by(3, 1).unwrap(), Rate::per_second(2000));
         for bad in ["2000", "2000/h", "60k/s", "/s", "1/0/s", "-1/s", ""] {
             assert!(bad.parse::<Rate>().is_err(), "{bad}");
         }
-        assert_eq!(Rate::ratio(1, 0), None);
-        assert_eq!(Rate::ratio(u128::MAX, 1), None);
+        assert_eq!(Rate::from_ratio(1, 0), None);
+        assert_eq!(Rate::from_ratio(u128::MAX, 1), None);
     }
 
     #[test]
     fn operations_in_a_span() {
         assert_eq!(Rate::per_second(2000).operations_in(Span::from_secs(3600)), 7_200_000);
-        assert_eq!(Rate::ratio(1, 3).unwrap().operations_in(Span::from_secs(1)), 1);
+        assert_eq!(Rate::from_ratio(1, 3).unwrap().operations_in(Span::from_secs(1)), 1);
         assert_eq!(Rate::ZERO.operations_in(Span::from_secs(1)), 0);
     }
 
     #[test]
     fn shares_decide_in_whole_numbers() {
         let five: Share = "5%".parse().unwrap();
-        assert!(five.holds(50, 1000) && !five.holds(51, 1000) && !five.exceeds(50, 1000) && five.exceeds(49, 1000));
+        assert!(
+            five.allows_part(50, 1000)
+                && !five.allows_part(51, 1000)
+                && !five.is_above_part(50, 1000)
+                && five.is_above_part(49, 1000)
+        );
         assert_eq!("0.1%".parse::<Share>().unwrap().to_string(), "0.1%");
         for bad in ["5", "%", "five%", "-1%"] {
             assert!(bad.parse::<Share>().is_err(), "{bad}");

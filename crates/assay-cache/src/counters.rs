@@ -90,7 +90,7 @@ impl Counters {
     }
 
     /// The reads that went on to each target.
-    pub fn onward(&self) -> Vec<Onward> {
+    pub fn onward_reads(&self) -> Vec<Onward> {
         self.onward
             .iter()
             .map(|[operations, bytes]: &[AtomicU64; 2]| Onward {
@@ -102,12 +102,12 @@ impl Counters {
 
     pub(crate) fn count_onward(&self, target: u16, bytes: u32) {
         let [operations, sum] = &self.onward[usize::from(target)];
-        add(operations, 1);
-        add(sum, bytes.into());
+        add_to_counter(operations, 1);
+        add_to_counter(sum, bytes.into());
     }
 }
 
 /// Adds to a counter. Only one thread may change it.
-pub(crate) fn add(counter: &AtomicU64, n: u64) {
+pub(crate) fn add_to_counter(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }

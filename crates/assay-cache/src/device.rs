@@ -1,13 +1,13 @@
 //! The device in front of the targets: it decides which operations the cache answers and which go on to the targets.
 
-use crate::counters::{Counters, add};
+use crate::counters::{Counters, add_to_counter};
 use crate::flight::{Flight, FlightKind};
 use crate::index::Index;
 use crate::log::{Job, Log, PIECE};
 use crate::racing::Racing;
 use crate::shape::Shape;
 use crate::sub::{Fragment, FragmentSource, Sub, Subs};
-use assay_base::cached::{Place, Range, Ranges, Touched};
+use assay_base::cached::{Place, Range, Ranges, TouchedBlocks};
 use assay_base::{
     BlockDevice, Code, Completion, Device, Direction, Done, Geometry, HandOver, Instant, Op, Span, Ticket,
 };
@@ -99,8 +99,8 @@ impl<D: BlockDevice> Cached<D> {
         let Setup { index, target, ranges, slots, buffers, counters, clock } = setup;
         assert!(buffers >= Cached::FEWEST, "segments that are filled and written are in memory");
         let shape = index.shape();
-        assert!(shape.bytes() <= inner.geometry(target).size, "the cache fits onto its target");
-        let carries = !inner.buffer(Ticket(slots)).is_empty();
+        assert!(shape.occupied_bytes() <= inner.target_geometry(target).size, "the cache fits onto its target");
+        let carries = !inner.slot_buffer(Ticket(slots)).is_empty();
         Cached {
             inner,
             target,
@@ -121,12 +121,12 @@ impl<D: BlockDevice> Cached<D> {
     }
 
     /// The inner device, which has the targets and the cache's own target.
-    pub fn inner(&mut self) -> &mut D {
+    pub fn inner_device(&mut self) -> &mut D {
         &mut self.inner
     }
 
     /// The first error of the cache's own device, if there was one; since then the cache is not used.
-    pub fn failed(&self) -> Option<Code> {
+    pub fn first_error(&self) -> Option<Code> {
         self.failed
     }
 
@@ -137,12 +137,12 @@ impl<D: BlockDevice> Cached<D> {
     pub fn finish(&mut self, now: impl Fn() -> Instant, limit: Span) -> Option<Index> {
         let end = now() + limit;
         self.closed = true;
-        self.log.seal();
+        self.log.seal_segment();
         let mut durable = None;
         while self.failed.is_none() && now() < end {
-            self.poll(now(), &mut Done::new());
+            self.poll_completions(now(), &mut Done::new());
             if !self.log.is_at_rest() || self.log.has_jobs() || !self.subs.is_at_rest() {
-                self.inner.wait(self.pause(now(), end));
+                self.inner.wait_for_completion(self.pause_length(now(), end));
                 continue;
             }
             if self.flights.iter().any(|flight| matches!(flight.kind, FlightKind::Write(..))) {
@@ -151,38 +151,38 @@ impl<D: BlockDevice> Cached<D> {
             if durable.is_some() {
                 return Some(self.log.index.clone());
             }
-            let ticket = self.subs.begin(Sub::Flush, now())?;
+            let ticket = self.subs.begin_request(Sub::Flush, now())?;
             durable = Some(ticket);
-            self.inner.submit(now(), ticket, &Op::flush(self.target));
+            self.inner.submit_request(now(), ticket, &Op::flush_on_target(self.target));
         }
         None
     }
 
-    fn pause(&self, now: Instant, end: Instant) -> Span {
+    fn pause_length(&self, now: Instant, end: Instant) -> Span {
         let next = self.inner.next_wakeup().unwrap_or(Instant::FAR);
         next.min(end).since(now).min(Span::from_ms(10))
     }
 
     /// A read of whole cached blocks.
-    fn read(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: Touched) {
-        self.find(touched);
+    fn read_blocks(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: TouchedBlocks) {
+        self.find_blocks(touched);
         let count = |source: fn(&Source) -> bool| {
             self.runs.iter().filter(|run| source(&run.from)).map(|run| u64::from(run.count)).sum::<u64>()
         };
-        add(&self.counters.reads, touched.count.into());
-        add(&self.counters.read_hits, count(|from| *from != Source::Target));
-        add(&self.counters.ram_hits, count(|from| matches!(from, Source::Memory(_))));
+        add_to_counter(&self.counters.reads, touched.count.into());
+        add_to_counter(&self.counters.read_hits, count(|from| *from != Source::Target));
+        add_to_counter(&self.counters.ram_hits, count(|from| matches!(from, Source::Memory(_))));
         let kind = match self.runs[..] {
             [Run { from: Source::Target, .. }] => {
                 self.counters.count_onward(op.target, op.len);
-                self.inner.submit(now, ticket, op);
+                self.inner.submit_request(now, ticket, op);
                 FlightKind::Miss(touched, self.racing.read_begins(touched.first, touched.count))
             }
             [Run { from: Source::Cache(slot), .. }] => {
                 let segment = self.shape.segment_of(slot);
-                self.log.pin(segment);
-                let offset = self.shape.offset(slot);
-                self.inner.submit(now, ticket, &Op { target: self.target, offset, durable: false, ..*op });
+                self.log.pin_segment(segment);
+                let offset = self.shape.offset_of_slot(slot);
+                self.inner.submit_request(now, ticket, &Op { target: self.target, offset, durable: false, ..*op });
                 FlightKind::Hit { segment }
             }
             _ => self.in_parts(now, ticket, op, touched),
@@ -192,16 +192,20 @@ impl<D: BlockDevice> Cached<D> {
     }
 
     /// Finds where the blocks of a read are, and stores the answer in `self.runs`.
-    fn find(&mut self, touched: Touched) {
+    fn find_blocks(&mut self, touched: TouchedBlocks) {
         let Cached { runs, log, shape, .. } = self;
         runs.clear();
         for n in 0..touched.count {
-            let slot = log.index.find(touched.first.behind(n));
+            let slot = log.index.slot_of_block(touched.first.advanced_by_blocks(n));
             let from = match slot {
                 None => Source::Target,
                 Some(slot) => {
-                    log.index.touch(slot);
-                    if log.memory.holds(shape.segment_of(slot)) { Source::Memory(slot) } else { Source::Cache(slot) }
+                    log.index.mark_used(slot);
+                    if log.memory.holds_segment(shape.segment_of(slot)) {
+                        Source::Memory(slot)
+                    } else {
+                        Source::Cache(slot)
+                    }
                 }
             };
             match runs.last_mut() {
@@ -212,7 +216,7 @@ impl<D: BlockDevice> Cached<D> {
     }
 
     /// A read that memory answers, or whose data have to be collected from several places.
-    fn in_parts(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: Touched) -> FlightKind {
+    fn in_parts(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: TouchedBlocks) -> FlightKind {
         let mut left = 0;
         for at in 0..self.runs.len() {
             let Run { first, count, from } = self.runs[at];
@@ -220,21 +224,21 @@ impl<D: BlockDevice> Cached<D> {
             let part = Op { offset: op.offset + u64::from(begin), len, ..*op };
             let from = match from {
                 Source::Memory(slot) => {
-                    self.copy(ticket, begin, slot, count);
+                    self.copy_from_memory(ticket, begin, slot, count);
                     continue;
                 }
                 Source::Cache(slot) => {
                     let segment = self.shape.segment_of(slot);
-                    self.log.pin(segment);
-                    FragmentSource::Cache { offset: self.shape.offset(slot), segment }
+                    self.log.pin_segment(segment);
+                    FragmentSource::Cache { offset: self.shape.offset_of_slot(slot), segment }
                 }
                 Source::Target => {
-                    let place = touched.first.behind(first);
+                    let place = touched.first.advanced_by_blocks(first);
                     FragmentSource::Target(Some((place, self.racing.read_begins(place, count))))
                 }
             };
             left += 1;
-            self.subs.wait(Fragment { of: ticket, at: begin, op: part, from });
+            self.subs.queue_part(Fragment { of: ticket, at: begin, op: part, from });
         }
         if left == 0 {
             let completed = (self.clock)(now);
@@ -245,38 +249,39 @@ impl<D: BlockDevice> Cached<D> {
     }
 
     /// Copies slots that are in memory into the buffer of a read.
-    fn copy(&mut self, ticket: Ticket, begin: u32, slot: u32, count: u32) {
+    fn copy_from_memory(&mut self, ticket: Ticket, begin: u32, slot: u32, count: u32) {
         let (block, blocks) = (self.shape.block as usize, self.shape.blocks);
         let (from, len) = ((slot % blocks) as usize * block, count as usize * block);
-        let data = self.log.memory.data(self.shape.segment_of(slot), from, len);
-        let buffer = self.inner.buffer(ticket);
+        let data = self.log.memory.segment_data(self.shape.segment_of(slot), from, len);
+        let buffer = self.inner.slot_buffer(ticket);
         if let Some(place) = buffer.get_mut(begin as usize..begin as usize + data.len()) {
             place.copy_from_slice(data);
         }
     }
 
     /// A write to blocks that may be cached. Their copies in the cache are stale from now on, so they are removed.
-    fn write(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: Touched) {
-        let hits = (0..touched.count).filter(|n| self.log.index.forget(touched.first.behind(*n))).count();
-        add(&self.counters.invalidations, touched.count.into());
-        add(&self.counters.invalidate_hits, hits as u64);
+    fn write_blocks(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: TouchedBlocks) {
+        let hits =
+            (0..touched.count).filter(|n| self.log.index.remove_block(touched.first.advanced_by_blocks(*n))).count();
+        add_to_counter(&self.counters.invalidations, touched.count.into());
+        add_to_counter(&self.counters.invalidate_hits, hits as u64);
         let kind = FlightKind::Write(touched, self.racing.write_begins(touched.first, touched.count));
         self.flights[ticket.0 as usize] = Flight { op: *op, kind, issued: None };
-        self.inner.submit(now, ticket, op);
+        self.inner.submit_request(now, ticket, op);
     }
 
     /// Passes an operation on unchanged, without the cache. `issued` is when it was first issued, if that was earlier.
-    fn pass(&mut self, now: Instant, ticket: Ticket, op: &Op, issued: Option<Instant>) {
+    fn pass_on(&mut self, now: Instant, ticket: Ticket, op: &Op, issued: Option<Instant>) {
         if op.direction == Direction::Read && op.target < self.target {
             self.counters.count_onward(op.target, op.len);
         }
         self.flights[ticket.0 as usize] = Flight { op: *op, kind: FlightKind::Through, issued };
-        self.inner.submit(now, ticket, op);
+        self.inner.submit_request(now, ticket, op);
     }
 
     /// An operation of the caller has completed on the inner device. Returns true if it had to be submitted again, to
     /// its target.
-    fn ended(&mut self, now: Instant, completion: Completion, done: &mut Done) -> bool {
+    fn take_completion(&mut self, now: Instant, completion: Completion, done: &mut Done) -> bool {
         let ticket = completion.ticket;
         let Flight { op, kind, issued } = std::mem::take(&mut self.flights[ticket.0 as usize]);
         let whole = completion.result == Ok(op.len);
@@ -293,12 +298,12 @@ impl<D: BlockDevice> Cached<D> {
                 });
             }
             FlightKind::Hit { segment } => {
-                self.log.unpin(segment);
-                add(&self.counters.device_reads, 1);
-                add(&self.counters.device_read_ns, completion.completed.since(completion.issued).as_ns());
+                self.log.unpin_segment(segment);
+                add_to_counter(&self.counters.device_reads, 1);
+                add_to_counter(&self.counters.device_read_ns, completion.completed.since(completion.issued).as_ns());
                 if !whole {
-                    self.fails(completion.result);
-                    self.pass(now, ticket, &op, Some(completion.issued));
+                    self.stop_using_cache(completion.result);
+                    self.pass_on(now, ticket, &op, Some(completion.issued));
                     return true;
                 }
             }
@@ -319,32 +324,32 @@ impl<D: BlockDevice> Cached<D> {
         ends: impl Fn(&mut Racing, Place) -> bool,
     ) {
         for n in 0..count {
-            if ends(&mut self.racing, first.behind(n)) && whole {
-                self.insert(ticket, n * self.shape.block, first.behind(n));
+            if ends(&mut self.racing, first.advanced_by_blocks(n)) && whole {
+                self.insert_block(ticket, n * self.shape.block, first.advanced_by_blocks(n));
             }
         }
     }
 
     /// Puts a block into the cache. Its data begin at byte `at` of the buffer of `ticket`.
-    fn insert(&mut self, ticket: Ticket, at: u32, block: Place) {
+    fn insert_block(&mut self, ticket: Ticket, at: u32, block: Place) {
         if self.failed.is_some() || self.closed {
             return;
         }
         let (at, len) = (at as usize, self.shape.block as usize);
-        let data = self.inner.buffer(ticket).get(at..at + len).unwrap_or_default();
-        self.log.insert(block, data, &self.counters);
+        let data = self.inner.slot_buffer(ticket).get(at..at + len).unwrap_or_default();
+        self.log.insert_block(block, data, &self.counters);
     }
 
     /// A request of the cache's own has completed.
     fn own_ended(&mut self, completion: Completion, done: &mut Done) {
         let Completion { ticket, result, completed, .. } = completion;
-        let (sub, began) = self.subs.end(ticket);
+        let (sub, began) = self.subs.end_request(ticket);
         match sub {
             Sub::Fragment(part) => self.part_ended(part, completion, began, done),
             Sub::Segment(job) if result == Ok(job.len) => {
                 if !job.is_write {
-                    let (Job { segment, at, len, .. }, buffer) = (job, self.inner.buffer(ticket));
-                    let place = self.log.memory.data(segment, at as usize, len as usize);
+                    let (Job { segment, at, len, .. }, buffer) = (job, self.inner.slot_buffer(ticket));
+                    let place = self.log.memory.segment_data(segment, at as usize, len as usize);
                     if place.len() <= buffer.len() {
                         place.copy_from_slice(&buffer[..place.len()]);
                     }
@@ -352,7 +357,7 @@ impl<D: BlockDevice> Cached<D> {
                 self.log.job_done(job, completed, &self.counters);
             }
             Sub::Flush if result.is_ok() => {}
-            Sub::Segment(_) | Sub::Flush => self.fails(result),
+            Sub::Segment(_) | Sub::Flush => self.stop_using_cache(result),
         }
     }
 
@@ -361,12 +366,12 @@ impl<D: BlockDevice> Cached<D> {
         let whole = completion.result == Ok(op.len);
         match from {
             FragmentSource::Cache { segment, .. } => {
-                self.log.unpin(segment);
-                add(&self.counters.device_reads, 1);
-                add(&self.counters.device_read_ns, completion.completed.since(began).as_ns());
+                self.log.unpin_segment(segment);
+                add_to_counter(&self.counters.device_reads, 1);
+                add_to_counter(&self.counters.device_read_ns, completion.completed.since(began).as_ns());
                 if !whole {
-                    self.fails(completion.result);
-                    return self.subs.wait(Fragment { from: FragmentSource::Target(None), ..part });
+                    self.stop_using_cache(completion.result);
+                    return self.subs.queue_part(Fragment { from: FragmentSource::Target(None), ..part });
                 }
             }
             FragmentSource::Target(None) => {}
@@ -394,24 +399,24 @@ impl<D: BlockDevice> Cached<D> {
 
     /// Copies the data of a part into the buffer of its read.
     fn hand_over(&mut self, from: Ticket, of: Ticket, at: usize, len: usize) {
-        let data = self.inner.buffer(from).get(..len).unwrap_or_default().to_vec();
-        let buffer = self.inner.buffer(of);
+        let data = self.inner.slot_buffer(from).get(..len).unwrap_or_default().to_vec();
+        let buffer = self.inner.slot_buffer(of);
         if !data.is_empty() {
             buffer[at..at + len].copy_from_slice(&data);
         }
     }
 
     /// The device of the cache has failed: the cache is not used any more.
-    fn fails(&mut self, result: Result<u32, Code>) {
-        add(&self.counters.errors, 1);
+    fn stop_using_cache(&mut self, result: Result<u32, Code>) {
+        add_to_counter(&self.counters.errors, 1);
         // A short read or write is an error too.
         self.failed.get_or_insert(result.err().unwrap_or(Code::EIO));
-        self.log.clear();
+        self.log.forget_all();
     }
 
     /// Starts requests that wait for one of the cache's own slots. It starts only one piece of a segment per call,
     /// because copying a piece takes several microseconds and operations of the caller may be due.
-    fn pump(&mut self, now: Instant) -> bool {
+    fn start_waiting_requests(&mut self, now: Instant) -> bool {
         let mut started = false;
         while self.subs.has_parts() && self.subs.has_room() {
             let Some(part) = self.subs.next_part() else { break };
@@ -422,15 +427,15 @@ impl<D: BlockDevice> Cached<D> {
                     part.op
                 }
             };
-            let Some(ticket) = self.subs.begin(Sub::Fragment(part), now) else { break };
-            self.inner.submit(now, ticket, &op);
+            let Some(ticket) = self.subs.begin_request(Sub::Fragment(part), now) else { break };
+            self.inner.submit_request(now, ticket, &op);
             started = true;
         }
         if self.subs.has_room()
             && let Some(job) = self.log.next_job(now)
-            && let Some(ticket) = self.subs.begin(Sub::Segment(job), now)
+            && let Some(ticket) = self.subs.begin_request(Sub::Segment(job), now)
         {
-            self.start(now, ticket, job);
+            self.start_job(now, ticket, job);
             started = true;
         }
         started
@@ -441,17 +446,17 @@ impl<D: BlockDevice> Cached<D> {
         (self.log.has_jobs() || self.subs.has_parts()) && self.subs.has_room()
     }
 
-    fn start(&mut self, now: Instant, ticket: Ticket, job: Job) {
+    fn start_job(&mut self, now: Instant, ticket: Ticket, job: Job) {
         let Job { segment, at, len, is_write } = job;
         let direction = if is_write { Direction::Write } else { Direction::Read };
         if is_write {
-            let data = self.log.memory.data(segment, at as usize, len as usize);
-            if let Some(place) = self.inner.buffer(ticket).get_mut(..data.len()) {
+            let data = self.log.memory.segment_data(segment, at as usize, len as usize);
+            if let Some(place) = self.inner.slot_buffer(ticket).get_mut(..data.len()) {
                 place.copy_from_slice(data);
             }
         }
-        let offset = self.shape.offset(segment * self.shape.blocks) + u64::from(at);
-        self.inner.submit(now, ticket, &Op { target: self.target, direction, durable: false, offset, len });
+        let offset = self.shape.offset_of_slot(segment * self.shape.blocks) + u64::from(at);
+        self.inner.submit_request(now, ticket, &Op { target: self.target, direction, durable: false, offset, len });
     }
 }
 
@@ -472,36 +477,36 @@ impl<D: BlockDevice> Device for Cached<D> {
     type Request = Op;
 
     #[inline]
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
-        let touched = self.ranges.touched(op);
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        let touched = self.ranges.touched_blocks(op);
         match (touched, op.direction) {
-            (Some(touched), Direction::Write) => self.write(now, ticket, op, touched),
+            (Some(touched), Direction::Write) => self.write_blocks(now, ticket, op, touched),
             (Some(touched), Direction::Read) if touched.whole && self.failed.is_none() => {
-                self.read(now, ticket, op, touched);
+                self.read_blocks(now, ticket, op, touched);
             }
             (Some(_), Direction::Read) if self.failed.is_none() => {
-                add(&self.counters.bypassed, 1);
-                self.pass(now, ticket, op, None);
+                add_to_counter(&self.counters.bypassed, 1);
+                self.pass_on(now, ticket, op, None);
             }
-            _ => self.pass(now, ticket, op, None),
+            _ => self.pass_on(now, ticket, op, None),
         }
     }
 
-    fn poll(&mut self, now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
         done.append(&mut self.found);
-        let mut again = self.pump(now);
+        let mut again = self.start_waiting_requests(now);
         for _ in 0..LOOKS {
             let mut scratch = std::mem::take(&mut self.scratch);
-            self.inner.poll(now, &mut scratch);
+            self.inner.poll_completions(now, &mut scratch);
             for completion in scratch.drain(..) {
                 if self.subs.is_own(completion.ticket) {
                     self.own_ended(completion, done);
                 } else {
-                    again |= self.ended(now, completion, done);
+                    again |= self.take_completion(now, completion, done);
                 }
             }
             self.scratch = scratch;
-            again |= self.subs.has_parts() && self.pump(now);
+            again |= self.subs.has_parts() && self.start_waiting_requests(now);
             if !std::mem::take(&mut again) {
                 break;
             }
@@ -517,9 +522,9 @@ impl<D: BlockDevice> Device for Cached<D> {
         }
     }
 
-    fn wait(&mut self, span: Span) {
+    fn wait_for_completion(&mut self, span: Span) {
         if self.found.is_empty() && !self.can_start() {
-            self.inner.wait(span);
+            self.inner.wait_for_completion(span);
         }
     }
 
@@ -532,17 +537,17 @@ impl<D: BlockDevice> Device for Cached<D> {
         self.inner.take_hand_overs(into);
     }
 
-    fn name(&self, code: Code) -> Cow<'static, str> {
-        self.inner.name(code)
+    fn code_name(&self, code: Code) -> Cow<'static, str> {
+        self.inner.code_name(code)
     }
 }
 
 impl<D: BlockDevice> BlockDevice for Cached<D> {
-    fn geometry(&self, target: u16) -> Geometry {
-        self.inner.geometry(target)
+    fn target_geometry(&self, target: u16) -> Geometry {
+        self.inner.target_geometry(target)
     }
 
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        self.inner.buffer(ticket)
+    fn slot_buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        self.inner.slot_buffer(ticket)
     }
 }

@@ -1,7 +1,7 @@
 //! What the cache remembers of each operation of its caller that is in flight.
 
 use crate::racing::Moment;
-use assay_base::cached::Touched;
+use assay_base::cached::TouchedBlocks;
 use assay_base::{Instant, Op};
 
 /// An operation in flight.
@@ -24,9 +24,9 @@ pub(crate) enum FlightKind {
     /// It bypasses the cache.
     Through,
     /// A read of blocks that are not in the cache.
-    Miss(Touched, Moment),
+    Miss(TouchedBlocks, Moment),
     /// A write of blocks that may be cached.
-    Write(Touched, Moment),
+    Write(TouchedBlocks, Moment),
     /// A read that the device of the cache answers; all its blocks are in this segment.
     Hit { segment: u32 },
     /// A read whose data come from several places; `left` of its requests are not answered yet.

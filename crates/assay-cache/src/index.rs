@@ -45,7 +45,7 @@ pub(crate) struct Swept {
 impl Index {
     /// An empty cache.
     pub fn new(shape: Shape) -> Index {
-        let slots = vec![Slot { block: EMPTY, used: false }; shape.slots() as usize];
+        let slots = vec![Slot { block: EMPTY, used: false }; shape.slot_count() as usize];
         Index { shape, at: HashMap::new(), slots, hand: 0 }
     }
 
@@ -65,17 +65,17 @@ impl Index {
     }
 
     /// The slot that holds a block.
-    pub(crate) fn find(&self, block: Place) -> Option<u32> {
+    pub(crate) fn slot_of_block(&self, block: Place) -> Option<u32> {
         self.at.get(&block).copied()
     }
 
     /// Marks the block in the slot as used, because a read has found it.
-    pub(crate) fn touch(&mut self, slot: u32) {
+    pub(crate) fn mark_used(&mut self, slot: u32) {
         self.slots[slot as usize].used = true;
     }
 
     /// Removes a block; says whether it was in the cache.
-    pub(crate) fn forget(&mut self, block: Place) -> bool {
+    pub(crate) fn remove_block(&mut self, block: Place) -> bool {
         let slot = self.at.remove(&block);
         if let Some(slot) = slot {
             self.slots[slot as usize] = Slot { block: EMPTY, used: false };
@@ -84,7 +84,7 @@ impl Index {
     }
 
     /// Puts a block into a free slot. The block must not be in the cache yet.
-    pub(crate) fn put(&mut self, block: Place, slot: u32) {
+    pub(crate) fn put_block(&mut self, block: Place, slot: u32) {
         let there = std::mem::replace(&mut self.slots[slot as usize], Slot { block: block.0, used: false });
         assert_eq!(there.block, EMPTY, "a slot is given to one block at a time");
         let before = self.at.insert(block, slot);
@@ -92,13 +92,13 @@ impl Index {
     }
 
     /// Removes all blocks.
-    pub(crate) fn clear(&mut self) {
+    pub(crate) fn remove_all(&mut self) {
         *self = Index::new(self.shape);
     }
 
     /// Makes room in the next segment that is not `busy`: blocks that were not used since the hand last passed them are
     /// evicted. Returns `None` if the hand went all the way round and found no room.
-    pub(crate) fn sweep(&mut self, mut busy: impl FnMut(u32) -> bool) -> Option<Swept> {
+    pub(crate) fn sweep_segment(&mut self, mut busy: impl FnMut(u32) -> bool) -> Option<Swept> {
         let (mut skipped, mut wraps) = (0, 0);
         // The hand goes round twice, because in the first round all blocks may be marked as used.
         for _ in 0..2 * self.shape.segments {
@@ -146,7 +146,7 @@ impl Index {
         let mut words = words.into_iter();
         let mut index = Index::new(shape);
         index.hand = words.next().and_then(|hand| u32::try_from(hand).ok()).filter(|hand| *hand < shape.segments)?;
-        for slot in 0..shape.slots() {
+        for slot in 0..shape.slot_count() {
             let word = words.next()?;
             if word == EMPTY {
                 continue;
@@ -173,22 +173,25 @@ mod tests {
     fn what_was_used_gets_a_second_chance() {
         let mut index = Index::new(shape(3));
         for block in 0..6 {
-            index.put(Place(block), block as u32);
+            index.put_block(Place(block), block as u32);
         }
         assert_eq!(index.len(), 6);
         // Slots 0 and 1 were used, so their segment is skipped; 2 is evicted and 3 stays.
-        [0, 1, 3].into_iter().for_each(|slot| index.touch(slot));
-        let swept = index.sweep(|_| false).unwrap();
+        [0, 1, 3].into_iter().for_each(|slot| index.mark_used(slot));
+        let swept = index.sweep_segment(|_| false).unwrap();
         assert_eq!(swept, Swept { segment: 1, free: vec![2], kept: 1, evicted: 1, skipped: 1, wraps: 0 });
-        assert_eq!((index.find(Place(2)), index.find(Place(3)), index.find(Place(0))), (None, Some(3), Some(0)));
+        assert_eq!(
+            (index.slot_of_block(Place(2)), index.slot_of_block(Place(3)), index.slot_of_block(Place(0))),
+            (None, Some(3), Some(0))
+        );
         // Segment 2 is busy; the second chance of segment 0 is over.
-        let swept = index.sweep(|segment| segment == 2).unwrap();
+        let swept = index.sweep_segment(|segment| segment == 2).unwrap();
         assert_eq!(swept, Swept { segment: 0, free: vec![1, 0], kept: 0, evicted: 2, skipped: 1, wraps: 1 });
-        assert!(!index.forget(Place(0)) && index.forget(Place(3)) && !index.forget(Place(3)));
-        assert_eq!(index.sweep(|_| true), None, "all are busy");
-        assert_eq!(index.sweep(|_| false).unwrap().segment, 1);
+        assert!(!index.remove_block(Place(0)) && index.remove_block(Place(3)) && !index.remove_block(Place(3)));
+        assert_eq!(index.sweep_segment(|_| true), None, "all are busy");
+        assert_eq!(index.sweep_segment(|_| false).unwrap().segment, 1);
         assert_eq!(index.len(), 2);
-        index.clear();
+        index.remove_all();
         assert!(index.is_empty());
     }
 
@@ -196,25 +199,27 @@ mod tests {
     fn a_cache_whose_blocks_were_all_used_makes_room_the_second_time() {
         let mut index = Index::new(shape(2));
         for block in 0..4 {
-            index.put(Place(block), block as u32);
-            index.touch(block as u32);
+            index.put_block(Place(block), block as u32);
+            index.mark_used(block as u32);
         }
-        let swept = index.sweep(|_| false).unwrap();
+        let swept = index.sweep_segment(|_| false).unwrap();
         assert_eq!((swept.segment, swept.evicted, swept.skipped, swept.wraps), (0, 2, 2, 1));
     }
 
     #[test]
     fn words_read_back() {
         let mut index = Index::new(shape(2));
-        index.put(Place(9), 0);
-        index.put(Place(5), 3);
-        index.touch(3);
-        index.sweep(|segment| segment == 1);
-        index.put(Place(9), 1);
+        index.put_block(Place(9), 0);
+        index.put_block(Place(5), 3);
+        index.mark_used(3);
+        index.sweep_segment(|segment| segment == 1);
+        index.put_block(Place(9), 1);
         let words: Vec<u64> = index.to_stored().collect();
         assert_eq!(words, [1, EMPTY, 9, EMPTY, 5 | USED]);
         let again = Index::from_stored(shape(2), words.clone()).unwrap();
-        assert!(again.to_stored().eq(words.iter().copied()) && again.find(Place(5)) == Some(3) && again.len() == 2);
+        assert!(
+            again.to_stored().eq(words.iter().copied()) && again.slot_of_block(Place(5)) == Some(3) && again.len() == 2
+        );
         let wrong: [&[u64]; 5] = [
             &words[..4],
             &[&words[..], &[EMPTY]].concat(),

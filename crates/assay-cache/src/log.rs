@@ -1,6 +1,6 @@
 //! The log of segments: which one is being filled, which one comes next, and what has to be read and written for that.
 
-use crate::counters::{Counters, add};
+use crate::counters::{Counters, add_to_counter};
 use crate::index::Index;
 use crate::memory::Memory;
 use crate::shape::Shape;
@@ -72,73 +72,74 @@ impl Log {
     }
 
     /// A read from this segment on the device begins.
-    pub(crate) fn pin(&mut self, segment: u32) {
+    pub(crate) fn pin_segment(&mut self, segment: u32) {
         self.pins[segment as usize] += 1;
     }
 
     /// A read from this segment on the device has ended.
-    pub(crate) fn unpin(&mut self, segment: u32) {
+    pub(crate) fn unpin_segment(&mut self, segment: u32) {
         self.pins[segment as usize] -= 1;
     }
 
     /// Puts a block into the cache, unless it is there already or there is no room.
-    pub(crate) fn insert(&mut self, block: Place, data: &[u8], counters: &Counters) {
-        if self.index.find(block).is_some() {
+    pub(crate) fn insert_block(&mut self, block: Place, data: &[u8], counters: &Counters) {
+        if self.index.slot_of_block(block).is_some() {
             return;
         }
-        let Some(slot) = self.room(counters) else { return add(&counters.refused, 1) };
-        self.index.put(block, slot);
-        add(&counters.insertions, 1);
+        let Some(slot) = self.free_slot(counters) else { return add_to_counter(&counters.refused, 1) };
+        self.index.put_block(block, slot);
+        add_to_counter(&counters.insertions, 1);
         let segment = self.shape.segment_of(slot);
         let from = (slot % self.shape.blocks * self.shape.block) as usize;
-        let place = self.memory.data(segment, from, self.shape.block as usize);
+        let place = self.memory.segment_data(segment, from, self.shape.block as usize);
         if place.len() == data.len() {
             place.copy_from_slice(data);
         }
     }
 
     /// A free slot of the open segment.
-    fn room(&mut self, counters: &Counters) -> Option<u32> {
+    fn free_slot(&mut self, counters: &Counters) -> Option<u32> {
         if self.open.as_ref().is_none_or(|open| open.free.is_empty()) {
-            self.seal();
-            self.prepare(counters);
-            self.open = Some(self.next.take_if(|next: &mut Filling| self.memory.holds(next.segment))?);
+            self.seal_segment();
+            self.prepare_segment(counters);
+            self.open = Some(self.next.take_if(|next: &mut Filling| self.memory.holds_segment(next.segment))?);
         }
         let slot = self.open.as_mut()?.free.pop();
         // The next segment is prepared when a quarter of the open one is left: early enough that it is ready when it is
         // needed, and not earlier, because the blocks evicted from it could serve reads until then.
         if self.open.as_ref().is_some_and(|open| open.free.len() as u32 == self.shape.blocks / 4) {
-            self.prepare(counters);
+            self.prepare_segment(counters);
         }
         slot
     }
 
     /// Closes the open segment and queues the requests that write it.
-    pub(crate) fn seal(&mut self) {
+    pub(crate) fn seal_segment(&mut self) {
         if let Some(Filling { segment, .. }) = self.open.take() {
             self.move_segment(segment, true);
         }
     }
 
     /// Makes room in the segment that comes next, and queues the requests that read it if blocks stay in it.
-    fn prepare(&mut self, counters: &Counters) {
+    fn prepare_segment(&mut self, counters: &Counters) {
         if self.next.is_some() {
             return;
         }
         let Log { index, pins, moving, open, .. } = self;
         let open = open.as_ref().map(|open| open.segment);
-        let Some(swept) = index
-            .sweep(|segment: u32| pins[segment as usize] > 0 || moving.contains_key(&segment) || open == Some(segment))
-        else {
+        let Some(swept) = index.sweep_segment(|segment: u32| {
+            pins[segment as usize] > 0 || moving.contains_key(&segment) || open == Some(segment)
+        }) else {
             return;
         };
-        add(&counters.evictions, swept.evicted.into());
-        add(&counters.skipped, swept.skipped.into());
-        add(&counters.wraps, swept.wraps.into());
+        add_to_counter(&counters.evictions, swept.evicted.into());
+        add_to_counter(&counters.skipped, swept.skipped.into());
+        add_to_counter(&counters.wraps, swept.wraps.into());
         let moving = &self.moving;
         // Without a buffer the segment cannot be filled now; the hand finds its free slots when it comes round again.
-        let Some(in_memory) =
-            self.memory.take(swept.segment, |segment: u32| !moving.contains_key(&segment) && open != Some(segment))
+        let Some(in_memory) = self
+            .memory
+            .take_buffer(swept.segment, |segment: u32| !moving.contains_key(&segment) && open != Some(segment))
         else {
             return;
         };
@@ -187,8 +188,8 @@ impl Log {
         } else {
             (&counters.segment_reads, &counters.segment_read_ns)
         };
-        add(count, 1);
-        add(sum, took);
+        add_to_counter(count, 1);
+        add_to_counter(sum, took);
         if !job.is_write {
             self.memory.is_complete(job.segment);
         }
@@ -200,9 +201,9 @@ impl Log {
     }
 
     /// Forgets everything: the device of the cache has failed.
-    pub(crate) fn clear(&mut self) {
-        self.index.clear();
-        self.memory.clear();
+    pub(crate) fn forget_all(&mut self) {
+        self.index.remove_all();
+        self.memory.forget_all();
         self.moving.clear();
         (self.open, self.next) = (None, None);
         self.jobs.clear();

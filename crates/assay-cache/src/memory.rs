@@ -28,14 +28,14 @@ impl Memory {
     }
 
     /// Whether all blocks of the segment are in memory.
-    pub(crate) fn holds(&self, segment: u32) -> bool {
+    pub(crate) fn holds_segment(&self, segment: u32) -> bool {
         self.of.get(&segment).is_some_and(|at| self.buffers[*at].complete)
     }
 
     /// Gives the segment a buffer: the one that it has already, or the one of the segment that got its buffer first,
     /// among those that `may` lose it. Returns whether the segment's data are in the buffer, or `None` if no buffer can
     /// be spared.
-    pub(crate) fn take(&mut self, segment: u32, may: impl Fn(u32) -> bool) -> Option<bool> {
+    pub(crate) fn take_buffer(&mut self, segment: u32, may: impl Fn(u32) -> bool) -> Option<bool> {
         if let Some(at) = self.of.get(&segment) {
             return Some(self.buffers[*at].complete);
         }
@@ -61,7 +61,7 @@ impl Memory {
     }
 
     /// `len` bytes of the segment from byte `from` on; empty if they are not in memory.
-    pub(crate) fn data(&mut self, segment: u32, from: usize, len: usize) -> &mut [u8] {
+    pub(crate) fn segment_data(&mut self, segment: u32, from: usize, len: usize) -> &mut [u8] {
         match self.of.get(&segment) {
             Some(at) if self.bytes > 0 => &mut self.buffers[*at].data[from..from + len],
             _ => &mut [],
@@ -69,7 +69,7 @@ impl Memory {
     }
 
     /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
+    pub(crate) fn forget_all(&mut self) {
         *self = Memory::new(self.bytes as u32, self.buffers.len());
     }
 }
@@ -82,21 +82,21 @@ mod tests {
     fn the_segment_that_got_a_buffer_first_loses_it_unless_it_is_needed() {
         let mut memory = Memory::new(8, 4);
         for segment in 0..4 {
-            assert_eq!(memory.take(segment, |_| true), Some(false));
-            memory.data(segment, 4, 2).fill(segment as u8);
+            assert_eq!(memory.take_buffer(segment, |_| true), Some(false));
+            memory.segment_data(segment, 4, 2).fill(segment as u8);
             memory.is_complete(segment);
         }
-        assert_eq!(memory.take(3, |_| false), Some(true), "it has one");
-        assert_eq!(memory.take(99, |_| false), None);
-        assert_eq!(memory.take(99, |segment| segment != 0), Some(false));
-        assert!(!memory.holds(1) && !memory.holds(99) && memory.holds(0));
-        assert_eq!(memory.data(2, 3, 4), [0, 2, 2, 0]);
-        assert!(memory.data(1, 0, 4).is_empty());
-        memory.clear();
-        assert!(!memory.holds(2));
+        assert_eq!(memory.take_buffer(3, |_| false), Some(true), "it has one");
+        assert_eq!(memory.take_buffer(99, |_| false), None);
+        assert_eq!(memory.take_buffer(99, |segment| segment != 0), Some(false));
+        assert!(!memory.holds_segment(1) && !memory.holds_segment(99) && memory.holds_segment(0));
+        assert_eq!(memory.segment_data(2, 3, 4), [0, 2, 2, 0]);
+        assert!(memory.segment_data(1, 0, 4).is_empty());
+        memory.forget_all();
+        assert!(!memory.holds_segment(2));
         let mut without = Memory::new(0, 4);
-        assert_eq!(without.take(5, |_| true), Some(false));
+        assert_eq!(without.take_buffer(5, |_| true), Some(false));
         without.is_complete(5);
-        assert!(without.holds(5) && without.data(5, 0, 4).is_empty());
+        assert!(without.holds_segment(5) && without.segment_data(5, 0, 4).is_empty());
     }
 }

@@ -31,25 +31,25 @@ pub(crate) struct Racing {
 }
 
 impl Racing {
-    fn moment(&mut self) -> Moment {
+    fn next_moment(&mut self) -> Moment {
         self.now.0 += 1;
         self.now
     }
 
     /// A read that missed these blocks begins.
     pub(crate) fn read_begins(&mut self, first: Place, count: u32) -> Moment {
-        let moment = self.moment();
+        let moment = self.next_moment();
         for n in 0..count {
-            self.blocks.entry(first.behind(n)).or_default().holders += 1;
+            self.blocks.entry(first.advanced_by_blocks(n)).or_default().holders += 1;
         }
         moment
     }
 
     /// A write of these blocks begins.
     pub(crate) fn write_begins(&mut self, first: Place, count: u32) -> Moment {
-        let moment = self.moment();
+        let moment = self.next_moment();
         for n in 0..count {
-            let busy = self.blocks.entry(first.behind(n)).or_default();
+            let busy = self.blocks.entry(first.advanced_by_blocks(n)).or_default();
             busy.holders += 1;
             busy.writes += 1;
             busy.last = moment;
@@ -61,22 +61,22 @@ impl Racing {
     pub(crate) fn read_ends(&mut self, block: Place, began: Moment) -> bool {
         let Some(busy) = self.blocks.get_mut(&block) else { return false };
         let alone = busy.writes == 0 && busy.last <= began;
-        self.release(block);
+        self.release_block(block);
         alone
     }
 
     /// The write that began at `began` has ended for this block. Says whether what it wrote may be put into the cache.
     pub(crate) fn write_ends(&mut self, block: Place, began: Moment) -> bool {
-        let moment = self.moment();
+        let moment = self.next_moment();
         let Some(busy) = self.blocks.get_mut(&block) else { return false };
         busy.writes -= 1;
         let alone = busy.writes == 0 && busy.last <= began;
         busy.last = moment;
-        self.release(block);
+        self.release_block(block);
         alone
     }
 
-    fn release(&mut self, block: Place) {
+    fn release_block(&mut self, block: Place) {
         if let Some(busy) = self.blocks.get_mut(&block) {
             busy.holders -= 1;
             if busy.holders == 0 {
@@ -102,11 +102,15 @@ mod tests {
     fn what_is_alone_may_put_its_block_in() {
         let mut racing = Racing::default();
         let (a, b) = (racing.read_begins(BLOCK, 1), racing.read_begins(BLOCK, 2));
-        assert!(racing.read_ends(BLOCK, a) && racing.read_ends(BLOCK, b) && racing.read_ends(BLOCK.behind(1), b));
+        assert!(
+            racing.read_ends(BLOCK, a)
+                && racing.read_ends(BLOCK, b)
+                && racing.read_ends(BLOCK.advanced_by_blocks(1), b)
+        );
         let write = racing.write_begins(BLOCK, 1);
         assert!(racing.write_ends(BLOCK, write));
-        let (write, other) = (racing.write_begins(BLOCK, 1), racing.write_begins(BLOCK.behind(1), 1));
-        assert!(racing.write_ends(BLOCK.behind(1), other) && racing.write_ends(BLOCK, write));
+        let (write, other) = (racing.write_begins(BLOCK, 1), racing.write_begins(BLOCK.advanced_by_blocks(1), 1));
+        assert!(racing.write_ends(BLOCK.advanced_by_blocks(1), other) && racing.write_ends(BLOCK, write));
         assert_eq!(racing.len(), 0, "nothing is kept of what has ended");
         assert!(!racing.read_ends(BLOCK, a), "an end without a beginning proves nothing");
     }

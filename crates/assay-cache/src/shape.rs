@@ -44,13 +44,13 @@ impl Shape {
     }
 
     /// Number of blocks that the cache can hold.
-    pub fn slots(&self) -> u32 {
+    pub fn slot_count(&self) -> u32 {
         self.segments * self.blocks
     }
 
     /// Bytes that the cache occupies on its target.
-    pub fn bytes(&self) -> u64 {
-        u64::from(self.slots()) * u64::from(self.block)
+    pub fn occupied_bytes(&self) -> u64 {
+        u64::from(self.slot_count()) * u64::from(self.block)
     }
 
     /// Bytes of a segment.
@@ -64,7 +64,7 @@ impl Shape {
     }
 
     /// The beginning of a slot on the target, in bytes.
-    pub(crate) fn offset(&self, slot: u32) -> u64 {
+    pub(crate) fn offset_of_slot(&self, slot: u32) -> u64 {
         u64::from(slot) * u64::from(self.block)
     }
 }
@@ -76,10 +76,13 @@ mod tests {
     #[test]
     fn segments_are_half_a_mebibyte_or_one_block() {
         let shape = Shape::new(10 << 20, 4096, 512).unwrap();
-        assert_eq!((shape.blocks, shape.segments, shape.slots(), shape.bytes()), (128, 20, 2560, 10 << 20));
-        assert_eq!((shape.segment_of(127), shape.segment_of(128), shape.offset(128)), (0, 1, 512 << 10));
+        assert_eq!(
+            (shape.blocks, shape.segments, shape.slot_count(), shape.occupied_bytes()),
+            (128, 20, 2560, 10 << 20)
+        );
+        assert_eq!((shape.segment_of(127), shape.segment_of(128), shape.offset_of_slot(128)), (0, 1, 512 << 10));
         let large = Shape::new((10 << 20) + 5, 1 << 20, 512).unwrap();
-        assert_eq!((large.blocks, large.segments, large.bytes()), (1, 10, 10 << 20));
+        assert_eq!((large.blocks, large.segments, large.occupied_bytes()), (1, 10, 10 << 20));
     }
 
     #[test]

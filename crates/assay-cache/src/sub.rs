@@ -61,7 +61,7 @@ impl Subs {
     }
 
     /// Queues a part until a slot is free.
-    pub(crate) fn wait(&mut self, part: Fragment) {
+    pub(crate) fn queue_part(&mut self, part: Fragment) {
         self.waiting.push_back(part);
     }
 
@@ -81,14 +81,14 @@ impl Subs {
     }
 
     /// Takes a free slot for a request; `None` if there is none.
-    pub(crate) fn begin(&mut self, sub: Sub, now: Instant) -> Option<Ticket> {
+    pub(crate) fn begin_request(&mut self, sub: Sub, now: Instant) -> Option<Ticket> {
         let slot = self.free.pop()?;
         self.flying[slot as usize] = Some((sub, now));
         Some(Ticket(self.first + slot))
     }
 
     /// Frees the slot of a ticket, and returns its request and when that began.
-    pub(crate) fn end(&mut self, ticket: Ticket) -> (Sub, Instant) {
+    pub(crate) fn end_request(&mut self, ticket: Ticket) -> (Sub, Instant) {
         let slot = ticket.0 - self.first;
         let ended = self.flying[slot as usize].take();
         self.free.push(slot);

@@ -50,7 +50,7 @@ impl Memory {
             media: [vec![0; BLOCKS as usize * BLOCK as usize], vec![0xee; cache]],
             buffers: vec![vec![0; Cached::BYTES as usize]; slots],
             pending: Vec::new(),
-            prng: Prng::seeded(seed),
+            prng: Prng::from_seed(seed),
             faults,
             cache_ops: [0; 2],
             flushed: false,
@@ -102,19 +102,19 @@ impl Memory {
 impl Device for Memory {
     type Request = Op;
 
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         assert!(!std::mem::replace(&mut self.flying[ticket.0 as usize], true), "a ticket is used once at a time");
         self.flushed |= op.is_flush() && op.target == 1;
         let Some(result) = self.outcome(op) else { return };
         let issued = now.as_ns();
         // Some reads of the cache take so long that the log has come round before they complete.
-        let long = op.target == 1 && op.direction == Direction::Read && self.prng.below(60) == 0;
-        let completes = issued + 1 + self.prng.below(if long { 40_000 } else { 1000 });
-        let moves = issued + self.prng.below(completes - issued);
+        let long = op.target == 1 && op.direction == Direction::Read && self.prng.uniform_below(60) == 0;
+        let completes = issued + 1 + self.prng.uniform_below(if long { 40_000 } else { 1000 });
+        let moves = issued + self.prng.uniform_below(completes - issued);
         self.pending.push(Pending { ticket, op: *op, issued, moves: Some(moves), completes, result });
     }
 
-    fn poll(&mut self, now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
         self.settle(now.as_ns());
         let mut n = 0;
         while n < self.pending.len() {
@@ -133,15 +133,15 @@ impl Device for Memory {
         self.pending.iter().map(|it| Instant::from_ns(it.completes)).min()
     }
 
-    fn wait(&mut self, _span: Span) {}
+    fn wait_for_completion(&mut self, _span: Span) {}
 }
 
 impl BlockDevice for Memory {
-    fn geometry(&self, target: u16) -> Geometry {
+    fn target_geometry(&self, target: u16) -> Geometry {
         Geometry { size: self.media[usize::from(target)].len() as u64, block: 512 }
     }
 
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, ticket: Ticket) -> &mut [u8] {
         assert!(!self.flying[ticket.0 as usize], "the buffer of an operation in flight is not touched");
         &mut self.buffers[ticket.0 as usize]
     }
@@ -179,7 +179,7 @@ struct Caller {
 fn cached(memory: Memory, index: Index) -> (Cached<Memory>, Arc<Counters>) {
     let counters = Arc::new(Counters::new(1));
     let ranges = [Range { target: 0, start: 0, end: BLOCKS * u64::from(BLOCK) }];
-    let size = index.shape().bytes();
+    let size = index.shape().occupied_bytes();
     let setup = Setup {
         index,
         target: 1,
@@ -203,7 +203,7 @@ impl Caller {
         let version = written.values().flatten().map(|it| it.version).max().unwrap_or(0);
         // Later than every earlier write.
         let now = written.values().flatten().map(|it| it.to).max().unwrap_or(0) + 1;
-        let prng = Prng::seeded(seed ^ 77);
+        let prng = Prng::from_seed(seed ^ 77);
         Caller { device, counters, now, prng, in_flight: BTreeMap::new(), written, version, errors: 0 }
     }
 
@@ -211,19 +211,19 @@ impl Caller {
     fn submit(&mut self) {
         let Some(ticket) = (0..SLOTS).find(|slot| !self.in_flight.contains_key(slot)) else { return };
         let n = &mut self.prng;
-        let hot = n.below(4) > 0;
-        let blocks = [1, 1, 1, 2, 4, 16][n.below(6) as usize];
-        let block = n.below(if hot { 1500 } else { BLOCKS - blocks });
+        let hot = n.uniform_below(4) > 0;
+        let blocks = [1, 1, 1, 2, 4, 16][n.uniform_below(6) as usize];
+        let block = n.uniform_below(if hot { 1500 } else { BLOCKS - blocks });
         let (mut offset, mut len) = (block * u64::from(BLOCK), (blocks * u64::from(BLOCK)) as u32);
-        if n.below(10) == 0 {
+        if n.uniform_below(10) == 0 {
             // Not aligned to the blocks of the cache.
-            (offset, len) = (offset + 512 * n.below(8), 512 * (1 + n.below(6) as u32));
+            (offset, len) = (offset + 512 * n.uniform_below(8), 512 * (1 + n.uniform_below(6) as u32));
         }
-        let direction = if n.below(3) == 0 { Direction::Write } else { Direction::Read };
+        let direction = if n.uniform_below(3) == 0 { Direction::Write } else { Direction::Read };
         let op = Op { target: 0, direction, durable: false, offset, len };
         self.version += 1;
         if direction == Direction::Write {
-            let buffer = &mut self.device.buffer(Ticket(ticket))[..len as usize];
+            let buffer = &mut self.device.slot_buffer(Ticket(ticket))[..len as usize];
             for (n, sector) in buffer.chunks_mut(512).enumerate() {
                 let at = offset / 512 + n as u64;
                 sector.fill(self.version as u8);
@@ -232,13 +232,13 @@ impl Caller {
             }
         }
         self.in_flight.insert(ticket, Asked { op, from: self.now, version: self.version });
-        self.device.submit(Instant::from_ns(self.now), Ticket(ticket), &op);
+        self.device.submit_request(Instant::from_ns(self.now), Ticket(ticket), &op);
     }
 
     /// Takes completions, and checks what was read.
     fn poll(&mut self) {
         let mut done = Done::new();
-        self.device.poll(Instant::from_ns(self.now), &mut done);
+        self.device.poll_completions(Instant::from_ns(self.now), &mut done);
         for Completion { ticket, result, issued, completed, .. } in done {
             let asked = self.in_flight.remove(&ticket.0).expect("an operation completes once");
             assert!(issued.as_ns() >= asked.from && completed >= issued, "{asked:?}: {issued:?} {completed:?}");
@@ -253,7 +253,7 @@ impl Caller {
                     self.written.entry(at).or_default().push(Written { version, from, to });
                 }),
                 Direction::Read => {
-                    let buffer = self.device.buffer(ticket).to_vec();
+                    let buffer = self.device.slot_buffer(ticket).to_vec();
                     sectors.zip(buffer.chunks(512)).for_each(|(at, sector)| self.may_hold(&asked, at, sector));
                 }
             }
@@ -283,10 +283,10 @@ impl Caller {
 
     fn run(&mut self, operations: u64) {
         for _ in 0..operations {
-            for _ in 0..self.prng.below(3) {
+            for _ in 0..self.prng.uniform_below(3) {
                 self.submit();
             }
-            self.now += 1 + self.prng.below(120);
+            self.now += 1 + self.prng.uniform_below(120);
             self.poll();
         }
     }
@@ -343,11 +343,11 @@ fn a_cache_that_is_used_again_is_right() {
             caller.run(3000);
             caller.drain();
             let index = caller.finish().expect("it ended well");
-            assert!(caller.device.inner().flushed, "what is kept is durable");
+            assert!(caller.device.inner_device().flushed, "what is kept is durable");
             let words: Vec<u64> = index.to_stored().collect();
             let index = Index::from_stored(index.shape(), words).unwrap();
             let blocks = index.len();
-            let media = std::mem::take(&mut caller.device.inner().media);
+            let media = std::mem::take(&mut caller.device.inner_device().media);
             let memory = Memory { media, ..Memory::new(seed + 9, 0, Faults::default()) };
             let mut again = Caller::over(seed + 1, memory, index, caller.written);
             again.run(3000);
@@ -372,7 +372,7 @@ fn a_failing_device_of_the_cache_is_bypassed_and_nothing_is_lost() {
             caller.drain();
             let counted = caller.counters.read();
             assert_eq!(caller.errors, 0, "{name}: the caller does not notice");
-            assert!(counted.errors > 0 && caller.device.failed().is_some(), "{name}: {counted:?}");
+            assert!(counted.errors > 0 && caller.device.first_error().is_some(), "{name}: {counted:?}");
             assert_eq!(caller.finish().map(|index| index.len()), None, "{name}: nothing to keep");
         }
     }
@@ -391,7 +391,7 @@ fn what_the_cache_answers_does_not_reach_the_target() {
     let read = |caller: &mut Caller, offset: u64, len: u32| {
         let op = Op { target: 0, direction: Direction::Read, durable: false, offset, len };
         caller.in_flight.insert(0, Asked { op, from: caller.now, version: 0 });
-        caller.device.submit(Instant::from_ns(caller.now), Ticket(0), &op);
+        caller.device.submit_request(Instant::from_ns(caller.now), Ticket(0), &op);
         caller.drain();
     };
     read(&mut caller, 8192, 4096);
@@ -400,6 +400,6 @@ fn what_the_cache_answers_does_not_reach_the_target() {
     read(&mut caller, 4096, 12_288);
     let counted = caller.counters.read();
     assert_eq!((counted.reads, counted.read_hits, counted.insertions), (5, 2, 3));
-    let onward = caller.counters.onward();
+    let onward = caller.counters.onward_reads();
     assert_eq!((onward[0].operations, onward[0].bytes), (3, 12_288));
 }

@@ -7,7 +7,7 @@ use assay_cache::{Cached, Counters, Index, Setup, Shape};
 use assay_model::arrival::Part;
 use assay_model::cache::{CacheCurve, CacheDevice, Policy, Settings, Writes};
 use assay_model::oltp::{Load, ReadShares};
-use assay_model::workload::{Adjust, oltp};
+use assay_model::workload::{Adjust, oltp_workload};
 use std::sync::Arc;
 
 /// A device that completes every operation at once, without data.
@@ -15,23 +15,23 @@ struct Immediate(Done);
 
 impl Device for Immediate {
     type Request = Op;
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         self.0.push(Completion { ticket, result: Ok(op.len), issued: now, accepted: now, completed: now });
     }
-    fn poll(&mut self, _now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, _now: Instant, done: &mut Done) {
         done.append(&mut self.0);
     }
     fn next_wakeup(&self) -> Option<Instant> {
         None
     }
-    fn wait(&mut self, _span: Span) {}
+    fn wait_for_completion(&mut self, _span: Span) {}
 }
 
 impl BlockDevice for Immediate {
-    fn geometry(&self, _target: u16) -> Geometry {
+    fn target_geometry(&self, _target: u16) -> Geometry {
         Geometry { size: 1 << 40, block: 512 }
     }
-    fn buffer(&mut self, _ticket: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, _ticket: Ticket) -> &mut [u8] {
         &mut []
     }
 }
@@ -40,10 +40,10 @@ const BLOCK: u32 = 4096;
 
 /// Hit rates of reads in the cache device and on the curve, from an empty cache on, on stores and a log of these sizes.
 fn rates(size: u64, [store, log]: [u64; 2], operations: u64) -> [f64; 2] {
-    let mut workload = oltp("oltp", 10, (ReadShares::Published, 1), None).unwrap();
-    workload.caches.device = Some(CacheDevice::on("cache"));
+    let mut workload = oltp_workload("oltp", 10, (ReadShares::Published, 1), None).unwrap();
+    workload.caches.device = Some(CacheDevice::on_path("cache"));
     let adjust = Adjust { targets: 3, seed: 5, measure: Some(Span::from_secs(3600 * 24 * 30)), ..Adjust::default() };
-    let plan = workload.plan(&adjust).unwrap();
+    let plan = workload.make_plan(&adjust).unwrap();
     let geometry = |size| Geometry { size, block: 512 };
     let geometries = [geometry(store), geometry(store), geometry(log)];
     let ranges = plan.load.cacheable(&geometries).unwrap();
@@ -60,25 +60,25 @@ fn rates(size: u64, [store, log]: [u64; 2], operations: u64) -> [f64; 2] {
         clock: Box::new(|now| now),
     };
     let mut device = Cached::new(Immediate(Done::new()), setup);
-    let segment = u64::from(shape.slots() / shape.segments);
+    let segment = u64::from(shape.slot_count() / shape.segments);
     let settings = Settings { policy: Policy::Log, writes: Writes::Allocate, one_of: 1, segment };
-    let mut curve = CacheCurve::new(settings, vec![shape.slots().into()]);
+    let mut curve = CacheCurve::new(settings, vec![shape.slot_count().into()]);
     let taken = Ranges::new(&ranges, 3, BLOCK);
     let mut load = Load::new(&plan, None, &geometries, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
     for _ in 0..operations {
         let op = load.next_wanted().unwrap().op;
-        curve.follow(&taken, &op);
-        device.submit(Instant::ZERO, Ticket(0), &op);
+        curve.follow_operation(&taken, &op);
+        device.submit_request(Instant::ZERO, Ticket(0), &op);
         let mut done = Done::new();
         for _ in 0..40 {
-            device.poll(Instant::ZERO, &mut done);
+            device.poll_completions(Instant::ZERO, &mut done);
         }
         assert_eq!(done.len(), 1, "{op:?}");
     }
     let counted = counters.read();
-    assert_eq!(counted.reads, curve.reads(), "what one takes the other takes");
+    assert_eq!(counted.reads, curve.reads_followed(), "what one takes the other takes");
     assert!(counted.evictions > 0 || size > 512 << 20, "the log has come round: {counted:?}");
-    [counted.read_hits as f64 / counted.reads as f64, curve.points()[0].hits]
+    [counted.read_hits as f64 / counted.reads as f64, curve.curve_points()[0].hits]
 }
 
 /// The stores of the page of OLTP loads and large ones, of which a cache holds much or little.

@@ -10,7 +10,7 @@ use assay_device::clock::Clock;
 use assay_device::facts::Slots;
 use assay_device::null::Null;
 use assay_device::safety::{Gate, Request};
-use assay_device::select::{AnyDevice, select};
+use assay_device::select::{AnyDevice, start_engine};
 use std::error::Error;
 use std::io::Write;
 use std::path::Path;
@@ -43,8 +43,13 @@ fn device(engine: &str, depth: u32, path: &Path, clock: Clock) -> Result<AnyDevi
     if engine == "null" {
         return Ok(AnyDevice::Null(Null::new(vec![Geometry { size: 1 << 40, block: BLOCK }])));
     }
-    let pass = Gate::host().admit_read(&Request::new(path)).map_err(|refusal| refusal.to_string())?;
-    Ok(select(engine.parse()?, vec![pass.target()?], Slots { count: depth, spare: 0, bytes: BLOCK }, clock)?)
+    let pass = Gate::of_machine().admit_read(&Request::new(path)).map_err(|refusal| refusal.to_string())?;
+    Ok(start_engine(
+        engine.parse()?,
+        vec![pass.engine_target()?],
+        Slots { count: depth, spare: 0, bytes: BLOCK },
+        clock,
+    )?)
 }
 
 #[derive(Default)]
@@ -57,8 +62,8 @@ struct Report {
 impl Report {
     /// Keeps `depth` reads in flight for `span`, then drains.
     fn run(&mut self, device: &mut impl BlockDevice, depth: u32, span: Span, clock: Clock) {
-        let blocks = device.geometry(0).size / u64::from(BLOCK);
-        let mut prng = Prng::seeded(1);
+        let blocks = device.target_geometry(0).size / u64::from(BLOCK);
+        let mut prng = Prng::from_seed(1);
         let mut op = Op { target: 0, direction: Direction::Read, durable: false, offset: 0, len: BLOCK };
         let mut free: Vec<Ticket> = (0..depth).map(Ticket).collect();
         let mut done = Done::with_capacity(depth as usize);
@@ -69,13 +74,13 @@ impl Report {
             while now < end
                 && let Some(ticket) = free.pop()
             {
-                op.offset = prng.below(blocks) * u64::from(BLOCK);
-                device.submit(now, ticket, &op);
+                op.offset = prng.uniform_below(blocks) * u64::from(BLOCK);
+                device.submit_request(now, ticket, &op);
             }
-            device.poll(now, &mut done);
+            device.poll_completions(now, &mut done);
             if done.is_empty() {
-                device.wait(Span::from_ms(100));
-                device.poll(now, &mut done);
+                device.wait_for_completion(Span::from_ms(100));
+                device.poll_completions(now, &mut done);
             }
             now = clock.now();
             for completion in done.drain(..) {
@@ -97,12 +102,12 @@ impl Report {
         writeln!(
             std::io::stdout(),
             "{:8} {rate:9.0}/s failed {} user {user:.0} ns system {system:.0} ns  service p50 {:.1} p99 {:.1} p99.9 {:.1} us  {:?}",
-            device.describe().name,
+            device.engine_facts().name,
             self.failed,
             at(0.5),
             at(0.99),
             at(0.999),
-            device.describe().notes,
+            device.engine_facts().notes,
         )?;
         Ok(())
     }

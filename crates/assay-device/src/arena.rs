@@ -35,7 +35,7 @@ impl Arena {
         let stride = (slots.bytes as usize).next_multiple_of(ALIGN).max(ALIGN);
         let len = stride.saturating_mul(slots.count.max(1) as usize);
         let fault = |e: rustix::io::Errno| EngineError::Memory { bytes: len as u64, errno: Code(e.raw_os_error()) };
-        let has = if len as u64 > LARGE { available_memory(&Roots::host()) } else { None };
+        let has = if len as u64 > LARGE { available_memory(&Roots::of_machine()) } else { None };
         if has.is_some_and(|has| len as u64 > has) {
             return Err(fault(rustix::io::Errno::NOMEM));
         }
@@ -58,27 +58,27 @@ impl Arena {
     }
 
     /// Number and size of the slots.
-    pub(crate) fn slots(&self) -> Slots {
+    pub(crate) fn slot_layout(&self) -> Slots {
         self.slots
     }
 
     /// Distance between the beginnings of two slots, in bytes.
-    pub(crate) fn stride(&self) -> usize {
+    pub(crate) fn slot_stride(&self) -> usize {
         self.stride
     }
 
     /// The beginning of the slot of `ticket`; valid for `slots.bytes` bytes as long as the arena lives.
     #[inline]
-    pub(crate) fn at(&self, ticket: Ticket) -> *mut u8 {
+    pub(crate) fn slot_start(&self, ticket: Ticket) -> *mut u8 {
         assert!(ticket.0 < self.slots.count, "tickets are dense: 0..slots");
         // SAFETY: the slot lies within the mapping, as just asserted.
         unsafe { self.start.as_ptr().add(ticket.0 as usize * self.stride) }
     }
 
     /// The slot's memory, through the exclusive borrow of its owner.
-    pub(crate) fn slot(&mut self, ticket: Ticket) -> &mut [u8] {
+    pub(crate) fn slot_bytes(&mut self, ticket: Ticket) -> &mut [u8] {
         // SAFETY: the range is mapped, initialised by the kernel with zeros, and borrowed through `&mut self`.
-        unsafe { std::slice::from_raw_parts_mut(self.at(ticket), self.slots.bytes as usize) }
+        unsafe { std::slice::from_raw_parts_mut(self.slot_start(ticket), self.slots.bytes as usize) }
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn carry_out(
     offset: u64,
     data: &mut [u8],
 ) -> Completion {
-    let fd = target.fd();
+    let fd = target.borrow_fd();
     let issued = clock.now();
     let moved = loop {
         let moved = match (op.direction, op.durable) {

@@ -44,22 +44,22 @@ const PROBES: u32 = 1000;
 impl Clock {
     /// Starts a time line: its origin is now.
     pub fn start() -> Clock {
-        let id = cheaper(ClockId::MonotonicRaw, ClockId::Monotonic);
-        Clock { id, origin_ns: read(id) }
+        let id = cheaper_clock(ClockId::MonotonicRaw, ClockId::Monotonic);
+        Clock { id, origin_ns: read_clock(id) }
     }
 
     /// The current time, in nanoseconds since the origin.
     #[inline]
     pub fn now(&self) -> Instant {
-        Instant::from_ns(read(self.id).saturating_sub(self.origin_ns))
+        Instant::from_ns(read_clock(self.id).saturating_sub(self.origin_ns))
     }
 
     /// The machine's clocks, read together. `None` when every attempt was interrupted.
-    pub fn readings(&self) -> Option<Readings> {
+    pub fn read_clocks(&self) -> Option<Readings> {
         let once = || {
             let at = self.now();
             let (mono_ns, boot_ns, real_ns) =
-                (read(ClockId::Monotonic), read(ClockId::Boottime), read(ClockId::Realtime));
+                (read_clock(ClockId::Monotonic), read_clock(ClockId::Boottime), read_clock(ClockId::Realtime));
             (self.now().since(at), Readings { at, mono_ns, boot_ns, real_ns })
         };
         let closest = (0..READINGS).map(|_| once()).find(|(took, _)| *took < MOMENT);
@@ -67,7 +67,7 @@ impl Clock {
     }
 
     /// The kernel's name of the clock that is read, for the log.
-    pub fn source(&self) -> &'static str {
+    pub fn source_name(&self) -> &'static str {
         match self.id {
             ClockId::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
             _ => "CLOCK_MONOTONIC",
@@ -77,7 +77,7 @@ impl Clock {
 
 /// The wall clock: a label for reports and file names.
 #[allow(clippy::disallowed_methods)]
-pub fn wall() -> SystemTime {
+pub fn wall_time() -> SystemTime {
     SystemTime::now()
 }
 
@@ -88,20 +88,20 @@ pub(crate) fn sharpen_sleeps() {
 }
 
 #[inline]
-fn read(id: ClockId) -> u64 {
+fn read_clock(id: ClockId) -> u64 {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(id);
     // Monotonic clocks count from the boot: neither part is negative, and 584 years fit.
     (tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(tv_nsec as u64)
 }
 
 /// `preferred`, unless reading it costs more than twice as much as `other`: then the vDSO does not serve it.
-fn cheaper(preferred: ClockId, other: ClockId) -> ClockId {
+fn cheaper_clock(preferred: ClockId, other: ClockId) -> ClockId {
     let cost = |id| {
-        let begin = read(other);
+        let begin = read_clock(other);
         for _ in 0..PROBES {
-            std::hint::black_box(read(id));
+            std::hint::black_box(read_clock(id));
         }
-        read(other).saturating_sub(begin)
+        read_clock(other).saturating_sub(begin)
     };
     cost(other); // the first readings fault the vDSO pages in
     // A preemption may disturb one measurement, but hardly all three.
@@ -129,11 +129,11 @@ mod tests {
     #[test]
     fn the_clocks_of_the_machine_go_on_together() {
         let clock = Clock::start();
-        let first = clock.readings().unwrap();
+        let first = clock.read_clocks().unwrap();
         let later =
-            std::iter::repeat_with(|| clock.readings()).flatten().find(|r| r.at.since(first.at) > MOMENT).unwrap();
+            std::iter::repeat_with(|| clock.read_clocks()).flatten().find(|r| r.at.since(first.at) > MOMENT).unwrap();
         assert!(first.boot_ns >= first.mono_ns && later.mono_ns > first.mono_ns && later.boot_ns > first.boot_ns);
-        let wall = wall().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+        let wall = wall_time().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
         assert!(wall.abs_diff(later.real_ns / 1_000_000_000) <= 60);
     }
 
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_source_answered_by_a_system_call_is_passed_over() {
         // The CPU-time clock of a process is never served by the vDSO.
-        assert_eq!(cheaper(ClockId::ProcessCPUTime, ClockId::Monotonic), ClockId::Monotonic);
-        assert_eq!(Clock { id: ClockId::Monotonic, origin_ns: 0 }.source(), "CLOCK_MONOTONIC");
+        assert_eq!(cheaper_clock(ClockId::ProcessCPUTime, ClockId::Monotonic), ClockId::Monotonic);
+        assert_eq!(Clock { id: ClockId::Monotonic, origin_ns: 0 }.source_name(), "CLOCK_MONOTONIC");
     }
 }

@@ -8,7 +8,7 @@
 //! linked `fdatasync`. On a file both ways cause the same requests to the file system, which then syncs in either case;
 //! and a device without a volatile cache gets no flush at all. Verified with the kernel's block trace on Linux 6.18.
 
-use crate::safety::{DevNum, Identity, Kind, Roots, attribute, kind_of, number};
+use crate::safety::{DevNum, Identity, Kind, Roots, kind_of, read_attribute, read_number};
 use std::fmt;
 use std::os::fd::BorrowedFd;
 
@@ -37,12 +37,12 @@ impl Durable {
     }
 
     fn of_device(roots: &Roots, device: DevNum) -> Durable {
-        let queue = Identity::read(roots, device).map(|identity| identity.disk_dir.join("queue"));
-        let cache = queue.as_ref().and_then(|queue| attribute(&queue.join("write_cache")));
+        let queue = Identity::read_identity(roots, device).map(|identity| identity.disk_dir.join("queue"));
+        let cache = queue.as_ref().and_then(|queue| read_attribute(&queue.join("write_cache")));
         match cache.as_deref() {
             Some("write through") => Durable::WriteAlone,
             // A device that reports nothing gets too many requests rather than too few.
-            _ => Durable::WriteAndFlush { fua: queue.and_then(|queue| number(&queue.join("fua"))) == Some(1) },
+            _ => Durable::WriteAndFlush { fua: queue.and_then(|queue| read_number(&queue.join("fua"))) == Some(1) },
         }
     }
 
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn files_leave_it_to_their_file_system() {
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(Durable::from_file(&Roots::host(), file.as_fd()), Durable::ByFileSystem);
+        assert_eq!(Durable::from_file(&Roots::of_machine(), file.as_fd()), Durable::ByFileSystem);
         assert!(!Durable::ByFileSystem.flushes_after() && !Durable::WriteAlone.flushes_after());
     }
 }

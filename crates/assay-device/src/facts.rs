@@ -125,7 +125,7 @@ impl fmt::Display for EngineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EngineError::Refused { engine, call, errno } => {
-                write!(f, "{engine} is refused: {call} gave {errno}; {}", advice(*errno))
+                write!(f, "{engine} is refused: {call} gave {errno}; {}", setup_advice(*errno))
             }
             EngineError::Lacking { feature } => {
                 write!(f, "io_uring of this kernel lacks {feature}; use --engine threads")
@@ -156,7 +156,7 @@ impl fmt::Display for EngineError {
 impl std::error::Error for EngineError {}
 
 /// The remedy for a refused `io_uring_setup`.
-fn advice(errno: Code) -> &'static str {
+fn setup_advice(errno: Code) -> &'static str {
     match errno.0 {
         libc::EPERM => {
             "set sysctl kernel.io_uring_disabled=0, allow it in the container's seccomp profile, or use --engine threads"

@@ -64,22 +64,22 @@ impl Inline {
                 registered_buffers: false,
                 threads: 0,
                 slots,
-                clock: clock.source(),
+                clock: clock.source_name(),
                 notes: Vec::new(),
             },
         })
     }
 
     /// The facts about this engine that the log states.
-    pub fn describe(&self) -> &EngineFacts {
+    pub fn engine_facts(&self) -> &EngineFacts {
         &self.facts
     }
 
-    fn admit(&self, op: &Op) -> Result<u64, Code> {
+    fn offset_if_admitted(&self, op: &Op) -> Result<u64, Code> {
         if op.len > self.facts.slots.bytes {
             return Err(Code(libc::EINVAL));
         }
-        self.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL))?.place(op)
+        self.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL))?.file_offset(op)
     }
 }
 
@@ -87,9 +87,9 @@ impl Device for Inline {
     type Request = Op;
 
     #[inline]
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         assert!(!self.flying[ticket.0 as usize], "a ticket is used again only after its completion");
-        match self.admit(op) {
+        match self.offset_if_admitted(op) {
             Ok(offset) => {
                 self.flying[ticket.0 as usize] = true;
                 self.queued.push((ticket, *op, offset));
@@ -100,14 +100,14 @@ impl Device for Inline {
         }
     }
 
-    fn poll(&mut self, _now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, _now: Instant, done: &mut Done) {
         done.append(&mut self.found);
         if self.queued.is_empty() {
             return;
         }
         let run_delay = self.run_delay.get_or_insert_with(|| RunDelay::of_this_thread(self.clock.now()));
         for (ticket, op, offset) in self.queued.drain(..) {
-            let data = &mut self.arena.slot(ticket)[..op.len as usize];
+            let data = &mut self.arena.slot_bytes(ticket)[..op.len as usize];
             let target = &self.targets[usize::from(op.target)];
             let carried = carry_out(target, self.clock, ticket, &op, offset, data);
             let Completion { issued: from, completed, .. } = carried;
@@ -137,7 +137,7 @@ impl Device for Inline {
         self.delays[ticket.0 as usize]
     }
 
-    fn wait(&mut self, span: Span) {
+    fn wait_for_completion(&mut self, span: Span) {
         if !self.found.is_empty() || !self.queued.is_empty() || span.is_zero() {
             return;
         }
@@ -152,12 +152,12 @@ impl Device for Inline {
 }
 
 impl BlockDevice for Inline {
-    fn geometry(&self, target: u16) -> Geometry {
+    fn target_geometry(&self, target: u16) -> Geometry {
         self.targets[usize::from(target)].geometry()
     }
 
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, ticket: Ticket) -> &mut [u8] {
         assert!(!self.flying[ticket.0 as usize], "the buffer of a submitted operation is not touched");
-        self.arena.slot(ticket)
+        self.arena.slot_bytes(ticket)
     }
 }

@@ -6,7 +6,7 @@
 use crate::arena::Arena;
 use crate::clock::sharpen_sleeps;
 use crate::facts::{EngineError, EngineFacts, Slots};
-use crate::open::fits;
+use crate::open::check_fits;
 use assay_base::{BlockDevice, Code, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
 use rustix::thread::{Timespec, nanosleep};
 
@@ -41,14 +41,14 @@ impl Null {
     }
 
     /// The facts about this engine that the log states.
-    pub fn describe(&self) -> EngineFacts {
+    pub fn engine_facts(&self) -> EngineFacts {
         EngineFacts {
             name: "null",
             flags: Vec::new(),
             registered_files: false,
             registered_buffers: false,
             threads: 0,
-            slots: self.arena.as_ref().map_or(Slots { count: u32::MAX, spare: 0, bytes: 0 }, Arena::slots),
+            slots: self.arena.as_ref().map_or(Slots { count: u32::MAX, spare: 0, bytes: 0 }, Arena::slot_layout),
             clock: "none",
             notes: Vec::new(),
         }
@@ -59,14 +59,14 @@ impl Device for Null {
     type Request = Op;
 
     #[inline]
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
-        let fit = self.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL)).and_then(|g| fits(*g, op));
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        let fit = self.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL)).and_then(|g| check_fits(*g, op));
         let result = fit.map(|()| op.len);
         self.pending.push(Completion { ticket, result, issued: now, accepted: now, completed: now });
     }
 
     #[inline]
-    fn poll(&mut self, _now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, _now: Instant, done: &mut Done) {
         done.append(&mut self.pending);
     }
 
@@ -74,7 +74,7 @@ impl Device for Null {
         self.pending.first().map(|first| first.completed)
     }
 
-    fn wait(&mut self, span: Span) {
+    fn wait_for_completion(&mut self, span: Span) {
         if self.real_time && self.pending.is_empty() {
             let ns = span.as_ns();
             let time = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
@@ -85,12 +85,12 @@ impl Device for Null {
 }
 
 impl BlockDevice for Null {
-    fn geometry(&self, target: u16) -> Geometry {
+    fn target_geometry(&self, target: u16) -> Geometry {
         self.targets[usize::from(target)]
     }
 
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        self.arena.as_mut().map_or(&mut [], |arena| arena.slot(ticket))
+    fn slot_buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        self.arena.as_mut().map_or(&mut [], |arena| arena.slot_bytes(ticket))
     }
 }
 
@@ -106,10 +106,10 @@ mod tests {
         let now = Instant::from_ns(77);
         for (ticket, target, offset, result) in [(0, 0, 4096, Ok(4096)), (1, 0, 8192, Err(22)), (2, 1, 0, Err(22))] {
             let op = Op { target, direction: Direction::Write, durable: true, offset, len: 4096 };
-            assert!(null.buffer(Ticket(ticket)).is_empty());
-            null.submit(now, Ticket(ticket), &op);
+            assert!(null.slot_buffer(Ticket(ticket)).is_empty());
+            null.submit_request(now, Ticket(ticket), &op);
             assert_eq!(null.next_wakeup(), Some(now));
-            null.poll(Instant::from_ns(99), &mut done);
+            null.poll_completions(Instant::from_ns(99), &mut done);
             let wanted = Completion {
                 ticket: Ticket(ticket),
                 result: result.map_err(Code),
@@ -120,8 +120,8 @@ mod tests {
             assert_eq!(done.pop(), Some(wanted));
         }
         assert_eq!(null.next_wakeup(), None);
-        null.submit(now, Ticket(0), &Op::flush(0));
-        null.poll(now, &mut done);
+        null.submit_request(now, Ticket(0), &Op::flush_on_target(0));
+        null.poll_completions(now, &mut done);
         assert_eq!(done.pop().map(|completion| completion.result), Some(Ok(0)), "a flush");
     }
 
@@ -129,8 +129,8 @@ mod tests {
     fn buffers_are_there_when_asked_for() {
         let null = Null::new(vec![Geometry { size: 8192, block: 4096 }]);
         let mut null = null.with_buffers(Slots { count: 2, spare: 0, bytes: 1536 }).unwrap();
-        null.buffer(Ticket(1)).fill(7);
-        assert_eq!(null.buffer(Ticket(0)), [0; 1536]);
-        assert_eq!(null.buffer(Ticket(1)), [7; 1536]);
+        null.slot_buffer(Ticket(1)).fill(7);
+        assert_eq!(null.slot_buffer(Ticket(0)), [0; 1536]);
+        assert_eq!(null.slot_buffer(Ticket(1)), [7; 1536]);
     }
 }

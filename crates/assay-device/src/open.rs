@@ -22,7 +22,7 @@ pub struct Target {
 
 impl Target {
     /// A target over `base..base + geometry.size` of `fd`. The range must end within an `i64`, as file offsets do.
-    pub(crate) fn over(fd: OwnedFd, base: u64, geometry: Geometry, writable: bool) -> Target {
+    pub(crate) fn over_range(fd: OwnedFd, base: u64, geometry: Geometry, writable: bool) -> Target {
         assert!(geometry.block.is_power_of_two(), "block sizes are powers of two");
         assert!(base.is_multiple_of(u64::from(geometry.block)), "the usable range begins on a block");
         assert!(
@@ -33,7 +33,7 @@ impl Target {
     }
 
     /// The same target, with this kind of durable writes.
-    pub(crate) fn written(self, durable: Durable) -> Target {
+    pub(crate) fn with_durable_writes(self, durable: Durable) -> Target {
         Target { durable, ..self }
     }
 
@@ -48,30 +48,30 @@ impl Target {
     }
 
     /// The requests that a durable write to it makes.
-    pub fn durable(&self) -> Durable {
+    pub fn durable_requests(&self) -> Durable {
         self.durable
     }
 
     /// The open file, for the engines.
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn borrow_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
     /// Offset of `op` in the file. `EBADF`: a write to a target that was opened for reading, or its flush, which nobody
     /// needs. `EINVAL`: see [`fits`].
     #[inline]
-    pub(crate) fn place(&self, op: &Op) -> Result<u64, Code> {
+    pub(crate) fn file_offset(&self, op: &Op) -> Result<u64, Code> {
         if op.direction == Direction::Write && !self.writable {
             return Err(Code(libc::EBADF));
         }
-        fits(self.geometry, op)?;
+        check_fits(self.geometry, op)?;
         Ok(self.base + op.offset)
     }
 }
 
 /// Whether `op` is a flush, or is not empty, lies within the target and is aligned to its blocks; `EINVAL` otherwise.
 #[inline]
-pub(crate) fn fits(geometry: Geometry, op: &Op) -> Result<(), Code> {
+pub(crate) fn check_fits(geometry: Geometry, op: &Op) -> Result<(), Code> {
     let len = u64::from(op.len);
     let inside = len > 0 && len <= geometry.size && op.offset <= geometry.size - len;
     let aligned = (op.offset | len) & (u64::from(geometry.block) - 1) == 0;
@@ -90,7 +90,7 @@ mod tests {
     fn only_what_lies_within_the_opened_range_has_a_place() {
         let file = std::fs::File::open("/dev/zero").unwrap();
         let geometry = Geometry { size: 8192, block: 512 };
-        let target = Target::over(file.into(), 4096, geometry, false);
+        let target = Target::over_range(file.into(), 4096, geometry, false);
         for (offset, len, place) in [
             (0, 512, Ok(4096)),
             (7680, 512, Ok(11776)),
@@ -103,20 +103,20 @@ mod tests {
             (256, 512, Err(22)),
             (0, 100, Err(22)),
         ] {
-            let got = target.place(&op(Direction::Read, offset, len)).map_err(|e| e.0);
+            let got = target.file_offset(&op(Direction::Read, offset, len)).map_err(|e| e.0);
             assert_eq!(got, place, "{len} at {offset}");
         }
-        assert_eq!(target.place(&op(Direction::Write, 0, 512)), Err(Code(libc::EBADF)));
+        assert_eq!(target.file_offset(&op(Direction::Write, 0, 512)), Err(Code(libc::EBADF)));
         assert_eq!(
-            target.place(&Op::flush(0)),
+            target.file_offset(&Op::flush_on_target(0)),
             Err(Code(libc::EBADF)),
             "nothing is written there, so nothing is flushed"
         );
         let file = std::fs::File::open("/dev/zero").unwrap();
-        let target = Target::over(file.into(), 4096, geometry, true);
-        assert_eq!(target.place(&Op::flush(0)), Ok(4096));
+        let target = Target::over_range(file.into(), 4096, geometry, true);
+        assert_eq!(target.file_offset(&Op::flush_on_target(0)), Ok(4096));
         assert_eq!(
-            target.place(&op(Direction::Write, 0, 0)),
+            target.file_offset(&op(Direction::Write, 0, 0)),
             Err(Code(libc::EINVAL)),
             "a write of nothing is no flush"
         );

@@ -20,13 +20,13 @@ pub enum Order {
 ///
 /// # Errors
 /// The file system takes no advice.
-pub fn advise(target: &Target, order: Order) -> Result<(), Errno> {
+pub fn advise_order(target: &Target, order: Order) -> Result<(), Errno> {
     let advice = match order {
         Order::Any => Advice::Normal,
         Order::Sequential => Advice::Sequential,
         Order::Random => Advice::Random,
     };
-    whole(target, advice)
+    advise_whole_target(target, advice)
 }
 
 /// Asks the kernel to drop what it has of `target`. It keeps what has not been written to the disk yet.
@@ -34,7 +34,7 @@ pub fn advise(target: &Target, order: Order) -> Result<(), Errno> {
 /// # Errors
 /// The file system takes no advice.
 pub fn drop_clean(target: &Target) -> Result<(), Errno> {
-    whole(target, Advice::DontNeed)
+    advise_whole_target(target, Advice::DontNeed)
 }
 
 /// Writes everything to the disk that the kernel has of `target`, then asks it to drop that: what is read afterwards
@@ -43,12 +43,12 @@ pub fn drop_clean(target: &Target) -> Result<(), Errno> {
 /// # Errors
 /// Something could not be written, and is lost.
 pub fn write_and_drop(target: &Target) -> Result<(), Errno> {
-    fdatasync(target.fd())?;
+    fdatasync(target.borrow_fd())?;
     drop_clean(target)
 }
 
-fn whole(target: &Target, advice: Advice) -> Result<(), Errno> {
-    fadvise(target.fd(), 0, None::<NonZeroU64>, advice)
+fn advise_whole_target(target: &Target, advice: Advice) -> Result<(), Errno> {
+    fadvise(target.borrow_fd(), 0, None::<NonZeroU64>, advice)
 }
 
 #[cfg(test)]
@@ -77,19 +77,22 @@ mod tests {
         const LEN: usize = 1 << 20;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("data");
-        drop(Gate::host().create_scratch(&Request::new(&path), LEN as u64).unwrap());
-        let permit = Gate::host().admit(&Request { page_cache: true, ..Request::new(&path) }).unwrap();
-        assert!(permit.watermarks().contains(&Watermark::PageCache) && !permit.shape().direct, "{permit:?}");
-        let target = permit.target().unwrap();
-        let file = File::from(target.fd().try_clone_to_owned().unwrap());
+        drop(Gate::of_machine().create_scratch(&Request::new(&path), LEN as u64).unwrap());
+        let permit = Gate::of_machine().admit_target(&Request { page_cache: true, ..Request::new(&path) }).unwrap();
+        assert!(
+            permit.result_watermarks().contains(&Watermark::PageCache) && !permit.full_shape().direct,
+            "{permit:?}"
+        );
+        let target = permit.engine_target().unwrap();
+        let file = File::from(target.borrow_fd().try_clone_to_owned().unwrap());
         file.write_all_at(&[7; LEN], 0).unwrap();
         assert!(resident(&file, LEN) > 0);
         for order in [Order::Sequential, Order::Random, Order::Any] {
-            advise(&target, order).unwrap();
+            advise_order(&target, order).unwrap();
         }
         write_and_drop(&target).unwrap();
         // A file system in memory has no other place for it.
-        let in_memory = permit.watermarks().iter().any(|mark| matches!(mark, Watermark::Memory(_)));
+        let in_memory = permit.result_watermarks().iter().any(|mark| matches!(mark, Watermark::Memory(_)));
         assert_eq!(resident(&file, LEN) == 0, !in_memory);
         let mut back = vec![0; LEN];
         file.read_exact_at(&mut back, 0).unwrap();

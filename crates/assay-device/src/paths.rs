@@ -42,7 +42,7 @@ pub struct Paths {
 
 impl Paths {
     /// By how much io_uring takes longer.
-    pub fn excess(&self) -> Span {
+    pub fn uring_excess(&self) -> Span {
         self.uring.saturating_sub(self.pread)
     }
 }
@@ -50,7 +50,7 @@ impl Paths {
 /// Reads `target` at random places on both paths, at the calling thread's priority, with a pause before each read.
 /// `None` when io_uring is refused, or when the target is too small, fails, or does not answer: then the run itself
 /// will report the problem.
-pub fn compare(target: &Target, pause: Span, clock: Clock, prng: &mut Prng) -> Option<Paths> {
+pub fn compare_paths(target: &Target, pause: Span, clock: Clock, prng: &mut Prng) -> Option<Paths> {
     let geometry = target.geometry();
     let len = BYTES.max(geometry.block);
     let places = geometry.size / u64::from(len);
@@ -66,24 +66,24 @@ pub fn compare(target: &Target, pause: Span, clock: Clock, prng: &mut Prng) -> O
         }
         rows += 1;
         let mut op = || {
-            let offset = prng.below(places) * u64::from(len);
+            let offset = prng.uniform_below(places) * u64::from(len);
             Op { target: 0, direction: Direction::Read, durable: false, offset, len }
         };
         // io_uring first: a target that hangs can be left alone then, which is impossible with a plain call.
         for nth in 0..ROW {
             pause_before_next(pause);
-            keep(&mut uring, nth, through(&mut ring, clock, &op())?)?;
+            keep_time(&mut uring, nth, read_through_ring(&mut ring, clock, &op())?)?;
         }
         for nth in 0..ROW {
             let op = op();
-            let place = target.place(&op).ok()?;
+            let place = target.file_offset(&op).ok()?;
             pause_before_next(pause);
-            let data = &mut arena.slot(Ticket(0))[..len as usize];
-            keep(&mut pread, nth, carry_out(target, clock, Ticket(0), &op, place, data))?;
+            let data = &mut arena.slot_bytes(Ticket(0))[..len as usize];
+            keep_time(&mut pread, nth, carry_out(target, clock, Ticket(0), &op, place, data))?;
         }
     }
     let (reads, carried) = (uring.len(), 2 * rows * ROW);
-    Some(Paths { uring: median(&mut uring)?, pread: median(&mut pread)?, reads, carried, bytes: len })
+    Some(Paths { uring: median_time(&mut uring)?, pread: median_time(&mut pread)?, reads, carried, bytes: len })
 }
 
 fn pause_before_next(pause: Span) {
@@ -91,7 +91,7 @@ fn pause_before_next(pause: Span) {
     let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: pause.as_ns().min(999_999_999) as i64 });
 }
 
-fn keep(times: &mut Vec<Span>, nth: usize, completion: Completion) -> Option<()> {
+fn keep_time(times: &mut Vec<Span>, nth: usize, completion: Completion) -> Option<()> {
     completion.result.ok()?;
     if nth > 0 {
         times.push(completion.completed.since(completion.issued));
@@ -99,24 +99,24 @@ fn keep(times: &mut Vec<Span>, nth: usize, completion: Completion) -> Option<()>
     Some(())
 }
 
-fn through(ring: &mut Uring, clock: Clock, op: &Op) -> Option<Completion> {
+fn read_through_ring(ring: &mut Uring, clock: Clock, op: &Op) -> Option<Completion> {
     let mut done = Done::new();
     let begin = clock.now();
-    ring.submit(begin, Ticket(0), op);
+    ring.submit_request(begin, Ticket(0), op);
     loop {
         let now = clock.now();
-        ring.poll(now, &mut done);
+        ring.poll_completions(now, &mut done);
         if let Some(completion) = done.pop() {
             return Some(completion);
         }
         if now.since(begin) > PATIENCE {
             return None;
         }
-        ring.wait(PATIENCE);
+        ring.wait_for_completion(PATIENCE);
     }
 }
 
-fn median(times: &mut [Span]) -> Option<Span> {
+fn median_time(times: &mut [Span]) -> Option<Span> {
     times.sort_unstable();
     times.get(times.len() / 2).copied()
 }
@@ -141,9 +141,13 @@ mod tests {
     fn both_ways_are_measured_and_nothing_is_changed() {
         let file = scratch(1 << 20);
         let before = std::fs::read(file.path()).unwrap();
-        let paths =
-            compare(&target(file.path(), 1 << 20, false), Span::from_us(100), Clock::start(), &mut Prng::seeded(1))
-                .unwrap();
+        let paths = compare_paths(
+            &target(file.path(), 1 << 20, false),
+            Span::from_us(100),
+            Clock::start(),
+            &mut Prng::from_seed(1),
+        )
+        .unwrap();
         assert!(paths.reads >= ROW - 1 && paths.reads <= ROWS * (ROW - 1), "{paths:?}");
         assert!(!paths.uring.is_zero() && !paths.pread.is_zero(), "{paths:?}");
         assert_eq!(std::fs::read(file.path()).unwrap(), before);
@@ -153,14 +157,19 @@ mod tests {
     fn a_target_too_small_or_that_fails_is_not_measured() {
         let file = scratch(2048);
         assert_eq!(
-            compare(&target(file.path(), 2048, false), Span::from_us(100), Clock::start(), &mut Prng::seeded(1)),
+            compare_paths(
+                &target(file.path(), 2048, false),
+                Span::from_us(100),
+                Clock::start(),
+                &mut Prng::from_seed(1)
+            ),
             None
         );
         let shrunk = scratch(8192);
         let seen = target(shrunk.path(), 8192, false);
         let directory =
-            Target::over(std::fs::File::open(std::env::temp_dir()).unwrap().into(), 0, seen.geometry(), false);
-        assert_eq!(compare(&directory, Span::ZERO, Clock::start(), &mut Prng::seeded(1)), None, "EISDIR");
+            Target::over_range(std::fs::File::open(std::env::temp_dir()).unwrap().into(), 0, seen.geometry(), false);
+        assert_eq!(compare_paths(&directory, Span::ZERO, Clock::start(), &mut Prng::from_seed(1)), None, "EISDIR");
     }
 
     #[test]

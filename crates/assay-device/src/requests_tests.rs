@@ -78,7 +78,7 @@ fn written_by_pwrite(path: &Path, offset: u64) {
     let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).unwrap();
     let arena = crate::arena::Arena::new(slots(1)).unwrap();
     // SAFETY: the slot is 8 KiB long and used by nobody else.
-    let data = unsafe { std::slice::from_raw_parts(arena.at(assay_base::Ticket(0)), 8192) };
+    let data = unsafe { std::slice::from_raw_parts(arena.slot_start(assay_base::Ticket(0)), 8192) };
     assert_eq!(rustix::io::pwrite(&file, data, offset), Ok(8192));
 }
 
@@ -120,7 +120,7 @@ fn a_flush_asks_of_the_device_what_fdatasync_asks() {
             carry(&mut *engine, &[op(Write, 0, 8192)]);
             trace.seen();
             for nth in 0..3 {
-                let done = carry(&mut *engine, &[Op::flush(0)]);
+                let done = carry(&mut *engine, &[Op::flush_on_target(0)]);
                 assert_eq!(done[0].result, Ok(0), "{name}");
                 let seen = trace.seen();
                 let found = seen.iter().filter(|request| request.starts_with("rq FF")).count();

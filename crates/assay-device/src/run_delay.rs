@@ -37,26 +37,26 @@ impl RunDelay {
     pub(crate) fn of_this_thread(now: Instant) -> RunDelay {
         let file = File::open("/proc/thread-self/schedstat").ok().filter(|file| delay_ns(file).is_some());
         let counter = file.map_or(Counter::Switches, Counter::Delay);
-        let last = counter.read();
+        let last = counter.read_delay();
         RunDelay { counter, last, read_at: now }
     }
 
     /// A call begins soon: what was counted before does not belong to it.
     #[inline]
-    pub(crate) fn begin(&mut self, now: Instant) {
-        (self.last, self.read_at) = (self.counter.read(), now);
+    pub(crate) fn begin_call(&mut self, now: Instant) {
+        (self.last, self.read_at) = (self.counter.read_delay(), now);
     }
 
     /// How much of a call that lasted from `from` until now the thread could not run.
     #[inline]
     pub(crate) fn of_call(&mut self, from: Instant, now: Instant) -> Span {
         let took = now.since(from);
-        if took > LONG || now.since(self.read_at) > STALE { self.read(took, now) } else { Span::ZERO }
+        if took > LONG || now.since(self.read_at) > STALE { self.read_rise(took, now) } else { Span::ZERO }
     }
 
     #[cold]
-    fn read(&mut self, took: Span, now: Instant) -> Span {
-        let before = std::mem::replace(&mut self.last, self.counter.read());
+    fn read_rise(&mut self, took: Span, now: Instant) -> Span {
+        let before = std::mem::replace(&mut self.last, self.counter.read_delay());
         self.read_at = now;
         if took <= LONG {
             return Span::ZERO;
@@ -70,7 +70,7 @@ impl RunDelay {
 }
 
 impl Counter {
-    fn read(&self) -> u64 {
+    fn read_delay(&self) -> u64 {
         match self {
             Counter::Delay(file) => delay_ns(file).unwrap_or(0),
             Counter::Switches => voluntary_switches(),

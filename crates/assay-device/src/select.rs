@@ -52,12 +52,17 @@ impl fmt::Display for Choice {
 
 /// Starts an engine for one worker over `targets`. `Auto` falls back to threads when the kernel refuses io_uring; the
 /// reason is then in the notes of `describe`.
-pub fn select(choice: Choice, targets: Vec<Target>, slots: Slots, clock: Clock) -> Result<AnyDevice, EngineError> {
+pub fn start_engine(
+    choice: Choice,
+    targets: Vec<Target>,
+    slots: Slots,
+    clock: Clock,
+) -> Result<AnyDevice, EngineError> {
     match choice {
         Choice::Threads => Ok(AnyDevice::Threads(Threads::new(targets, slots, clock)?)),
         Choice::Inline => Ok(AnyDevice::Inline(Inline::new(targets, slots, clock)?)),
-        Choice::Uring => Ok(AnyDevice::Uring(Box::new(ring(&targets, slots, clock)?))),
-        Choice::Auto => match ring(&targets, slots, clock) {
+        Choice::Uring => Ok(AnyDevice::Uring(Box::new(create_ring(&targets, slots, clock)?))),
+        Choice::Auto => match create_ring(&targets, slots, clock) {
             Ok(uring) => Ok(AnyDevice::Uring(Box::new(uring))),
             Err(reason) if reason.is_refusal() => threads_instead(reason, targets, slots, clock),
             Err(other) => Err(other),
@@ -70,7 +75,7 @@ const AGAIN: u32 = 20;
 const AGAIN_AFTER: Span = Span::from_ms(50);
 
 /// A ring. The kernel gives the memory of closed rings back some time later.
-fn ring(targets: &[Target], slots: Slots, clock: Clock) -> Result<Uring, EngineError> {
+fn create_ring(targets: &[Target], slots: Slots, clock: Clock) -> Result<Uring, EngineError> {
     for _ in 0..AGAIN {
         match Uring::new(targets.to_vec(), slots, clock) {
             Err(reason) if reason.may_pass() => {
@@ -91,7 +96,7 @@ fn threads_instead(
 ) -> Result<AnyDevice, EngineError> {
     match Threads::new(targets, slots, clock) {
         Ok(mut threads) => {
-            threads.note(format!("threads instead of io_uring: {reason}"));
+            threads.add_note(format!("threads instead of io_uring: {reason}"));
             Ok(AnyDevice::Threads(threads))
         }
         Err(other) => Err(EngineError::Instead { refused: Box::new(reason), other: Box::new(other) }),
@@ -125,19 +130,19 @@ macro_rules! each {
 
 impl AnyDevice {
     /// The facts about the engine that the log states.
-    pub fn describe(&self) -> EngineFacts {
+    pub fn engine_facts(&self) -> EngineFacts {
         match self {
-            AnyDevice::Uring(uring) => uring.describe().clone(),
-            AnyDevice::Threads(threads) => threads.describe().clone(),
-            AnyDevice::Inline(inline) => inline.describe().clone(),
-            AnyDevice::Null(null) => null.describe(),
+            AnyDevice::Uring(uring) => uring.engine_facts().clone(),
+            AnyDevice::Threads(threads) => threads.engine_facts().clone(),
+            AnyDevice::Inline(inline) => inline.engine_facts().clone(),
+            AnyDevice::Null(null) => null.engine_facts(),
         }
     }
 
     /// The troubles between the engine and the kernel so far.
-    pub fn health(&mut self) -> Health {
+    pub fn kernel_health(&mut self) -> Health {
         match self {
-            AnyDevice::Uring(uring) => uring.health(),
+            AnyDevice::Uring(uring) => uring.kernel_health(),
             AnyDevice::Threads(_) | AnyDevice::Inline(_) | AnyDevice::Null(_) => Health::default(),
         }
     }
@@ -147,12 +152,12 @@ impl Device for AnyDevice {
     type Request = Op;
 
     #[inline]
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
-        each!(self, device => device.submit(now, ticket, op))
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        each!(self, device => device.submit_request(now, ticket, op))
     }
     #[inline]
-    fn poll(&mut self, now: Instant, done: &mut Done) {
-        each!(self, device => device.poll(now, done))
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
+        each!(self, device => device.poll_completions(now, done))
     }
     fn is_stamped_when_found(&self) -> bool {
         each!(self, device => device.is_stamped_when_found())
@@ -168,21 +173,21 @@ impl Device for AnyDevice {
     fn kept_from_running(&self, ticket: Ticket) -> Span {
         each!(self, device => device.kept_from_running(ticket))
     }
-    fn spare(&self) -> u32 {
-        each!(self, device => device.spare())
+    fn spare_tickets(&self) -> u32 {
+        each!(self, device => device.spare_tickets())
     }
-    fn prepare(&mut self, stock: usize, ticket: Ticket, op: &Op) {
-        each!(self, device => device.prepare(stock, ticket, op));
+    fn prepare_request(&mut self, stock: usize, ticket: Ticket, op: &Op) {
+        each!(self, device => device.prepare_request(stock, ticket, op));
     }
-    fn withdraw(&mut self, stock: usize) -> Option<Ticket> {
-        each!(self, device => device.withdraw(stock))
+    fn withdraw_prepared(&mut self, stock: usize) -> Option<Ticket> {
+        each!(self, device => device.withdraw_prepared(stock))
     }
     fn submit_with_stock(&mut self, now: Instant, stock: usize, ticket: Ticket, op: &Op) {
         each!(self, device => device.submit_with_stock(now, stock, ticket, op));
     }
     #[inline]
-    fn follower(&self, ticket: Ticket) -> Option<Ticket> {
-        each!(self, device => device.follower(ticket))
+    fn follower_ticket(&self, ticket: Ticket) -> Option<Ticket> {
+        each!(self, device => device.follower_ticket(ticket))
     }
     fn set_end_of_stock(&mut self, end: Instant) {
         each!(self, device => device.set_end_of_stock(end));
@@ -190,19 +195,19 @@ impl Device for AnyDevice {
     fn next_wakeup(&self) -> Option<Instant> {
         each!(self, device => device.next_wakeup())
     }
-    fn wait(&mut self, span: Span) {
-        each!(self, device => device.wait(span))
+    fn wait_for_completion(&mut self, span: Span) {
+        each!(self, device => device.wait_for_completion(span))
     }
 }
 
 impl BlockDevice for AnyDevice {
-    fn geometry(&self, target: u16) -> Geometry {
-        each!(self, device => device.geometry(target))
+    fn target_geometry(&self, target: u16) -> Geometry {
+        each!(self, device => device.target_geometry(target))
     }
 
     #[inline]
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        each!(self, device => device.buffer(ticket))
+    fn slot_buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        each!(self, device => device.slot_buffer(ticket))
     }
 }
 
@@ -219,12 +224,12 @@ mod tests {
                 refuse(libc::SYS_io_uring_setup, errno);
                 let file = scratch(8192);
                 let targets = || vec![target(file.path(), 8192, false)];
-                let mut device = select(Choice::Auto, targets(), slots(2), Clock::start()).unwrap();
-                let facts = device.describe();
+                let mut device = start_engine(Choice::Auto, targets(), slots(2), Clock::start()).unwrap();
+                let facts = device.engine_facts();
                 assert_eq!((facts.name, facts.threads), ("threads", 2));
                 assert!(facts.notes[0].contains(why) && facts.notes[0].contains("io_uring_setup"), "{facts:?}");
                 assert_eq!(carry(&mut device, &[op(Read, 0, 8192)])[0].result, Ok(8192));
-                let refusal = select(Choice::Uring, targets(), slots(2), Clock::start()).err().unwrap();
+                let refusal = start_engine(Choice::Uring, targets(), slots(2), Clock::start()).err().unwrap();
                 assert_eq!(
                     refusal,
                     EngineError::Refused { engine: "io_uring", call: "io_uring_setup", errno: assay_base::Code(errno) }
@@ -239,7 +244,7 @@ mod tests {
             refuse(libc::SYS_io_uring_setup, libc::EPERM);
             let file = scratch(8192);
             let targets = vec![target(file.path(), 8192, false)];
-            let error = select(Choice::Auto, targets, slots(1025), Clock::start()).err().unwrap();
+            let error = start_engine(Choice::Auto, targets, slots(1025), Clock::start()).err().unwrap();
             let text = error.to_string();
             for part in ["io_uring is refused: io_uring_setup gave EPERM", "1025 operations in flight", "1024 or fewer"]
             {
@@ -258,10 +263,11 @@ mod tests {
             (Choice::Inline, "inline"),
         ] {
             let file = scratch(8192);
-            let mut device = select(choice, vec![target(file.path(), 8192, false)], slots(2), Clock::start()).unwrap();
-            assert_eq!(device.describe().name, name);
+            let mut device =
+                start_engine(choice, vec![target(file.path(), 8192, false)], slots(2), Clock::start()).unwrap();
+            assert_eq!(device.engine_facts().name, name);
             assert_eq!(carry(&mut device, &[op(Read, 0, 4096)])[0].result, Ok(4096));
-            assert_eq!(device.health(), Health::default());
+            assert_eq!(device.kernel_health(), Health::default());
         }
     }
 

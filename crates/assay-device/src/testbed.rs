@@ -49,8 +49,8 @@ pub(crate) fn open(path: &Path, write: bool) -> File {
 /// The first `size` bytes of `path` as a target of 512-byte blocks.
 pub(crate) fn target(path: &Path, size: u64, write: bool) -> Target {
     let file = open(path, write);
-    let durable = Durable::from_file(&Roots::host(), file.as_fd());
-    Target::over(file.into(), 0, Geometry { size, block: 512 }, write).written(durable)
+    let durable = Durable::from_file(&Roots::of_machine(), file.as_fd());
+    Target::over_range(file.into(), 0, Geometry { size, block: 512 }, write).with_durable_writes(durable)
 }
 
 /// A loop device over a sparse file; detached when dropped. `None` without root or without loop devices.
@@ -91,13 +91,13 @@ pub(crate) fn op(direction: Direction, offset: u64, len: u32) -> Op {
 pub(crate) fn carry(device: &mut dyn BlockDevice, ops: &[Op]) -> Vec<Completion> {
     let clock = Clock::start();
     for (ticket, op) in ops.iter().enumerate() {
-        device.submit(clock.now(), Ticket(ticket as u32), op);
+        device.submit_request(clock.now(), Ticket(ticket as u32), op);
     }
     let mut done = Done::new();
     while done.len() < ops.len() {
-        device.poll(clock.now(), &mut done);
+        device.poll_completions(clock.now(), &mut done);
         if done.len() < ops.len() {
-            device.wait(Span::from_secs(1));
+            device.wait_for_completion(Span::from_secs(1));
         }
         assert!(clock.now().as_ns() < 60_000_000_000, "{} of {} completed", done.len(), ops.len());
     }

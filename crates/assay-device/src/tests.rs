@@ -17,14 +17,14 @@ fn writes_then_reads(path: &Path, writer: Make, reader: Make, name: &str) {
     let ops = |direction| -> Vec<Op> { (0..16).map(|i| op(direction, i * 8192, 8192)).collect() };
     let mut device = writer(vec![target(path, 131_072, true)], slots(16));
     for ticket in 0..16 {
-        let buffer = device.buffer(Ticket(ticket as u32));
+        let buffer = device.slot_buffer(Ticket(ticket as u32));
         buffer.iter_mut().enumerate().for_each(|(i, byte)| *byte = pattern(ticket, i));
     }
     assert!(carry(&mut *device, &ops(Write)).iter().all(|c| c.result == Ok(8192)), "{name}: write");
     let mut device = reader(vec![target(path, 131_072, false)], slots(16));
     assert!(carry(&mut *device, &ops(Read)).iter().all(|c| c.result == Ok(8192)), "{name}: read");
     for ticket in 0..16 {
-        let buffer = device.buffer(Ticket(ticket as u32));
+        let buffer = device.slot_buffer(Ticket(ticket as u32));
         assert!(buffer.iter().enumerate().all(|(i, byte)| *byte == pattern(ticket, i)), "{name}: slot {ticket}");
     }
 }
@@ -45,12 +45,12 @@ fn what_one_engine_writes_the_other_reads() {
 fn a_target_begins_behind_its_base_and_several_are_told_apart() {
     for (name, make) in ENGINES {
         let files = [scratch(65536), scratch(65536)];
-        let targets = files
-            .iter()
-            .map(|file| Target::over(open(file.path(), true).into(), 4096, Geometry { size: 61440, block: 512 }, true));
+        let targets = files.iter().map(|file| {
+            Target::over_range(open(file.path(), true).into(), 4096, Geometry { size: 61440, block: 512 }, true)
+        });
         let mut device = make(targets.collect(), slots(2));
         for target in 0..2 {
-            device.buffer(Ticket(target)).fill(target as u8 + 1);
+            device.slot_buffer(Ticket(target)).fill(target as u8 + 1);
         }
         let ops = [0, 1].map(|target| Op { target, ..op(Write, 1024, 512) });
         assert!(carry(&mut *device, &ops).iter().all(|c| c.result == Ok(512)), "{name}");
@@ -93,7 +93,7 @@ fn what_may_not_happen_is_answered_without_the_kernel() {
             Op { target: 2, ..op(Read, 0, 512) },
         ];
         for ticket in 0..8 {
-            device.buffer(Ticket(ticket)).fill(0xff);
+            device.slot_buffer(Ticket(ticket)).fill(0xff);
         }
         let results: Vec<_> = carry(&mut *device, &ops).iter().map(|c| c.result.unwrap_err().0).collect();
         let (inval, badf) = (libc::EINVAL, libc::EBADF);
@@ -109,8 +109,8 @@ fn errors_of_the_kernel_come_back_as_completions() {
         let file = scratch(8192);
         let full = std::fs::OpenOptions::new().read(true).write(true).open("/dev/full").unwrap();
         let targets = vec![
-            Target::over(full.into(), 0, geometry, true),
-            Target::over(open(file.path(), false).into(), 0, geometry, true),
+            Target::over_range(full.into(), 0, geometry, true),
+            Target::over_range(open(file.path(), false).into(), 0, geometry, true),
         ];
         let mut device = make(targets, slots(3));
         let ops = [op(Write, 0, 512), Op { target: 1, ..op(Write, 0, 512) }, Op { target: 1, ..op(Read, 0, 512) }];
@@ -142,26 +142,26 @@ fn a_durable_write_flushes_the_device_and_a_plain_one_does_not() {
 
 /// Keeps `depth` random operations in flight, some of them impossible, and counts the completions per ticket.
 fn every_ticket_comes_back_once(device: &mut dyn BlockDevice, depth: u32, name: &str) {
-    let mut prng = Prng::child(11, &[u64::from(depth)]);
+    let mut prng = Prng::for_path(11, &[u64::from(depth)]);
     let clock = Clock::start();
     let mut flying = vec![false; depth as usize];
     let (mut submitted, mut completed, mut done) = (0, 0, Done::new());
     while completed < 2000 {
         for ticket in 0..depth {
-            if submitted < 2000 && !flying[ticket as usize] && prng.below(4) > 0 {
-                let direction = if prng.below(2) == 0 { Read } else { Write };
-                let durable = prng.below(64) == 0;
+            if submitted < 2000 && !flying[ticket as usize] && prng.uniform_below(4) > 0 {
+                let direction = if prng.uniform_below(2) == 0 { Read } else { Write };
+                let durable = prng.uniform_below(64) == 0;
                 // A sixteenth of the blocks lie outside the target.
-                let offset = prng.below(136) * 8192;
-                device.submit(clock.now(), Ticket(ticket), &Op { durable, ..op(direction, offset, 8192) });
+                let offset = prng.uniform_below(136) * 8192;
+                device.submit_request(clock.now(), Ticket(ticket), &Op { durable, ..op(direction, offset, 8192) });
                 flying[ticket as usize] = true;
                 submitted += 1;
             }
         }
-        if prng.below(2) == 0 {
-            device.wait(Span::from_us(200));
+        if prng.uniform_below(2) == 0 {
+            device.wait_for_completion(Span::from_us(200));
         }
-        device.poll(clock.now(), &mut done);
+        device.poll_completions(clock.now(), &mut done);
         for completion in done.drain(..) {
             assert!(flying[completion.ticket.0 as usize], "{name}, depth {depth}: completed twice");
             flying[completion.ticket.0 as usize] = false;
@@ -171,7 +171,7 @@ fn every_ticket_comes_back_once(device: &mut dyn BlockDevice, depth: u32, name: 
         assert!(clock.now().as_ns() < 60_000_000_000, "{name}, depth {depth}: {completed} of {submitted}");
     }
     assert!(submitted == completed && !flying.contains(&true), "{name}, depth {depth}");
-    device.poll(clock.now(), &mut done);
+    device.poll_completions(clock.now(), &mut done);
     assert!(done.is_empty(), "{name}, depth {depth}");
 }
 
@@ -225,11 +225,11 @@ fn waiting_with_nothing_in_flight_ends() {
     for (_, make) in ENGINES {
         let file = scratch(8192);
         let mut device = make(vec![target(file.path(), 8192, false)], slots(1));
-        device.wait(Span::from_ms(1));
-        device.wait(Span::ZERO);
+        device.wait_for_completion(Span::from_ms(1));
+        device.wait_for_completion(Span::ZERO);
         let mut done = Done::new();
-        device.poll(Clock::start().now(), &mut done);
+        device.poll_completions(Clock::start().now(), &mut done);
         assert!(done.is_empty() && device.next_wakeup().is_none());
-        assert_eq!(device.geometry(0), Geometry { size: 8192, block: 512 });
+        assert_eq!(device.target_geometry(0), Geometry { size: 8192, block: 512 });
     }
 }

@@ -6,16 +6,16 @@ use std::fs;
 /// How often the calling thread gave up its processor voluntarily, as it does when it blocks in a system call; being
 /// preempted or throttled does not count. Source: getrusage(2), RUSAGE_THREAD, `ru_nvcsw`.
 pub(crate) fn voluntary_switches() -> u64 {
-    rusage(libc::RUSAGE_THREAD).ru_nvcsw as u64
+    read_rusage(libc::RUSAGE_THREAD).ru_nvcsw as u64
 }
 
 /// Processor time of all threads of this process so far, user and system, in nanoseconds.
 pub fn cpu_ns() -> u64 {
-    let usage = rusage(libc::RUSAGE_SELF);
+    let usage = read_rusage(libc::RUSAGE_SELF);
     as_ns(usage.ru_utime) + as_ns(usage.ru_stime)
 }
 
-fn rusage(who: libc::c_int) -> libc::rusage {
+fn read_rusage(who: libc::c_int) -> libc::rusage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills the structure it is given; on failure it stays zeroed, which is a valid value.
     unsafe {
@@ -56,7 +56,7 @@ pub fn largest_file() -> Option<u64> {
 
 /// Raises the soft limit of open files (RLIMIT_NOFILE) to the hard limit and returns it; `u64::MAX` where there is no
 /// limit.
-pub fn descriptors() -> u64 {
+pub fn raise_descriptor_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let Rlimit { current, maximum } = limit;

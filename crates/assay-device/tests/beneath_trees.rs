@@ -6,7 +6,9 @@
 
 use crate::safety_common;
 
-use assay_device::probe::{Beneath, FanOut, Pieces, Served, beneath_device, beneath_file, of_another_host, pieces_of};
+use assay_device::probe::{
+    Beneath, FanOut, Pieces, ServingDisks, beneath_device, beneath_file, of_another_host, pieces_of,
+};
 use assay_device::safety::DevNum;
 use safety_common::tree::Tree;
 use std::path::{Path, PathBuf};
@@ -15,12 +17,12 @@ use std::path::{Path, PathBuf};
 const LONGEST: Pieces = Pieces { bytes: 255 * 4096, aligned: false };
 
 fn number(text: &str) -> DevNum {
-    DevNum::parse(text).unwrap()
+    DevNum::parse_numbers(text).unwrap()
 }
 
-fn served(disks: &[&str], fan_out: FanOut) -> Served {
+fn served(disks: &[&str], fan_out: FanOut) -> ServingDisks {
     let disks = disks.iter().map(|text| number(text)).collect();
-    Served { disks, fan_out, pieces: LONGEST, through_file_system: false, through_memory: false }
+    ServingDisks { disks, fan_out, pieces: LONGEST, through_file_system: false, through_memory: false }
 }
 
 fn fan_out(reads_of_read: u64, reads_of_write: u64, writes_of_write: u64) -> FanOut {
@@ -174,7 +176,7 @@ fn files_and_loop_devices_lie_on_the_disk_of_their_file_system() {
                 match found {
                     Beneath::Disks(found) if on_disk => {
                         let through =
-                            Served { through_file_system: true, through_memory, ..served(&["8:0"], FanOut::ONE) };
+                            ServingDisks { through_file_system: true, through_memory, ..served(&["8:0"], FanOut::ONE) };
                         assert_eq!(found, through, "{kind} {direct}");
                     }
                     Beneath::Nothing if in_memory => {}
@@ -202,14 +204,14 @@ fn an_operation_is_divided_into_no_more_pieces_than_the_queue_takes() {
     for (operations, bytes, largest, most) in
         [(100, 100 << 12, 1 << 12, 100), (10, 10 << 20, 1 << 20, 30), (0, 0, 1 << 20, 0), (1, 512 << 10, 512 << 10, 1)]
     {
-        assert_eq!(pieces.most(operations, bytes, largest), most, "{operations} {bytes} {largest}");
+        assert_eq!(pieces.most_pieces(operations, bytes, largest), most, "{operations} {bytes} {largest}");
     }
     let (tree, _, _) = over_disks(&TWO, "md0", "9:0");
     tree.file("sys/devices/virtual/block/md0/md/level", "raid0");
     tree.file("sys/devices/virtual/block/md0/md/chunk_size", "65536");
     let Beneath::Disks(found) = beneath_device(&tree.roots(), number("9:0")) else { panic!("unknown") };
     assert_eq!(found.pieces, Pieces { bytes: 64 << 10, aligned: true });
-    assert_eq!(found.pieces.most(100, 100 << 12, 1 << 12), 200, "each may cross a boundary");
+    assert_eq!(found.pieces.most_pieces(100, 100 << 12, 1 << 12), 200, "each may cross a boundary");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use assay_base::{BlockDevice, Completion, Device, Direction, Done, Op, Span, Tic
 use assay_device::clock::Clock;
 use assay_device::facts::{Health, Slots};
 use assay_device::safety::{Gate, Request, scratch};
-use assay_device::select::{AnyDevice, Choice, select};
+use assay_device::select::{AnyDevice, Choice, start_engine};
 
 const BLOCK: u32 = 4096;
 
@@ -15,11 +15,11 @@ fn carry(device: &mut AnyDevice, clock: Clock, direction: Direction, offset: u64
 
 /// The same of any operation.
 fn carry_op(device: &mut AnyDevice, clock: Clock, op: Op) -> Completion {
-    device.submit(clock.now(), Ticket(0), &op);
+    device.submit_request(clock.now(), Ticket(0), &op);
     let mut done = Done::new();
     while done.is_empty() {
-        device.wait(Span::from_secs(1));
-        device.poll(clock.now(), &mut done);
+        device.wait_for_completion(Span::from_secs(1));
+        device.poll_completions(clock.now(), &mut done);
     }
     assert_eq!(done.len(), 1, "one operation, one completion");
     done[0]
@@ -32,11 +32,11 @@ fn a_permit_gives_a_target_that_is_written_and_a_pass_one_that_is_only_read() {
     let slots = Slots { count: 1, spare: 0, bytes: BLOCK };
     for choice in [Choice::Uring, Choice::Threads, Choice::Inline] {
         let clock = Clock::start();
-        let permit = scratch::create(&path, 1 << 20).unwrap();
-        let mut device = select(choice, vec![permit.target().unwrap()], slots, clock).unwrap();
-        let size = device.geometry(0).size;
+        let permit = scratch::create_scratch(&path, 1 << 20).unwrap();
+        let mut device = start_engine(choice, vec![permit.engine_target().unwrap()], slots, clock).unwrap();
+        let size = device.target_geometry(0).size;
         let last = size - u64::from(BLOCK);
-        device.buffer(Ticket(0)).fill(0x5a);
+        device.slot_buffer(Ticket(0)).fill(0x5a);
         let written = carry(&mut device, clock, Direction::Write, last);
         assert_eq!(written.result, Ok(BLOCK), "{choice}");
         assert!(
@@ -48,20 +48,20 @@ fn a_permit_gives_a_target_that_is_written_and_a_pass_one_that_is_only_read() {
             carry(&mut device, clock, Direction::Write, size).result.map_err(|e| e.to_string()),
             Err("EINVAL".into())
         );
-        assert_eq!(carry_op(&mut device, clock, Op::flush(0)).result, Ok(0), "{choice}");
+        assert_eq!(carry_op(&mut device, clock, Op::flush_on_target(0)).result, Ok(0), "{choice}");
         drop((device, permit));
 
-        let pass = Gate::host().admit_read(&Request::new(&path)).unwrap();
-        let mut device = select(choice, vec![pass.target().unwrap()], slots, clock).unwrap();
+        let pass = Gate::of_machine().admit_read(&Request::new(&path)).unwrap();
+        let mut device = start_engine(choice, vec![pass.engine_target().unwrap()], slots, clock).unwrap();
         assert_eq!(carry(&mut device, clock, Direction::Read, last).result, Ok(BLOCK), "{choice}");
-        assert_eq!(device.buffer(Ticket(0)), [0x5a; BLOCK as usize], "{choice}");
+        assert_eq!(device.slot_buffer(Ticket(0)), [0x5a; BLOCK as usize], "{choice}");
         assert_eq!(
             carry(&mut device, clock, Direction::Write, last).result.map_err(|e| e.to_string()),
             Err("EBADF".into())
         );
-        let flushed = carry_op(&mut device, clock, Op::flush(0)).result;
+        let flushed = carry_op(&mut device, clock, Op::flush_on_target(0)).result;
         assert_eq!(flushed.map_err(|e| e.to_string()), Err("EBADF".into()), "{choice}: nothing is written there");
-        assert_eq!(device.health(), Health::default());
+        assert_eq!(device.kernel_health(), Health::default());
         drop((device, pass));
         std::fs::remove_file(&path).unwrap();
     }

@@ -30,26 +30,30 @@ fn a_blank_device_is_accepted_with_its_token_only() {
     assert_eq!(exam.watermarks.first(), Some(&Watermark::Loop(device.dev[5..].to_owned())));
     let token = exam.token.clone().unwrap();
     assert_eq!(token.len(), 8);
-    let gate = Gate::host();
+    let gate = Gate::of_machine();
     let request = Request::new(device.path());
     for tokens in [vec![], vec!["00000000".to_owned()], vec![String::new()], vec![token[..7].to_owned()]] {
-        let refusal = gate.admit(&Request { tokens: &tokens, ..request }).unwrap_err();
+        let refusal = gate.admit_target(&Request { tokens: &tokens, ..request }).unwrap_err();
         let why = if tokens.is_empty() { "no token was given" } else { "none of the given tokens" };
         assert!(refusal.to_string().contains(why), "{tokens:?}: {refusal}");
         assert_eq!(refusal.rule, Consent, "{refusal}");
     }
     let tokens = ["deadbeef".to_owned(), token];
-    let permit = gate.admit(&Request { tokens: &tokens, ..request }).unwrap();
-    assert_eq!(permit.shape().size, 16 * MIB);
-    assert!(permit.shape().direct && permit.covers(16 * MIB - 512, 512) && !permit.covers(16 * MIB - 512, 513));
-    assert!(!permit.covers(u64::MAX, 512));
-    assert!(permit.recheck().is_ok() && permit.overrides().is_empty());
+    let permit = gate.admit_target(&Request { tokens: &tokens, ..request }).unwrap();
+    assert_eq!(permit.full_shape().size, 16 * MIB);
+    assert!(
+        permit.full_shape().direct
+            && permit.covers_range(16 * MIB - 512, 512)
+            && !permit.covers_range(16 * MIB - 512, 513)
+    );
+    assert!(!permit.covers_range(u64::MAX, 512));
+    assert!(permit.recheck_target().is_ok() && permit.overridden_rules().is_empty());
     // The control: one byte written through a permit changes the checksum that all other cases rely on.
     let before = sum(&device.image);
     let mut block = Block([0; 4096]);
     block.0[77] = 1;
-    assert_eq!(rustix::io::pwrite(permit.fd(), &block.0, 8 * MIB).unwrap(), 4096);
-    rustix::fs::fsync(permit.fd()).unwrap();
+    assert_eq!(rustix::io::pwrite(permit.borrow_fd(), &block.0, 8 * MIB).unwrap(), 4096);
+    rustix::fs::fsync(permit.borrow_fd()).unwrap();
     assert_ne!(sum(&device.image), before);
     assert!(!permit.remove_scratch().unwrap(), "a device is no scratch file");
 }
@@ -69,7 +73,7 @@ fn the_workload_must_fit_in_size_and_blocks() {
         (0, 100, Some(S3)),
     ] {
         let needs = Needs { extent, alignment };
-        let done = Gate::host().admit(&Request { tokens: &tokens, needs, ..Request::new(device.path()) });
+        let done = Gate::of_machine().admit_target(&Request { tokens: &tokens, needs, ..Request::new(device.path()) });
         assert_eq!(done.err().map(|refusal| refusal.rule), rule, "{extent} {alignment}");
     }
 }
@@ -82,7 +86,7 @@ fn a_device_we_prepared_is_known_again() {
     let (_turn, dir) = (turn(), dir());
     let device = Loop::blank(dir.path(), "ours", 8 * MIB);
     let mut block = vec![0xabu8; 4096];
-    Stamp { run: 1, generation: 2 }.put(&mut block);
+    Stamp { run: 1, generation: 2 }.write_to_block(&mut block);
     for i in 0..8 * MIB / 4096 {
         std::fs::File::options().write(true).open(&device.image).unwrap().write_all_at(&block, i * 4096).unwrap();
     }
@@ -104,17 +108,17 @@ fn a_device_is_discarded_to_its_end() {
     let (_turn, dir) = (turn(), dir());
     let device = Loop::blank(dir.path(), "device", MIB);
     let permit = admit(device.path(), &[]).unwrap();
-    assert_eq!((permit.geometry().size, permit.describe().size), (MIB, Some(MIB)));
+    assert_eq!((permit.geometry().size, permit.gate_examination().size), (MIB, Some(MIB)));
     device.write(0, &vec![0xff; MIB as usize]);
-    permit.discard().unwrap();
+    permit.discard_all().unwrap();
     drop(permit);
     let left = std::fs::read(device.path()).unwrap();
     assert_eq!((left.len() as u64, left.iter().position(|byte| *byte != 0)), (MIB, None));
-    let pass = Gate::host().admit_read(&Request::new(device.path())).unwrap();
-    assert_eq!((pass.shape().size, pass.describe().size), (MIB, Some(MIB)));
-    let flags = rustix::fs::fcntl_getfl(pass.fd()).unwrap();
+    let pass = Gate::of_machine().admit_read(&Request::new(device.path())).unwrap();
+    assert_eq!((pass.full_shape().size, pass.gate_examination().size), (MIB, Some(MIB)));
+    let flags = rustix::fs::fcntl_getfl(pass.borrow_fd()).unwrap();
     assert!(flags.contains(rustix::fs::OFlags::DIRECT), "past the cache: {flags:?}");
-    assert_eq!(pass.watermarks(), [Watermark::Loop(device.dev[5..].to_owned())]);
+    assert_eq!(pass.result_watermarks(), [Watermark::Loop(device.dev[5..].to_owned())]);
 }
 
 /// Signatures written by hand where the tool may be missing; the rest of the medium is blank.
@@ -152,7 +156,7 @@ fn signatures() {
         // Overriding only the signature is not enough: the data is unknown too.
         assert_eq!(admit(device.path(), &[S7]).unwrap_err().rule, S8, "{name}");
         let permit = admit(device.path(), &[S7, S8]).unwrap();
-        assert_eq!(permit.overrides(), [S7, S8], "{name}");
+        assert_eq!(permit.overridden_rules(), [S7, S8], "{name}");
         drop(permit);
         device.write(*offset, &vec![0; bytes.len()]);
     }
@@ -239,8 +243,12 @@ fn a_device_that_act_wrote_is_known_and_what_lies_among_it_is_not() {
     let exam = examine(device.path());
     let said = exam.rules.iter().find(|answer| answer.id == S8).unwrap();
     assert!(exam.accepted && said.evidence.contains("written by ACT"), "{said:?}");
-    assert!(admit(device.path(), &[]).unwrap().overrides().is_empty());
-    assert_eq!(Gate::host().admit(&Request::new(device.path())).unwrap_err().rule, Consent, "known is not agreed to");
+    assert!(admit(device.path(), &[]).unwrap().overridden_rules().is_empty());
+    assert_eq!(
+        Gate::of_machine().admit_target(&Request::new(device.path())).unwrap_err().rule,
+        Consent,
+        "known is not agreed to"
+    );
     device.write(16 * MIB, b"somebody's");
     protected("foreign data behind ACT's", device.path(), &[&device.image], S8, "unknown data");
     device.write(16 * MIB, &[0; 512]);
@@ -265,11 +273,12 @@ fn a_consent_given_earlier_is_of_one_device_and_of_what_was_seen_on_it() {
         overrides: vec![(S7, evidence(S7)), (S8, evidence(S8))],
         words: "by the consent of yesterday".into(),
     };
-    let offer =
-        |standing: Standing| Gate::host().admit(&Request { standing: &[standing], ..Request::new(device.path()) });
+    let offer = |standing: Standing| {
+        Gate::of_machine().admit_target(&Request { standing: &[standing], ..Request::new(device.path()) })
+    };
     let permit = offer(given.clone()).unwrap();
-    assert_eq!(permit.overrides(), [S7, S8]);
-    let told = permit.describe().rules.iter().find(|answer| answer.id == Consent).unwrap();
+    assert_eq!(permit.overridden_rules(), [S7, S8]);
+    let told = permit.gate_examination().rules.iter().find(|answer| answer.id == Consent).unwrap();
     assert_eq!(told.evidence, "by the consent of yesterday");
     drop(permit);
     // Consents for no device, for another device, without the overrides, for another signature.
@@ -290,5 +299,5 @@ fn a_consent_given_earlier_is_of_one_device_and_of_what_was_seen_on_it() {
     // Unless it names the process.
     let mut named = given.clone();
     named.overrides.push((S6, "collectd\nsh".to_owned()));
-    assert!(offer(named).unwrap().overrides().contains(&S6));
+    assert!(offer(named).unwrap().overridden_rules().contains(&S6));
 }

@@ -31,7 +31,7 @@ fn things_that_are_no_target() {
         ("nothing", at("missing"), S0),
     ] {
         protected(what, &path, &[], rule, if rule == S1 { what } else { "No such file" });
-        assert_eq!(Gate::host().admit_read(&Request::new(&path)).unwrap_err().rule, rule, "{what}");
+        assert_eq!(Gate::of_machine().admit_read(&Request::new(&path)).unwrap_err().rule, rule, "{what}");
     }
 }
 
@@ -42,8 +42,8 @@ fn a_file_that_cannot_be_read_directly_is_read_through_the_cache() {
     if !file.exists() {
         return;
     }
-    let pass = Gate::host().admit_read(&Request::new(file)).unwrap();
-    assert!(pass.watermarks().contains(&Watermark::Buffered) && !pass.shape().direct, "{pass:?}");
+    let pass = Gate::of_machine().admit_read(&Request::new(file)).unwrap();
+    assert!(pass.result_watermarks().contains(&Watermark::Buffered) && !pass.full_shape().direct, "{pass:?}");
 }
 
 /// A person may ask for the page cache: then operations have any length, and the result has a watermark.
@@ -51,23 +51,31 @@ fn a_file_that_cannot_be_read_directly_is_read_through_the_cache() {
 fn a_file_is_used_through_the_page_cache_if_asked_for_and_a_device_never() {
     let (_turn, dir) = (turn(), dir());
     let path = dir.path().join("data");
-    drop(scratch::create(&path, MIB).unwrap());
+    drop(scratch::create_scratch(&path, MIB).unwrap());
     let request = Request { page_cache: true, ..Request::new(&path) };
-    let permit = Gate::host().admit(&request).unwrap();
-    assert!(permit.watermarks().contains(&Watermark::PageCache), "{permit:?}");
-    assert!(!permit.watermarks().contains(&Watermark::Buffered) && !permit.shape().direct);
+    let permit = Gate::of_machine().admit_target(&request).unwrap();
+    assert!(permit.result_watermarks().contains(&Watermark::PageCache), "{permit:?}");
+    assert!(!permit.result_watermarks().contains(&Watermark::Buffered) && !permit.full_shape().direct);
     assert_eq!((permit.geometry().size, permit.geometry().block), (MIB, 1));
     drop(permit);
-    let pass = Gate::host().admit_read(&request).unwrap();
-    assert!(pass.watermarks().contains(&Watermark::PageCache) && pass.geometry().block == 1, "{pass:?}");
+    let pass = Gate::of_machine().admit_read(&request).unwrap();
+    assert!(pass.result_watermarks().contains(&Watermark::PageCache) && pass.geometry().block == 1, "{pass:?}");
     // Without being asked for it is not.
-    assert!(!Gate::host().admit_read(&Request::new(&path)).unwrap().watermarks().contains(&Watermark::PageCache));
+    assert!(
+        !Gate::of_machine()
+            .admit_read(&Request::new(&path))
+            .unwrap()
+            .result_watermarks()
+            .contains(&Watermark::PageCache)
+    );
     if !root() {
         return;
     }
     let device = Loop::blank(dir.path(), "device", MIB);
     let request = Request { page_cache: true, ..Request::new(device.path()) };
-    for refusal in [Gate::host().admit(&request).unwrap_err(), Gate::host().admit_read(&request).unwrap_err()] {
+    for refusal in
+        [Gate::of_machine().admit_target(&request).unwrap_err(), Gate::of_machine().admit_read(&request).unwrap_err()]
+    {
         assert_eq!(refusal.rule, S1);
         assert!(refusal.evidence.contains("only files are used through the page cache"), "{}", refusal.evidence);
     }
@@ -83,26 +91,26 @@ fn files_of_somebody_else() {
     std::fs::write(at("short"), b"a note").unwrap();
     // A label for another length.
     let mut foreign = plain.clone();
-    foreign.extend(label::label(8192));
+    foreign.extend(label::label_bytes(8192));
     std::fs::write(at("foreign"), &foreign).unwrap();
     for (name, rule) in [("plain", S10), ("short", S10), ("empty", S3), ("foreign", S10)] {
         protected(name, &at(name), &[&at(name)], rule, "");
     }
-    drop(scratch::create(&at("linked"), MIB).unwrap());
+    drop(scratch::create_scratch(&at("linked"), MIB).unwrap());
     std::fs::hard_link(at("linked"), at("other name")).unwrap();
     protected("two names", &at("linked"), &[&at("linked")], S10, "2 names");
-    drop(scratch::create(&at("grown"), MIB).unwrap());
+    drop(scratch::create_scratch(&at("grown"), MIB).unwrap());
     std::fs::File::options().append(true).open(at("grown")).unwrap().write_all(b"more").unwrap();
     protected("grown since", &at("grown"), &[&at("grown")], S10, "not a file of this program");
     let sparse = std::fs::File::create(at("sparse")).unwrap();
     sparse.set_len(MIB).unwrap();
-    sparse.write_all_at(&label::label(MIB), MIB - label::LABEL_LEN).unwrap();
+    sparse.write_all_at(&label::label_bytes(MIB), MIB - label::LABEL_LEN).unwrap();
     if !is_tmpfs(dir.path()) {
         protected("not reserved", &at("sparse"), &[&at("sparse")], S10, "reserved");
     }
     // A file system created inside our own file: the label is still there, but the data belongs to somebody.
     if have("mkfs.ext4") {
-        drop(scratch::create(&at("used"), EXT4).unwrap());
+        drop(scratch::create_scratch(&at("used"), EXT4).unwrap());
         run(&["mkfs.ext4", "-q", "-F", "-E", "nodiscard", "-b", "4096", at("used").to_str().unwrap(), "2048"]).unwrap();
         protected("a file system in our file", &at("used"), &[&at("used")], S7, "ext2/3/4");
     }
@@ -121,7 +129,7 @@ fn a_shared_copy_is_refused() {
     let Some(device) = made(dir.path(), "btrfs", BTRFS) else { return };
     let mount = Mount::new(&device.dev, dir.path(), "mount").unwrap();
     let (ours, copy) = (mount.point.join("ours"), mount.point.join("copy"));
-    drop(scratch::create(&ours, MIB).unwrap());
+    drop(scratch::create_scratch(&ours, MIB).unwrap());
     drop(admit(&ours, &[]).unwrap());
     run(&["cp", "--reflink=always", ours.to_str().unwrap(), copy.to_str().unwrap()]).unwrap();
     protected("a reflink copy", &copy, &[&copy], S10, "(reflink) at byte 0");
@@ -135,7 +143,7 @@ fn a_shared_copy_is_refused() {
     }
     protected("a copy whose end is shared", &copy, &[&copy], S10, &format!("(reflink) at byte {end}"));
     file.write_all_at(&[0; 8192], end).unwrap();
-    file.write_all_at(&label::label(MIB + label::LABEL_LEN), MIB).unwrap();
+    file.write_all_at(&label::label_bytes(MIB + label::LABEL_LEN), MIB).unwrap();
     file.sync_all().unwrap();
     drop(admit(&copy, &[]).unwrap());
 }
@@ -147,18 +155,18 @@ fn scratch_files_on_file_systems_of_every_kind() {
     for (kind, size) in [("ext4", 16 * MIB), ("xfs", 320 * MIB), ("btrfs", BTRFS)] {
         let Some(device) = root().then(|| made(dir.path(), kind, size)).flatten() else { continue };
         let mount = Mount::new(&device.dev, dir.path(), &format!("{kind}.mount")).unwrap();
-        let permit = scratch::create(&mount.point.join("scratch"), MIB).unwrap();
-        assert!(permit.shape().direct, "{kind}");
-        assert_eq!(permit.watermarks(), [Watermark::Loop(device.dev[5..].to_owned())], "{kind}");
+        let permit = scratch::create_scratch(&mount.point.join("scratch"), MIB).unwrap();
+        assert!(permit.full_shape().direct, "{kind}");
+        assert_eq!(permit.result_watermarks(), [Watermark::Loop(device.dev[5..].to_owned())], "{kind}");
         assert!(permit.remove_scratch().unwrap(), "{kind}");
-        let full = scratch::create(&mount.point.join("scratch"), size).unwrap_err();
+        let full = scratch::create_scratch(&mount.point.join("scratch"), size).unwrap_err();
         assert_eq!((full.rule, full.to_string().contains("are needed")), (S10, true), "{kind}: {full}");
     }
     let memory = Path::new("/dev/shm");
     if memory.is_dir() && is_tmpfs(memory) {
         let dir = tempfile::tempdir_in(memory).unwrap();
-        let permit = scratch::create(&dir.path().join("scratch"), MIB).unwrap();
-        assert_eq!(permit.watermarks(), [Watermark::Memory("tmpfs")]);
+        let permit = scratch::create_scratch(&dir.path().join("scratch"), MIB).unwrap();
+        assert_eq!(permit.result_watermarks(), [Watermark::Memory("tmpfs")]);
     }
 }
 
@@ -189,19 +197,19 @@ fn a_file_that_was_only_reserved_is_taken_over() {
     for (_, place) in &mounts {
         let path = place.join("reserved");
         drop(reserved(&path, MIB));
-        let looked = Gate::host().look(&Request::new(&path)).unwrap();
+        let looked = Gate::of_machine().examine_request(&Request::new(&path)).unwrap();
         assert!(looked.rules.iter().any(|answer| answer.evidence.contains("nothing was ever written")), "{looked:?}");
         let permit = admit(&path, &[]).unwrap();
         assert_eq!(permit.geometry().size, MIB - label::LABEL_LEN);
         assert!(bytes(&path) == vec![0; MIB as usize], "admitting it changes nothing: {}", path.display());
-        permit.recheck().unwrap();
-        permit.recheck().unwrap();
+        permit.recheck_target().unwrap();
+        permit.recheck_target().unwrap();
         drop(permit);
         let (data, end) = (
             bytes(&path)[..(MIB - label::LABEL_LEN) as usize].to_vec(),
             bytes(&path).split_off((MIB - label::LABEL_LEN) as usize),
         );
-        assert!(data.iter().all(|byte| *byte == 0) && end == label::label(MIB), "{}", path.display());
+        assert!(data.iter().all(|byte| *byte == 0) && end == label::label_bytes(MIB), "{}", path.display());
         let file = std::fs::File::options().write(true).open(&path).unwrap();
         file.write_all_at(&[0; 4096], 0).unwrap();
         drop(file);
@@ -251,9 +259,9 @@ fn what_is_written_after_a_blank_file_was_admitted_stays() {
     let permit = admit(&path, &[]).unwrap();
     file.write_all_at(b"mine", 0).unwrap();
     let before = bytes(&path);
-    let refused = permit.recheck().unwrap_err();
+    let refused = permit.recheck_target().unwrap_err();
     assert!(refused.rule == S10 && refused.to_string().contains("it holds data at byte 0"), "{refused}");
-    assert!(permit.recheck().is_err(), "it stays so");
+    assert!(permit.recheck_target().is_err(), "it stays so");
     drop(permit);
     assert!(bytes(&path) == before);
 }

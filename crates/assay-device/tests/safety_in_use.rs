@@ -82,8 +82,8 @@ fn mounted_file_systems() {
         run(&["mknod", node.to_str().unwrap(), "b", &number.major.to_string(), &number.minor.to_string()]).unwrap();
         protected(&format!("{kind} by mknod"), &node, &[&device.image], S2, "is mounted on");
         // Reading a device in use is harmless and allowed; the result cannot be used to write.
-        let pass = Gate::host().admit_read(&Request::new(device.path())).unwrap();
-        assert!(rustix::io::pwrite(pass.fd(), &[0; 512], 0).is_err());
+        let pass = Gate::of_machine().admit_read(&Request::new(device.path())).unwrap();
+        assert!(rustix::io::pwrite(pass.borrow_fd(), &[0; 512], 0).is_err());
     }
 }
 
@@ -131,7 +131,7 @@ fn whole_disk_partitions_and_siblings() {
     }
     protected("a partition table", disk.path(), &[&image], S7, "DOS partition table");
     let blank = admit(&part(2), &[]).unwrap();
-    assert_eq!(blank.describe().token.as_ref().map(String::len), Some(8));
+    assert_eq!(blank.gate_examination().token.as_ref().map(String::len), Some(8));
     protected("the disk of an admitted partition", disk.path(), &[&image], S2, "EBUSY");
     assert!(!lockable(disk.path()), "the lock by which udev and repart agree is on the whole disk");
     drop(blank);
@@ -155,7 +155,7 @@ fn whole_disk_partitions_and_siblings() {
     // What lies beside it is in use, and shares the drive with it.
     let permit = admit(&part(2), &[]).unwrap_or_else(|refusal| panic!("the sibling of a mounted partition: {refusal}"));
     let mounted = Watermark::SharedDisk(format!("{}p1 is mounted", &disk.dev[5..]));
-    assert!(permit.watermarks().contains(&mounted), "{:?}", permit.watermarks());
+    assert!(permit.result_watermarks().contains(&mounted), "{:?}", permit.result_watermarks());
 }
 
 /// Whether nobody holds the lock of this device; it is released immediately.
@@ -241,7 +241,7 @@ fn beneath_a_loop_device() {
 
     // Even a scratch file of our own, once a loop device is bound to it.
     let ours = dir.path().join("ours");
-    drop(scratch::create(&ours, MIB).unwrap());
+    drop(scratch::create_scratch(&ours, MIB).unwrap());
     let above = Loop::over(&ours, &[]);
     protected("our own file beneath a loop", &ours, &[&ours], S10, "it is the backing file of");
     let twin = Loop::over(&ours, &[]);
@@ -254,7 +254,7 @@ fn beneath_a_loop_device() {
 fn a_scratch_file_open_in_another_process() {
     let (_turn, dir) = (turn(), dir());
     let file = dir.path().join("scratch");
-    drop(scratch::create(&file, MIB).unwrap());
+    drop(scratch::create_scratch(&file, MIB).unwrap());
     let writer = Holder::shell(&format!("exec 3<>{}; echo held; read x", file.display()));
     protected("open elsewhere", &file, &[&file], S6, &format!("process {} ", writer.child.id()));
     drop(writer);
@@ -268,7 +268,11 @@ fn names_its_reader(path: &Path, reader: &Holder) {
     assert!(examine(path).accepted, "shown as refused: {:?}", examine(path));
     let permit = admit(path, &[]).unwrap_or_else(|refusal| panic!("{refusal}"));
     let named = |mark: &Watermark| matches!(mark, Watermark::Reader(who) if who.contains(&process) && who.ends_with("open for reading"));
-    assert!(permit.watermarks().iter().any(named) && permit.overrides().is_empty(), "{:?}", permit.watermarks());
+    assert!(
+        permit.result_watermarks().iter().any(named) && permit.overridden_rules().is_empty(),
+        "{:?}",
+        permit.result_watermarks()
+    );
 }
 
 #[test]
@@ -282,7 +286,10 @@ fn open_in_another_process() {
         let writer = Holder::shell(&format!("exec {how}{}; echo held; read x", device.dev));
         protected("open elsewhere", device.path(), &[&device.image], S6, &format!("process {} ", writer.child.id()));
         let permit = admit(device.path(), &[S6]).unwrap();
-        assert_eq!((permit.overrides(), permit.watermarks().contains(&Watermark::Overridden(S6))), (vec![S6], true));
+        assert_eq!(
+            (permit.overridden_rules(), permit.result_watermarks().contains(&Watermark::Overridden(S6))),
+            (vec![S6], true)
+        );
     }
     // The image of a loop device that a process has open is that device too.
     let image = Holder::shell(&format!("exec 3<>{}; echo held; read x", device.image.display()));
@@ -316,7 +323,7 @@ fn a_run_that_only_reads_is_not_written_over() {
         examine(device.path()).rules.iter().any(|answer| answer.id == S6 && answer.evidence.contains("has locked it"))
     );
     assert_eq!(admit(device.path(), &[S6]).unwrap_err().rule, S13, "the lock is not overridden");
-    assert!(Gate::host().admit_read(&Request::new(device.path())).is_ok(), "two may read");
+    assert!(Gate::of_machine().admit_read(&Request::new(device.path())).is_ok(), "two may read");
     drop(reading);
     assert!(admit(device.path(), &[]).is_ok());
 }
@@ -326,7 +333,7 @@ fn a_run_that_only_reads_is_not_written_over() {
 #[ignore = "started by the test of readers"]
 fn a_reading_instance() {
     let Some(path) = std::env::var_os("ASSAY_TEST_HOLD") else { return };
-    let pass = Gate::host().admit_read(&Request::new(Path::new(&path))).unwrap();
+    let pass = Gate::of_machine().admit_read(&Request::new(Path::new(&path))).unwrap();
     std::io::stdout().write_all(b"held\n").unwrap();
     std::io::stdout().flush().unwrap();
     let _ = std::io::stdin().read_line(&mut String::new());
@@ -414,7 +421,7 @@ fn a_look_does_not_read_what_somebody_uses() {
     looked_at("open elsewhere", true);
     // Who agrees to that user wants to know what is on it.
     let before = reads();
-    let exam = Gate::host().look(&Request { overrides: &[S6], ..Request::new(device.path()) });
+    let exam = Gate::of_machine().examine_request(&Request { overrides: &[S6], ..Request::new(device.path()) });
     assert!(exam.is_ok() && reads() > before, "open elsewhere, which is agreed to: {exam:?}");
     drop(open);
     let reads = Holder::shell(&format!("exec 3<{}; flock -s 3; echo held; read x", device.dev));
@@ -439,7 +446,7 @@ fn second_instance() {
 fn a_second_instance_is_refused_and_told_who_holds_it() {
     let (_turn, dir) = (turn(), dir());
     let file = dir.path().join("scratch");
-    drop(scratch::create(&file, MIB).unwrap());
+    drop(scratch::create_scratch(&file, MIB).unwrap());
     let device = root().then(|| Loop::blank(dir.path(), "device", MIB));
     let mut targets = vec![(file.clone(), file, S13)];
     targets.extend(device.as_ref().map(|d| (PathBuf::from(&d.dev), d.image.clone(), S2)));

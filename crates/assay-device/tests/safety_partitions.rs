@@ -60,8 +60,8 @@ fn a_blank_partition_is_a_device_like_any_other() {
             let told = run(&["blkid", "-p", "-o", "export", path.to_str().unwrap()]).unwrap();
             assert!(told.contains("PART_ENTRY_NUMBER"), "blkid tells the entry, or this test shows nothing: {told}");
             let permit = admit(&path, &[]).unwrap_or_else(|refusal| panic!("{name} {n}: {refusal}"));
-            assert_eq!(permit.shape().size, 8 * MIB, "{name} {n}");
-            assert!(permit.overrides().is_empty());
+            assert_eq!(permit.full_shape().size, 8 * MIB, "{name} {n}");
+            assert!(permit.overridden_rules().is_empty());
         }
     }
 }
@@ -104,7 +104,7 @@ fn another_run() {
 #[ignore = "started by the test of readers"]
 fn a_run_that_reads() {
     let Some(path) = std::env::var_os("ASSAY_TEST_HOLD") else { return };
-    let pass = Gate::host().admit_read(&Request::new(Path::new(&path))).unwrap();
+    let pass = Gate::of_machine().admit_read(&Request::new(Path::new(&path))).unwrap();
     std::io::stdout().write_all(b"held\n").unwrap();
     std::io::stdout().flush().unwrap();
     let _ = std::io::stdin().read_line(&mut String::new());
@@ -126,19 +126,19 @@ fn runs_on_two_partitions_are_apart_and_name_each_other() {
     let (first, second) = (part(&disk, 1), part(&disk, 2));
     let other = run_on(&first);
     let permit = admit(&second, &[]).unwrap_or_else(|refusal| panic!("{refusal}"));
-    let named = permit.watermarks().iter().any(|mark| match mark {
+    let named = permit.result_watermarks().iter().any(|mark| match mark {
         Watermark::Neighbour(who) => {
             who.contains(&format!("process {} ", other.child.id())) && who.contains(first.to_str().unwrap())
         }
         _ => false,
     });
-    assert!(named && permit.overrides().is_empty(), "{:?}", permit.watermarks());
+    assert!(named && permit.overridden_rules().is_empty(), "{:?}", permit.result_watermarks());
     protected("the partition of the other run", &first, &[], S2, &format!("process {} ", other.child.id()));
     protected("the disk of both", disk.path(), &[], S2, "EBUSY");
     drop(permit);
     drop(other);
     let alone = admit(&second, &[]).unwrap();
-    assert!(!alone.watermarks().iter().any(|mark| matches!(mark, Watermark::Neighbour(_))));
+    assert!(!alone.result_watermarks().iter().any(|mark| matches!(mark, Watermark::Neighbour(_))));
     // One run may use both.
     let both = admit(&first, &[]).unwrap();
     drop((alone, both));
@@ -168,10 +168,10 @@ fn whoever_has_all_of_the_disk_has_each_partition() {
         admit(&second, &[]).unwrap_or_else(|refusal| panic!("who only reads the disk destroys nothing: {refusal}"));
     let process = format!("process {} ", reader.child.id());
     let named = |mark: &Watermark| matches!(mark, Watermark::Reader(who) if who.contains(&process));
-    assert!(permit.watermarks().iter().any(named), "{:?}", permit.watermarks());
+    assert!(permit.result_watermarks().iter().any(named), "{:?}", permit.result_watermarks());
     drop((permit, reader));
     // A run that reads all of the disk is no holder of its lock alone.
-    let whole = Gate::host().admit_read(&Request::new(disk.path())).unwrap();
+    let whole = Gate::of_machine().admit_read(&Request::new(disk.path())).unwrap();
     let reads = Holder::start(
         Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "safety_partitions::a_run_that_reads", "--ignored", "--nocapture"])
@@ -179,6 +179,6 @@ fn whoever_has_all_of_the_disk_has_each_partition() {
     );
     protected("the partition of a disk that a run reads", &second, &[&disk.image], S6, "has locked it");
     drop((whole, reads));
-    assert!(Gate::host().admit_read(&Request::new(&second)).is_ok());
+    assert!(Gate::of_machine().admit_read(&Request::new(&second)).is_ok());
     assert!(examine(&second).accepted);
 }

@@ -87,7 +87,7 @@ fn what_is_in_use_beside_a_partition_is_a_limit_of_the_result() {
     let tree = machine_with_a_partition_to_spare();
     let exam = tree.ask("8:9");
     assert_eq!(tree.refused("8:9"), NONE, "{exam:?}");
-    let marks: Vec<String> = exam.watermarks.iter().map(|mark| format!("{}: {mark}", mark.word())).collect();
+    let marks: Vec<String> = exam.watermarks.iter().map(|mark| format!("{}: {mark}", mark.leading_word())).collect();
     for mark in [
         "SHARED DISK: sda1 is mounted",
         "SHARED DISK: sda2 is active swap",
@@ -443,7 +443,7 @@ fn the_log_directory_and_the_program_are_of_the_system() {
     let number = DevNum { major: 8, minor: 0 };
     let refused = |log: Option<&Path>| {
         let exam = gate.examine_number(number, log);
-        exam.rules.iter().filter(|a| !a.passes()).map(|a| a.id).collect::<Vec<_>>()
+        exam.rules.iter().filter(|a| !a.may_continue()).map(|a| a.id).collect::<Vec<_>>()
     };
     // Mounted by a source that the table names, in a place that S4 would also find; this test checks that S5 gives the
     // reason.
@@ -600,7 +600,7 @@ fn tokens_tell_devices_apart() {
         tree.file(&format!("{dir}/serial"), serial);
         tree.file(&format!("{dir}/size"), sectors);
         tree.file("proc/sys/kernel/random/boot_id", boot);
-        Identity::read(&tree.roots(), DevNum { major: 8, minor: 0 }).unwrap().token(&tree.roots())
+        Identity::read_identity(&tree.roots(), DevNum { major: 8, minor: 0 }).unwrap().consent_token(&tree.roots())
     };
     let first = token("pci0/ata1", "sda", "S1", "1000", "boot 1");
     assert!(first.len() == 8 && first.chars().all(|c| c.is_ascii_hexdigit()), "{first}");
@@ -627,8 +627,8 @@ fn partitions_have_tokens_of_their_own() {
     tree.partition(&disk, 2, "8:2");
     tree.file("sys/devices/pci0/ata1/block/sda/serial", "S1");
     let token = |number: &str| {
-        let number = DevNum::parse(number).unwrap();
-        Identity::read(&tree.roots(), number).unwrap().token(&tree.roots())
+        let number = DevNum::parse_numbers(number).unwrap();
+        Identity::read_identity(&tree.roots(), number).unwrap().consent_token(&tree.roots())
     };
     assert!(token("8:0") != token("8:1") && token("8:1") != token("8:2") && token("8:0") != token("8:2"));
 }

@@ -52,10 +52,10 @@ fn golden_completions() {
     let mut drive = bank(1, "sim:flash");
     let write = Op { direction: Direction::Write, ..read(0, 128 << 10) };
     for (ticket, op) in [read(0, 512), write, read(4096, 4096), read(1 << 30, 128 << 10)].iter().enumerate() {
-        drive.submit(Instant::from_ns(1000), Ticket(ticket as u32), op);
+        drive.submit_request(Instant::from_ns(1000), Ticket(ticket as u32), op);
     }
     let mut done = Done::new();
-    drive.poll(FAR, &mut done);
+    drive.poll_completions(FAR, &mut done);
     let got: Vec<(u32, u64)> = done.iter().map(|c| (c.ticket.0, c.completed.as_ns())).collect();
     assert_eq!(got, GOLDEN);
 }
@@ -81,10 +81,10 @@ fn everything_submitted_comes_back_exactly_once_and_in_order() {
 fn ties_come_in_order_of_tickets() {
     let mut drive = bank(1, "sim:flash?spread=0%&channels=8");
     for ticket in [5, 1, 7, 3] {
-        drive.submit(Instant::ZERO, Ticket(ticket), &read(0, 512));
+        drive.submit_request(Instant::ZERO, Ticket(ticket), &read(0, 512));
     }
     let mut done = Done::new();
-    drive.poll(FAR, &mut done);
+    drive.poll_completions(FAR, &mut done);
     assert_eq!(done.iter().map(|c| c.ticket.0).collect::<Vec<_>>(), [1, 3, 5, 7]);
     assert!(done.iter().all(|c| c.completed == done[0].completed));
 }
@@ -93,28 +93,28 @@ fn ties_come_in_order_of_tickets() {
 fn poll_gives_what_is_due_and_no_more() {
     let mut drive = bank(1, "sim:flash?spread=0%");
     assert_eq!(drive.next_wakeup(), None);
-    drive.submit(Instant::ZERO, Ticket(0), &read(0, 512));
-    drive.submit(Instant::from_ns(10), Ticket(1), &read(0, 512));
+    drive.submit_request(Instant::ZERO, Ticket(0), &read(0, 512));
+    drive.submit_request(Instant::from_ns(10), Ticket(1), &read(0, 512));
     let first = drive.next_wakeup().expect("in flight");
     assert_eq!(first, Instant::from_ns(90_158));
     let mut done: Vec<Completion> = Vec::new();
-    drive.poll(Instant::from_ns(first.as_ns() - 1), &mut done);
+    drive.poll_completions(Instant::from_ns(first.as_ns() - 1), &mut done);
     assert_eq!((done.len(), drive.in_flight()), (0, 2));
-    drive.poll(first, &mut done);
+    drive.poll_completions(first, &mut done);
     assert_eq!((done.len(), drive.in_flight(), drive.next_wakeup()), (1, 1, Some(Instant::from_ns(90_168))));
-    drive.wait(Span::from_secs(3600));
-    assert!(drive.buffer(Ticket(1)).is_empty());
+    drive.wait_for_completion(Span::from_secs(3600));
+    assert!(drive.slot_buffer(Ticket(1)).is_empty());
 }
 
 #[test]
 fn targets_are_independent() {
     let specs = || vec![spec("sim:flash"), spec("sim:disk?size=1GiB&block=4KiB"), spec("sim:flash")];
     let mut drives = Bank::new(9, specs());
-    assert_eq!(drives.geometry(1), Geometry { size: 1 << 30, block: 4096 });
+    assert_eq!(drives.target_geometry(1), Geometry { size: 1 << 30, block: 4096 });
     let mut done = Done::new();
     let mut once = |target| {
-        drives.submit(Instant::ZERO, Ticket(0), &Op { target, ..read(4096, 4096) });
-        drives.poll(FAR, &mut done);
+        drives.submit_request(Instant::ZERO, Ticket(0), &Op { target, ..read(4096, 4096) });
+        drives.poll_completions(FAR, &mut done);
         done.pop().expect("one completion").completed
     };
     let (flash, disk, other) = (once(0), once(1), once(2));
@@ -138,9 +138,9 @@ fn refused_requests_end_as_the_kernel_would_end_them() {
         (op(Direction::Write, u64::MAX - 511, 512), Err(Code::ENOSPC)),
     ] {
         let mut drive = bank(1, "sim:flash?size=1MiB");
-        drive.submit(Instant::ZERO, Ticket(0), &op);
+        drive.submit_request(Instant::ZERO, Ticket(0), &op);
         let mut done = Done::new();
-        drive.poll(FAR, &mut done);
+        drive.poll_completions(FAR, &mut done);
         assert_eq!(done[0].result, want, "{op:?}");
         assert!(done[0].completed > Instant::ZERO, "time moves on");
     }
@@ -155,14 +155,14 @@ fn extreme_parameters_do_not_overflow() {
         "sim:disk?rpm=1&bandwidth=1kB/s&settle=1h&stroke=1h",
     ] {
         let mut drive = bank(1, text);
-        let mut prng = Prng::seeded(1);
+        let mut prng = Prng::from_seed(1);
         for ticket in 0..500 {
             let direction = if ticket % 2 == 0 { Direction::Read } else { Direction::Write };
-            let op = Op { direction, ..read(prng.below(1 << 20) * 512, 128 << 10) };
-            drive.submit(Instant::from_ns(u64::from(ticket)), Ticket(ticket), &op);
+            let op = Op { direction, ..read(prng.uniform_below(1 << 20) * 512, 128 << 10) };
+            drive.submit_request(Instant::from_ns(u64::from(ticket)), Ticket(ticket), &op);
         }
         let mut done = Done::new();
-        drive.poll(Instant::FAR, &mut done);
+        drive.poll_completions(Instant::FAR, &mut done);
         assert_eq!(done.len(), 500, "{text}");
     }
 }
@@ -175,19 +175,19 @@ fn a_flush_takes_the_time_of_a_small_write_on_flash_and_its_turn_on_a_disk() {
     {
         let mut bank = Bank::new(1, vec![spec.parse().unwrap()]);
         if read_first {
-            bank.submit(now, Ticket(1), &read(4 << 20, 4096));
+            bank.submit_request(now, Ticket(1), &read(4 << 20, 4096));
         }
-        bank.submit(now, Ticket(0), &Op::flush(0));
+        bank.submit_request(now, Ticket(0), &Op::flush_on_target(0));
         let mut done = Done::new();
-        bank.poll(Instant::from_ns(1_000_000_000), &mut done);
+        bank.poll_completions(Instant::from_ns(1_000_000_000), &mut done);
         let flushed = done.iter().find(|it| it.ticket == Ticket(0)).unwrap();
         let took = flushed.completed.since(now).as_ns();
         assert_eq!(flushed.result, Ok(0), "{spec}");
         assert!((least..=most).contains(&took), "{spec}: {took} ns");
     }
     let mut bank = Bank::new(1, vec!["sim:flash?errors=1/1".parse().unwrap()]);
-    bank.submit(now, Ticket(0), &Op::flush(0));
+    bank.submit_request(now, Ticket(0), &Op::flush_on_target(0));
     let mut done = Done::new();
-    bank.poll(Instant::from_ns(1_000_000_000), &mut done);
+    bank.poll_completions(Instant::from_ns(1_000_000_000), &mut done);
     assert_eq!(done[0].result, Err(Code::EIO), "a flush fails as anything else does");
 }

@@ -19,7 +19,7 @@ fn the_formula_gives_the_mean() {
     for text in ["sim:disk", "sim:disk?rpm=15000&stroke=6ms&settle=500us", "sim:disk?bandwidth=10MB/s"] {
         let spec = spec(text);
         for len in [512, 131_072] {
-            let want = 1.0 / spec.cost(Direction::Read, len);
+            let want = 1.0 / spec.mean_cost(Direction::Read, len);
             let op = uniform(spec.geometry().size, len, 9);
             let got = closed(&mut bank(1, text), 1, Span::from_secs(600), op);
             assert!((got / want - 1.0).abs() < 0.01, "{text} {len}: {got}/s, not {want}/s");
@@ -57,9 +57,9 @@ fn two_sequential_streams_are_random() {
 fn requests_are_served_in_order_of_arrival() {
     let mut disk = bank(1, "sim:disk");
     let mut next = uniform(1 << 40, 512, 5);
-    (0..100).for_each(|ticket| disk.submit(Instant::ZERO, Ticket(ticket), &next()));
+    (0..100).for_each(|ticket| disk.submit_request(Instant::ZERO, Ticket(ticket), &next()));
     let mut done = Vec::new();
-    disk.poll(Instant::from_ns(1 << 40), &mut done);
+    disk.poll_completions(Instant::from_ns(1 << 40), &mut done);
     assert!(done.iter().map(|completion| completion.ticket).eq((0..100).map(Ticket)));
 }
 
@@ -84,7 +84,7 @@ fn seek_time_follows_the_square_root_of_the_distance() {
     let text = "sim:disk?rpm=1000000&settle=1ms&stroke=100ms&size=1024GiB&bandwidth=100000000MB/s";
     for (part, want_ms) in [(1u64, 101.0), (4, 51.0), (16, 26.0), (1 << 20, 1.1)] {
         let mut disk = bank(1, text);
-        disk.submit(Instant::ZERO, Ticket(0), &read((1u64 << 40) / part - 512, 512));
+        disk.submit_request(Instant::ZERO, Ticket(0), &read((1u64 << 40) / part - 512, 512));
         let ms = disk.next_wakeup().expect("in flight").as_ns() as f64 / 1e6;
         assert!((ms - want_ms).abs() < 0.1, "1/{part}: {ms} ms, not {want_ms}");
     }

@@ -47,14 +47,14 @@ fn what_is_in_service_when_a_stall_begins_ends_later_by_its_length() {
             .into_iter()
             .enumerate()
     {
-        drive.submit(at(submitted), Ticket(ticket as u32), &read(0, 512));
+        drive.submit_request(at(submitted), Ticket(ticket as u32), &read(0, 512));
         let got = drive.next_wakeup().expect("in flight");
         let mut done = Done::new();
-        drive.poll(Instant::FAR, &mut done);
+        drive.poll_completions(Instant::FAR, &mut done);
         assert_eq!(got.as_ns(), completed_us * 1000 + 158, "submitted at {submitted} ms");
     }
     let mut drive = bank(1, "sim:flash?spread=0%&read=500us&stall=1s@10ms");
-    drive.submit(Instant::from_ns(9_800_000), Ticket(0), &read(0, 512));
+    drive.submit_request(Instant::from_ns(9_800_000), Ticket(0), &read(0, 512));
     assert_eq!(drive.next_wakeup(), Some(Instant::from_ns(1_010_300_158)));
 }
 
@@ -62,9 +62,10 @@ fn what_is_in_service_when_a_stall_begins_ends_later_by_its_length() {
 fn two_stalls_on_a_disk_delay_its_queue_by_both() {
     let ends = |text| {
         let mut disk = bank(1, text);
-        (0..100).for_each(|ticket| disk.submit(Instant::ZERO, Ticket(ticket), &read(u64::from(ticket) << 32, 512)));
+        (0..100)
+            .for_each(|ticket| disk.submit_request(Instant::ZERO, Ticket(ticket), &read(u64::from(ticket) << 32, 512)));
         let mut done = Done::new();
-        disk.poll(Instant::FAR, &mut done);
+        disk.poll_completions(Instant::FAR, &mut done);
         done.iter().map(|c| c.completed).collect::<Vec<_>>()
     };
     // Stalled from 100 to 1100 ms and from 1300 to 3300 ms: what the disk completes in its first 100 ms is not delayed,
@@ -115,7 +116,7 @@ fn hung_operations_never_wake_anybody() {
         let second = c.issued.as_ns() / 1_000_000;
         assert!(![30_000, 30_010, 40_000].contains(&second), "{c:?}");
     });
-    assert_eq!((submitted, completed, drive.hung(), drive.in_flight()), (5000, 4997, 3, 3));
+    assert_eq!((submitted, completed, drive.hung_operations(), drive.in_flight()), (5000, 4997, 3, 3));
     assert_eq!(drive.next_wakeup(), None);
 }
 
@@ -124,10 +125,10 @@ fn a_device_that_is_gone_fails_all_that_is_in_flight_and_all_that_comes() {
     let enodev = Err(Code(19));
     let mut drive = bank(1, "sim:flash?spread=0%&read=1ms&hang=1@59s&gone@60s");
     for (ticket, us) in [(0, 58_000_000), (1, 59_000_000), (2, 59_999_500), (3, 60_000_000), (4, 61_000_000)] {
-        drive.submit(Instant::from_ns(us * 1000), Ticket(ticket), &read(0, 512));
+        drive.submit_request(Instant::from_ns(us * 1000), Ticket(ticket), &read(0, 512));
     }
     let mut done = Done::new();
-    drive.poll(Instant::FAR, &mut done);
+    drive.poll_completions(Instant::FAR, &mut done);
     let got: Vec<_> = done.iter().map(|c| (c.ticket.0, c.result, c.completed.as_ns())).collect();
     let s = 1_000_000_000;
     assert_eq!(
@@ -140,5 +141,5 @@ fn a_device_that_is_gone_fails_all_that_is_in_flight_and_all_that_comes() {
             (4, enodev, 61 * s + 1000),
         ]
     );
-    assert_eq!((drive.in_flight(), drive.hung()), (0, 0));
+    assert_eq!((drive.in_flight(), drive.hung_operations()), (0, 0));
 }

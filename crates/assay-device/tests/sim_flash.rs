@@ -53,7 +53,7 @@ fn closed_loop_reaches_the_documented_capacity() {
         let (_, direction, len) = flow;
         // The number of pauses is random: its mean needs a longer run.
         let seconds = if text.contains("gc") { 60 } else { 6 };
-        let want = 1.0 / spec(text).cost(direction, len);
+        let want = 1.0 / spec(text).mean_cost(direction, len);
         let mut next = uniform(GIB, len, 3);
         let write = move || assay_base::Op { direction, ..next() };
         let got = closed(&mut bank(1, text), 1024, Span::from_secs(seconds), write);
@@ -65,13 +65,13 @@ fn closed_loop_reaches_the_documented_capacity() {
 fn the_formula_by_hand() {
     let flash: Spec = spec("sim:flash");
     let close = |got: f64, want: f64| (got / want - 1.0).abs() < 1e-9;
-    assert!(close(flash.cost(Direction::Read, 1536), 2.5e-6));
-    assert!(close(flash.cost(Direction::Read, 131_072), 131_072.0 / (3.0 * GIB as f64)));
+    assert!(close(flash.mean_cost(Direction::Read, 1536), 2.5e-6));
+    assert!(close(flash.mean_cost(Direction::Read, 131_072), 131_072.0 / (3.0 * GIB as f64)));
     let pauses = 2e-3 * 131_072.0 / (4.0 * GIB as f64);
-    assert!(close(flash.cost(Direction::Write, 131_072), 131_072.0 / (1.5 * GIB as f64) + pauses));
-    let capacity = flash.capacity(&act(1));
+    assert!(close(flash.mean_cost(Direction::Write, 131_072), 131_072.0 / (1.5 * GIB as f64) + pauses));
+    let capacity = flash.known_capacity(&act(1));
     assert!((127.0..127.2).contains(&capacity), "the documented 127x: {capacity}");
-    assert!(close(flash.capacity(&act(10)), capacity / 10.0));
+    assert!(close(flash.known_capacity(&act(10)), capacity / 10.0));
 }
 
 /// Whether ACT's first criterion holds in the last 4 of 6 s.
@@ -94,7 +94,7 @@ fn a_limit_search_finds_the_known_capacity_within_two_percent() {
     let reads = |rate| [(Rate::per_second(rate), Direction::Read, 4096u32)];
     for (name, known, flows) in [
         ("reads", 50_000.0, &reads as &dyn Fn(u64) -> [Flow; 1]),
-        ("large writes", 1.0 / spec(text).cost(Direction::Write, 131_072), &|rate| {
+        ("large writes", 1.0 / spec(text).mean_cost(Direction::Write, 131_072), &|rate| {
             [(Rate::per_second(rate), Direction::Write, 131_072u32)]
         }),
     ] {
@@ -118,7 +118,7 @@ fn a_limit_search_finds_the_known_capacity_within_two_percent() {
 
 #[test]
 fn act_limit_is_within_two_percent_of_the_formula() {
-    let known = spec("sim:flash").capacity(&act(1));
+    let known = spec("sim:flash").known_capacity(&act(1));
     let (mut low, mut high) = (60, 200);
     while high - low > 1 {
         let middle = u64::midpoint(low, high);

@@ -17,11 +17,11 @@ fn drive(bank: &mut Bank, ops: &[Op], operations: usize, gap: u64) -> usize {
     let mut completed = 0;
     for i in 0..operations {
         let now = Instant::from_ns(i as u64 * gap);
-        bank.poll(now, &mut done);
+        bank.poll_completions(now, &mut done);
         completed += done.len();
         done.drain(..).for_each(|completion| free.push(completion.ticket.0));
         let ticket = free.pop().expect("fewer than 4096 in flight");
-        bank.submit(now, Ticket(ticket), &ops[i & (OPS - 1)]);
+        bank.submit_request(now, Ticket(ticket), &ops[i & (OPS - 1)]);
     }
     completed + bank.in_flight() as usize
 }
@@ -36,9 +36,9 @@ fn mix(prng: &mut Prng) -> Vec<Op> {
         len,
     };
     let one = |i: u64| match i % 100 {
-        0 => op(Direction::Read, 128 << 10, prng.below(6 << 20)),
-        50 => op(Direction::Write, 128 << 10, prng.below(6 << 20)),
-        _ => op(Direction::Read, 1536, prng.below(500 << 20)),
+        0 => op(Direction::Read, 128 << 10, prng.uniform_below(6 << 20)),
+        50 => op(Direction::Write, 128 << 10, prng.uniform_below(6 << 20)),
+        _ => op(Direction::Read, 1536, prng.uniform_below(500 << 20)),
     };
     (0..OPS as u64).map(one).collect()
 }
@@ -46,7 +46,7 @@ fn mix(prng: &mut Prng) -> Vec<Op> {
 #[test]
 #[ignore = "a measurement, wants an idle machine and --release"]
 fn nanoseconds_per_operation() {
-    let ops = mix(&mut Prng::seeded(1));
+    let ops = mix(&mut Prng::from_seed(1));
     let operations = 20_000_000;
     for (text, gap) in [
         ("sim:flash", 500_000),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Identifies a request: its flow and its slot.
 #[derive(Clone, Copy, Debug)]
-pub struct At {
+pub struct RequestId {
     /// Index of its flow.
     pub flow: usize,
     /// The ticket of the request, which is the index of its slot.
@@ -16,7 +16,7 @@ pub struct At {
 
 /// The result of examining a full completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum ExaminationResult {
     /// The data are those that were expected.
     Sound,
     /// Damaged data of this kind: the request counts as failed, and [`Payload::damages`] has the details.
@@ -25,7 +25,7 @@ pub enum Fate {
 
 /// A damage as text and figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Particulars {
+pub struct DamageReport {
     /// The sentence.
     pub text: String,
     /// The figures, by name.
@@ -36,39 +36,45 @@ pub struct Particulars {
 pub trait Payload<D: Device> {
     /// A request is about to be handed over: prepares its data. Returns whether it must be examined when it completes.
     #[inline(always)]
-    fn before(&mut self, _device: &mut D, _at: At, _request: &D::Request) -> bool {
+    fn before_issue(&mut self, _device: &mut D, _at: RequestId, _request: &D::Request) -> bool {
         false
     }
 
     /// A request completed in full; `look`: it must be examined. Results are counted in `cell`.
     #[inline(always)]
-    fn after(
+    fn after_completion(
         &mut self,
         _device: &mut D,
-        _at: At,
+        _at: RequestId,
         _request: &D::Request,
         _look: bool,
         _cell: &mut FlowCounters,
-    ) -> Fate {
-        Fate::Sound
+    ) -> ExaminationResult {
+        ExaminationResult::Sound
     }
 
     /// Damages found since the last call.
-    fn damages(&mut self) -> Vec<Particulars> {
+    fn take_damages(&mut self) -> Vec<DamageReport> {
         Vec::new()
     }
 
     /// A request completed otherwise: the data that it should write may have been written or not.
-    fn failed(&mut self, _flow: usize, _request: &D::Request) {}
+    fn note_failed(&mut self, _flow: usize, _request: &D::Request) {}
 
     /// A request moved `moved` of its bytes: returns the request for the rest. `None`: there is none, and it stays
     /// short.
-    fn rest(&mut self, _device: &mut D, _ticket: Ticket, _request: &D::Request, _moved: u32) -> Option<D::Request> {
+    fn request_for_rest(
+        &mut self,
+        _device: &mut D,
+        _ticket: Ticket,
+        _request: &D::Request,
+        _moved: u32,
+    ) -> Option<D::Request> {
         None
     }
 
     /// In which of the [`assay_record::PARTS`] equal parts of its target a request begins.
-    fn part(&self, _device: &D, _request: &D::Request) -> usize {
+    fn target_part(&self, _device: &D, _request: &D::Request) -> usize {
         0
     }
 
@@ -83,7 +89,7 @@ pub trait Payload<D: Device> {
 
     /// Whether a full completion may turn out to be damaged, so that its effects must wait for [`Payload::after`].
     #[inline(always)]
-    fn verifies(&self) -> bool {
+    fn may_find_damage(&self) -> bool {
         false
     }
 }

@@ -19,25 +19,25 @@ struct Asked<'a> {
 impl Device for Asked<'_> {
     type Request = Op;
 
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
-        self.bank.submit(now, ticket, op);
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        self.bank.submit_request(now, ticket, op);
     }
-    fn poll(&mut self, now: Instant, done: &mut Done) {
-        self.bank.poll(now, done);
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
+        self.bank.poll_completions(now, done);
     }
     fn next_wakeup(&self) -> Option<Instant> {
         self.bank.next_wakeup()
     }
-    fn wait(&mut self, _: Span) {}
+    fn wait_for_completion(&mut self, _: Span) {}
 }
 
 impl BlockDevice for Asked<'_> {
-    fn geometry(&self, target: u16) -> Geometry {
-        self.bank.geometry(target)
+    fn target_geometry(&self, target: u16) -> Geometry {
+        self.bank.target_geometry(target)
     }
 
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        self.bank.buffer(ticket)
+    fn slot_buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        self.bank.slot_buffer(ticket)
     }
 }
 
@@ -46,13 +46,13 @@ impl Foretelling for Asked<'_> {
         self.sure && self.bank.is_sure()
     }
 
-    fn foretell(&mut self, now: Instant, op: &Op) -> Option<(Instant, Result<u32, Code>)> {
+    fn foretell_completion(&mut self, now: Instant, op: &Op) -> Option<(Instant, Result<u32, Code>)> {
         *self.foretold += 1;
-        self.bank.foretell(now, op)
+        self.bank.foretell_completion(now, op)
     }
 
-    fn keep(&mut self, foretold: Completion) {
-        self.bank.keep(foretold);
+    fn keep_foretold(&mut self, foretold: Completion) {
+        self.bank.keep_foretold(foretold);
     }
 }
 
@@ -64,24 +64,24 @@ struct Kept {
 }
 
 impl Sink for Kept {
-    fn frame(&mut self, frame: Frame) {
-        let mut interval = frame.interval();
+    fn receive_frame(&mut self, frame: Frame) {
+        let mut interval = frame.interval_line();
         // What is issued ahead is counted before it completes: how many are in flight at a time is not known then.
         interval.flows.iter_mut().for_each(|flow| flow.in_flight_max = 0);
         self.intervals.push(interval);
-        self.histograms.extend(frame.histograms());
+        self.histograms.extend(frame.histograms_line());
     }
-    fn event(&mut self, event: Event) {
+    fn receive_event(&mut self, event: Event) {
         self.events.push(event);
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
 
 fn run(plan: &Plan, device: Asked<'_>, drain: Span) -> (Kept, Totals, CloseReason) {
     let part = Part { index: 0, of: 1 };
-    let bound = assay_engine::bound(plan, part);
+    let bound = assay_engine::in_flight_bound(plan, part);
     let limits = Limits { drain, ..Limits::default() };
     let setup = Setup {
         part,
@@ -93,10 +93,10 @@ fn run(plan: &Plan, device: Asked<'_>, drain: Span) -> (Kept, Totals, CloseReaso
         ledger: None,
         gates: None,
     };
-    let mut worker = Worker::new(plan, device, setup).unwrap().foretelling();
+    let mut worker = Worker::new(plan, device, setup).unwrap().with_foretelling();
     let mut kept = Kept::default();
     run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
-    (kept, worker.totals(), worker.reason())
+    (kept, worker.operation_totals(), worker.close_reason())
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn frames_are_the_same_as_from_event_to_event() {
                 rate / 50
             );
             let adjust = workload::Adjust { targets, seed: 3, ..workload::Adjust::default() };
-            let plan = workload::read("t", &file).unwrap().plan(&adjust).unwrap();
+            let plan = workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap();
             let asked = |sure| {
                 let specs = vec![drives[drive].parse::<Spec>().unwrap(); usize::from(targets)];
                 let mut foretold = 0;
@@ -162,7 +162,7 @@ fn a_run_that_its_lag_ends_is_the_same_too() {
             ["steady", "poisson"][seed as usize % 2]
         );
         let adjust = workload::Adjust { targets: 1, seed, ..workload::Adjust::default() };
-        let plan = workload::read("t", &file).unwrap().plan(&adjust).unwrap();
+        let plan = workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap();
         // Either as long as an interval, or too short for what was counted early.
         let drain = Span::from_ms([1000, 1000, 30_000, 3][seed as usize / 3 % 4]);
         let asked = |sure| {
@@ -172,13 +172,13 @@ fn a_run_that_its_lag_ends_is_the_same_too() {
         };
         let ((ahead, carried, reason), foretold) = asked(true);
         let ((plain, totals, why), _) = asked(false);
-        let case = format!("seed {seed}: {file} drain {}", drain.human());
+        let case = format!("seed {seed}: {file} drain {}", drain.human_text());
         assert_eq!((carried, reason), (totals, why), "{case}");
         assert!(ahead.intervals == plain.intervals, "intervals: {case}");
         assert!(ahead.histograms == plain.histograms, "distributions: {case}");
         let mut left = 0;
         for flow in ahead.intervals.iter().map(|interval| &interval.flows[0]) {
-            assert!(flow.balances(left), "{case}: {flow:?}");
+            assert!(flow.is_balanced(left), "{case}: {flow:?}");
             left = flow.carried_out();
         }
         early += u64::from(reason != CloseReason::Completed && foretold > 0);

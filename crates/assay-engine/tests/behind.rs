@@ -7,8 +7,8 @@ use crate::even;
 use assay_base::{Geometry, Instant, Op, Span};
 use assay_engine::shell::Sink;
 use assay_engine::{Limits, Setup, Worker, run_virtual};
-use assay_model::cache::Behind;
-use assay_model::joint::{Joint, Wanted};
+use assay_model::cache::LoadBehindCache;
+use assay_model::joint::{IntendedOperation, Joint};
 use assay_model::{Plan, arrival::Part, workload};
 use assay_record::{Event, Frame, Interval, Thresholds};
 use even::Even;
@@ -23,20 +23,20 @@ const FILE: &str = "model = \"streams\"\nduration = \"3s\"\nslice = \"1s\"\n[cac
 struct Kept(Vec<Interval>);
 
 impl Sink for Kept {
-    fn frame(&mut self, frame: Frame) {
-        self.0.push(frame.interval());
+    fn receive_frame(&mut self, frame: Frame) {
+        self.0.push(frame.interval_line());
     }
-    fn event(&mut self, event: Event) {
+    fn receive_event(&mut self, event: Event) {
         panic!("{event:?}");
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
 
 fn plan(file: &str) -> Plan {
     let adjust = workload::Adjust { targets: 1, seed: 3, ..workload::Adjust::default() };
-    workload::read("t", file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", file).unwrap().make_plan(&adjust).unwrap()
 }
 
 /// What was asked for and when, and the intervals, of a device of this size that takes so long and does so many at once.
@@ -46,16 +46,16 @@ fn run(plan: &Plan, size: u64, service: Span, bound: u32) -> (Vec<(Instant, Op)>
     let mut worker = Worker::new(plan, Even::new(service, size), setup).unwrap();
     let mut kept = Kept::default();
     run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
-    (std::mem::take(&mut worker.device().asked), kept.0)
+    (std::mem::take(&mut worker.device_mut().asked), kept.0)
 }
 
 /// What goes on within the three seconds, as the model of the cache has it.
-fn onwards(plan: &Plan, size: u64) -> Vec<Wanted> {
-    let mut behind = Behind::new(plan, 0, &[Geometry { size, block: 512 }], Instant::ZERO).unwrap();
+fn onwards(plan: &Plan, size: u64) -> Vec<IntendedOperation> {
+    let mut behind = LoadBehindCache::new(plan, 0, &[Geometry { size, block: 512 }], Instant::ZERO).unwrap();
     let mut all = Vec::new();
-    while behind.due() < END {
-        behind.look(Instant::ZERO);
-        all.extend(behind.take().filter(|next| next.wanted < END));
+    while behind.next_intended() < END {
+        behind.draw_until(Instant::ZERO);
+        all.extend(behind.take_operation().filter(|next| next.wanted < END));
     }
     all
 }

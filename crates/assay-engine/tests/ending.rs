@@ -15,11 +15,11 @@ use assay_record::{CloseReason, Event, FlowInterval, Frame, Interval, Thresholds
 struct Kept(Vec<Interval>);
 
 impl Sink for Kept {
-    fn frame(&mut self, frame: Frame) {
-        self.0.push(frame.interval());
+    fn receive_frame(&mut self, frame: Frame) {
+        self.0.push(frame.interval_line());
     }
-    fn event(&mut self, _: Event) {}
-    fn spent(&mut self) -> Option<Frame> {
+    fn receive_event(&mut self, _: Event) {}
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -32,12 +32,12 @@ fn plan(rate: u64, keys: &str) -> Plan {
         [[stream]]\nname = \"walk\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 1\n"
     );
     let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
-    workload::read("t", &file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap()
 }
 
 fn worker<D: BlockDevice>(plan: &Plan, device: D) -> Worker<D, Blocks, Data> {
     let part = Part { index: 0, of: 1 };
-    let (bound, limits) = (assay_engine::bound(plan, part), Limits::default());
+    let (bound, limits) = (assay_engine::in_flight_bound(plan, part), Limits::default());
     let setup = Setup {
         part,
         thresholds: Thresholds::new([]),
@@ -59,7 +59,12 @@ fn adds_up(intervals: &[Interval]) {
         for interval in intervals {
             let FlowInterval { scheduled, in_flight, waiting, stuck, .. } = interval.flows[flow];
             let out = in_flight + waiting + stuck;
-            assert_eq!(carried + scheduled, interval.flows[flow].ended() + out, "flow {flow} of {}", interval.index);
+            assert_eq!(
+                carried + scheduled,
+                interval.flows[flow].ended_operations() + out,
+                "flow {flow} of {}",
+                interval.index
+            );
             carried = out;
         }
     }
@@ -86,7 +91,7 @@ fn a_drive_that_is_too_slow_ends_with_the_load_and_the_rest_is_not_done() {
         let drained = kept.0.iter().filter(|interval| interval.start_ns >= 2_000_000_000);
         let drained: Vec<u64> = drained.flat_map(|it| &it.flows).map(|flow| flow.issued + flow.scheduled).collect();
         assert!(!drained.is_empty() && drained.iter().all(|n| *n == 0), "{drained:?}");
-        assert_eq!((worker.reason(), worker.totals().stuck), (CloseReason::Completed, 0));
+        assert_eq!((worker.close_reason(), worker.operation_totals().stuck), (CloseReason::Completed, 0));
     }
 }
 
@@ -100,8 +105,8 @@ fn stepped(moments: &[f64]) -> (u64, u64) {
         // As often as necessary for two seconds of operations with 512 slots.
         for _ in 0..60 {
             worker.step(now);
-            worker.send(now);
-            intervals.extend(worker.take_frames().map(|frame| frame.interval()));
+            worker.send_issued(now);
+            intervals.extend(worker.take_frames().map(|frame| frame.interval_line()));
         }
     }
     adds_up(&intervals);

@@ -16,12 +16,12 @@ const END: Instant = Instant::from_ns(40_000_000);
 const HEAD: &str = "model = \"streams\"\nverify = true\nduration = \"40ms\"\ninterval = \"20ms\"\n";
 
 fn one_of<'a>(prng: &mut Prng, of: &[&'a str]) -> &'a str {
-    of[prng.below(of.len() as u64) as usize]
+    of[prng.uniform_below(of.len() as u64) as usize]
 }
 
 fn size(prng: &mut Prng) -> String {
     const SIZES: [&str; 8] = ["512B", "1KiB", "1536B", "4KiB", "8KiB", "12KiB", "16KiB", "64KiB"];
-    match prng.below(5) {
+    match prng.uniform_below(5) {
         0 => "{ from = \"512B\", to = \"8KiB\" }".to_owned(),
         1 => "{ histogram = [[\"4KiB\", 70], [\"12KiB\", 30]] }".to_owned(),
         _ => format!("\"{}\"", one_of(prng, &SIZES)),
@@ -77,15 +77,15 @@ fn range(prng: &mut Prng) -> &'static str {
 }
 
 fn stream(prng: &mut Prng, number: u64, looped: bool) -> String {
-    let direction = if number == 0 || prng.below(2) == 0 { "write" } else { "read" };
+    let direction = if number == 0 || prng.uniform_below(2) == 0 { "write" } else { "read" };
     let (size, address, range) = (size(prng), address(prng), range(prng));
-    let pace = match (looped, prng.below(3)) {
+    let pace = match (looped, prng.uniform_below(3)) {
         (true, _) => "loop = \"mix\"\n".to_owned(),
-        (false, 0) => format!("in_flight = {}\n", 1 + prng.below(6)),
+        (false, 0) => format!("in_flight = {}\n", 1 + prng.uniform_below(6)),
         (false, 1) => "rate = \"3000/s\"\narrival = \"poisson\"\n".to_owned(),
         (false, _) => "rate = \"2000/s\"\narrival = \"steady\"\n".to_owned(),
     };
-    let durable = if direction == "write" && prng.below(4) == 0 { "durable = true\n" } else { "" };
+    let durable = if direction == "write" && prng.uniform_below(4) == 0 { "durable = true\n" } else { "" };
     format!(
         "[[stream]]\nname = \"s{number}\"\ndirection = \"{direction}\"\nsize = {size}\naddress = {address}\n{pace}{range}{durable}"
     )
@@ -106,8 +106,8 @@ fn in_loop(prng: &mut Prng) -> String {
         "[[loop]]\nname = \"mix\"\nin_flight = {}\ncopies = {}\n\
          [[stream]]\nname = \"a\"\ndirection = \"write\"\nsize = {}\n{keys}\
          [[stream]]\nname = \"b\"\ndirection = \"read\"\nsize = {}\n{keys}",
-        1 + prng.below(6),
-        1 + prng.below(3),
+        1 + prng.uniform_below(6),
+        1 + prng.uniform_below(3),
         size[0],
         size[1]
     );
@@ -120,23 +120,23 @@ fn in_loop(prng: &mut Prng) -> String {
 
 /// A random workload, and the bed it runs in. `None` where the file asks for something that is refused.
 fn drawn(seed: u64) -> Option<(String, Plan, Bed)> {
-    let mut prng = Prng::child(20_261_126, &[seed]);
+    let mut prng = Prng::for_path(20_261_126, &[seed]);
     let mut file = HEAD.to_owned();
-    if prng.below(3) == 0 {
+    if prng.uniform_below(3) == 0 {
         file += &in_loop(&mut prng);
-        let extra = prng.below(2);
+        let extra = prng.uniform_below(2);
         (0..extra).for_each(|number| file += &stream(&mut prng, number, false));
     } else {
-        (0..1 + prng.below(4)).for_each(|number| file += &stream(&mut prng, number, false));
+        (0..1 + prng.uniform_below(4)).for_each(|number| file += &stream(&mut prng, number, false));
     }
-    let block = if prng.below(3) == 0 { 4096 } else { 512 };
-    let size = ((1 << 20) + prng.below(1 << 20)) / u64::from(block) * u64::from(block);
-    let workers = 1 + prng.below(3) as usize;
+    let block = if prng.uniform_below(3) == 0 { 4096 } else { 512 };
+    let size = ((1 << 20) + prng.uniform_below(1 << 20)) / u64::from(block) * u64::from(block);
+    let workers = 1 + prng.uniform_below(3) as usize;
     let adjust = workload::Adjust { targets: 1, seed, ..workload::Adjust::default() };
-    let plan = workload::read("t", &file).ok()?.plan(&adjust).ok()?;
+    let plan = workload::read_workload("t", &file).ok()?.make_plan(&adjust).ok()?;
     plan.load.granule(block)?;
     let geometry = Geometry { size, block };
-    (plan.fits(&[geometry]).is_ok() && plan.smallest_target(0, block) <= size).then_some(())?;
+    (plan.check_fits(&[geometry]).is_ok() && plan.smallest_target(0, block) <= size).then_some(())?;
     Some((file, plan, Bed { size, block, workers, planting: Planting::No }))
 }
 
@@ -176,13 +176,14 @@ fn a_sound_disk_is_never_damaged_by_the_models() {
         for (seed, block, workers) in [(1, 512u32, 1), (2, 512, 3), (3, 4096, 2)] {
             let file = format!("{model}\n{head}");
             let adjust = workload::Adjust { targets: 1, seed, ..workload::Adjust::default() };
-            let plan = workload::read("t", &file).unwrap().plan(&adjust).unwrap();
+            let plan = workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap();
             // An OLTP load is refused on some sizes by the rounding of its parts.
             let sizes =
                 (0..).map(|more| (size + seed * 7 * 4096 + 512 + more * 512) / u64::from(block) * u64::from(block));
             let fits = |size: &u64| {
-                let own = plan.load.oltp().is_none_or(|oltp| oltp.fits(&[Geometry { size: *size, block }]).is_ok());
-                own && plan.fits(&[Geometry { size: *size, block }]).is_ok()
+                let own =
+                    plan.load.oltp().is_none_or(|oltp| oltp.check_fits(&[Geometry { size: *size, block }]).is_ok());
+                own && plan.check_fits(&[Geometry { size: *size, block }]).is_ok()
             };
             let size = sizes.take(10_000).find(fits).unwrap_or_else(|| panic!("{model} fits nowhere"));
             let bed = Bed { size, block, workers, planting: Planting::No };

@@ -41,7 +41,7 @@ impl Host for &World {
     fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
         None
     }
-    fn stop(&self) -> Option<Stop> {
+    fn requested_stop(&self) -> Option<Stop> {
         None
     }
 }
@@ -98,7 +98,7 @@ impl Mock<'_> {
 impl Device for Mock<'_> {
     type Request = Op;
 
-    fn submit(&mut self, _: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, _: Instant, ticket: Ticket, op: &Op) {
         self.queued.push((ticket, op.len));
         if let Kind::Blocks { ns, at, takes } = self.kind
             && self.queued.len() == 16
@@ -112,7 +112,7 @@ impl Device for Mock<'_> {
             }
         }
     }
-    fn poll(&mut self, _: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, _: Instant, done: &mut Done) {
         self.flush();
         let now = self.world.now();
         let found = self.pending.extract_if(.., |completion| completion.completed <= now);
@@ -125,7 +125,7 @@ impl Device for Mock<'_> {
     fn take_hand_overs(&mut self, into: &mut Vec<HandOver>) {
         into.append(&mut self.hand_overs);
     }
-    fn wait(&mut self, span: Span) {
+    fn wait_for_completion(&mut self, span: Span) {
         let end = World::now(self.world) + span;
         if span.is_zero() {
             return;
@@ -142,11 +142,11 @@ impl Device for Mock<'_> {
 }
 
 impl BlockDevice for Mock<'_> {
-    fn geometry(&self, _: u16) -> Geometry {
+    fn target_geometry(&self, _: u16) -> Geometry {
         Geometry { size: 1 << 20, block: 512 }
     }
 
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, _: Ticket) -> &mut [u8] {
         &mut []
     }
 }
@@ -160,15 +160,15 @@ struct Kept {
 }
 
 impl Sink for Kept {
-    fn frame(&mut self, frame: Frame) {
+    fn receive_frame(&mut self, frame: Frame) {
         self.frames.set(self.frames.get() + 1);
-        self.intervals.push(frame.interval());
-        self.distributions += usize::from(frame.histograms().is_some());
+        self.intervals.push(frame.interval_line());
+        self.distributions += usize::from(frame.histograms_line().is_some());
     }
-    fn event(&mut self, event: Event) {
+    fn receive_event(&mut self, event: Event) {
         self.events.push(event);
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -179,7 +179,7 @@ fn plan(rate: u64, duration: &str, keys: &str) -> Plan {
         size = \"4KiB\"\nrate = \"{rate}/s\"\narrival = \"steady\""
     );
     let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
-    workload::read("t", &file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap()
 }
 
 fn setup(bound: u32) -> Setup {
@@ -206,7 +206,11 @@ fn carried_late(kind: Kind, rate: u64, bound: u32, away: Option<(u64, u64)>, lat
     run_real(&mut worker, &&world, &mut kept, waiting);
     // What a device that is too slow leaves over is not issued after the end.
     let schedule: u64 = kept.intervals.iter().map(|interval| interval.flows[0].scheduled).sum();
-    assert!(schedule == rate && worker.totals().issued * 100 > rate * 80, "{} of {rate}", worker.totals().issued);
+    assert!(
+        schedule == rate && worker.operation_totals().issued * 100 > rate * 80,
+        "{} of {rate}",
+        worker.operation_totals().issued
+    );
     let bucket = Thresholds::new([]).first_over(Span::from_ms(1)).unwrap() as u64;
     let over = |list: &[u64]| list.chunks(2).filter(|pair| pair[0] >= bucket).map(|pair| pair[1]).sum::<u64>();
     let at = |list: &[u64]| list.chunks(2).find(|pair| pair[0] == bucket).map_or(0, |pair| pair[1]);
@@ -293,10 +297,10 @@ fn simulated(drive: &str, rate: u64, bound: u32, keys: &str, intervals: u32) -> 
 #[test]
 fn the_lag_rule_asks_for_those_that_find_no_slot_too() {
     let (kept, worker) = simulated("sim:flash?hang=4@3s", 100, 4, "max_lag = \"2s\"", u32::MAX);
-    assert_eq!(worker.reason(), CloseReason::DeviceLag);
+    assert_eq!(worker.close_reason(), CloseReason::DeviceLag);
     let stop = kept.events.iter().find(|event| event.what == "lag-stop").unwrap();
     assert!((5_000 * MS..7_000 * MS).contains(&stop.at_ns) && stop.text.contains("device"), "{stop:?}");
-    assert_eq!(worker.totals().stuck, 4);
+    assert_eq!(worker.operation_totals().stuck, 4);
 }
 
 /// The last operation completes exactly at the end of an interval whose group was not full, of which a short run has one each two seconds.
@@ -305,6 +309,6 @@ fn no_distribution_is_lost_where_draining_ends_with_an_interval() {
     let (kept, worker) = simulated("sim:flash?read=999998729ns&spread=0%", 10, 64, "", 4);
     let ended = kept.intervals.last().unwrap().end_ns;
     assert!(ended.is_multiple_of(1000 * MS), "draining ends with an interval: {ended}");
-    assert!(worker.totals().completed > 0 && worker.totals().stuck == 0);
+    assert!(worker.operation_totals().completed > 0 && worker.operation_totals().stuck == 0);
     assert_eq!(kept.distributions, 3, "{} intervals", kept.intervals.len());
 }

@@ -28,7 +28,7 @@ const WRITE: Span = Span::from_ms(100);
 impl Device for SlowWrites {
     type Request = Op;
 
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         let write = op.direction == Direction::Write;
         let completed = if write { self.busy.max(now) + WRITE } else { now + READ };
         self.busy = if write { completed } else { self.busy };
@@ -38,7 +38,7 @@ impl Device for SlowWrites {
         self.highest = self.highest.max(ticket.0);
         self.pending.push(Completion { ticket, result: Ok(op.len), issued: now, accepted: now, completed });
     }
-    fn poll(&mut self, now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
         for found in self.pending.extract_if(.., |completion| completion.completed <= now) {
             self.in_flight[usize::from(found.completed.since(found.issued) > READ)] -= 1;
             done.push(found);
@@ -47,15 +47,15 @@ impl Device for SlowWrites {
     fn next_wakeup(&self) -> Option<Instant> {
         self.pending.iter().map(|completion| completion.completed).min()
     }
-    fn wait(&mut self, _: Span) {}
+    fn wait_for_completion(&mut self, _: Span) {}
 }
 
 impl BlockDevice for SlowWrites {
-    fn geometry(&self, _: u16) -> Geometry {
+    fn target_geometry(&self, _: u16) -> Geometry {
         Geometry { size: 1 << 30, block: 512 }
     }
 
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, _: Ticket) -> &mut [u8] {
         &mut []
     }
 }
@@ -67,13 +67,13 @@ struct Kept {
 }
 
 impl Sink for Kept {
-    fn frame(&mut self, frame: Frame) {
-        self.intervals.push(frame.interval());
+    fn receive_frame(&mut self, frame: Frame) {
+        self.intervals.push(frame.interval_line());
     }
-    fn event(&mut self, event: Event) {
+    fn receive_event(&mut self, event: Event) {
         self.events.push(event);
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -84,12 +84,12 @@ fn plan(file: &str) -> Plan {
 
 fn plan_for(targets: u16, file: &str) -> Plan {
     let adjust = workload::Adjust { targets, seed: 1, ..workload::Adjust::default() };
-    workload::read("t", file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", file).unwrap().make_plan(&adjust).unwrap()
 }
 
 fn run(plan: &Plan) -> (Kept, Worker<SlowWrites, Blocks, Data>) {
     let part = Part { index: 0, of: 1 };
-    let bound = assay_engine::bound(plan, part);
+    let bound = assay_engine::in_flight_bound(plan, part);
     let (thresholds, limits) = (Thresholds::new([]), Limits::default());
     let setup = Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None, gates: None };
     let mut worker = Worker::new(plan, SlowWrites::default(), setup).unwrap();
@@ -109,7 +109,7 @@ const ACT: &str = "model = \"act-storage\"\nduration = \"60s\"\nslice = \"60s\"\
 #[test]
 fn slow_writes_do_not_starve_reads_and_are_named() {
     let (kept, worker) = run(&plan(ACT));
-    assert_eq!(worker.reason(), CloseReason::DeviceLag);
+    assert_eq!(worker.close_reason(), CloseReason::DeviceLag);
     let stop = kept.events.iter().find(|event| event.what == "lag-stop").unwrap();
     assert_eq!(stop.details["flow"], "2", "large-block-writes: {stop:?}");
     assert!(stop.text.contains("the device did not take them"), "{stop:?}");
@@ -128,7 +128,7 @@ fn without_lanes_of_their_own_they_do() {
     let mut shared = plan(ACT);
     shared.load.lanes.clear();
     let (kept, worker) = run(&shared);
-    assert_eq!(worker.reason(), CloseReason::DeviceLag);
+    assert_eq!(worker.close_reason(), CloseReason::DeviceLag);
     let waiting = kept.intervals.iter().map(|interval| interval.flows[0].waiting).max().unwrap();
     assert!(waiting > 2000, "{waiting} reads wait for the slots that writes hold");
 }
@@ -147,7 +147,7 @@ fn every_lane_holds_what_it_may_and_no_more() {
         "a closed loop has its own"
     );
     let (_, mut worker) = run(&plan);
-    let device = worker.device();
+    let device = worker.device_mut();
     assert_eq!((device.most, device.highest), ([9, 3], 11), "seven reads share slots, and every slot was used");
 }
 
@@ -157,13 +157,13 @@ fn workers_share_a_lane_as_they_share_the_bound() {
     for (of, expected) in [(1, [12 + 12 + 12, 0, 0]), (2, [18, 18, 0]), (5, [9, 9, 6])] {
         let slots = |index| {
             let part = Part { index, of };
-            assay_engine::slots(&plan, part, assay_engine::bound(&plan, part))
+            assay_engine::slots_upper_bound(&plan, part, assay_engine::in_flight_bound(&plan, part))
         };
         for (index, expected) in (0..of).zip(expected) {
             assert_eq!(slots(index), expected, "worker {index} of {of}");
         }
     }
-    assert_eq!(assay_engine::slots(&plan.in_one_lane(), Part { index: 0, of: 1 }, 1), 1, "one at a time");
+    assert_eq!(assay_engine::slots_upper_bound(&plan.in_one_lane(), Part { index: 0, of: 1 }, 1), 1, "one at a time");
 }
 
 /// A load of many targets needs memory for what can be in flight on each, and no more: sixteen jobs with a file each would
@@ -183,7 +183,7 @@ fn a_lane_takes_room_only_on_targets_that_its_streams_go_to() {
     assert_eq!(plan.load.bounds(), [vec![0, 8, 2], vec![0, 0, 2], vec![64, 0, 2]]);
     let slots = |index, of| {
         let part = Part { index, of };
-        assay_engine::slots(&plan, part, assay_engine::bound(&plan, part))
+        assay_engine::slots_upper_bound(&plan, part, assay_engine::in_flight_bound(&plan, part))
     };
     assert_eq!((slots(0, 1), slots(0, 2), slots(1, 2)), (10 + 2 + 66, 39, 39));
 }

@@ -20,23 +20,23 @@ const MS: u64 = 1_000_000;
 struct Kept(Vec<Interval>);
 
 impl Sink for Kept {
-    fn frame(&mut self, frame: Frame) {
-        self.0.push(frame.interval());
+    fn receive_frame(&mut self, frame: Frame) {
+        self.0.push(frame.interval_line());
     }
-    fn event(&mut self, _: Event) {}
-    fn spent(&mut self) -> Option<Frame> {
+    fn receive_event(&mut self, _: Event) {}
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
 
 fn plan(file: &str, targets: u16) -> Plan {
     let adjust = workload::Adjust { targets, seed: 3, ..workload::Adjust::default() };
-    workload::read("t", file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", file).unwrap().make_plan(&adjust).unwrap()
 }
 
 fn setup(plan: &Plan, part: Part) -> Setup {
     let (thresholds, limits) = (Thresholds::new([]), Limits::default());
-    let bound = assay_engine::bound(plan, part);
+    let bound = assay_engine::in_flight_bound(plan, part);
     Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None, gates: None }
 }
 
@@ -169,7 +169,7 @@ impl Host for &World {
     fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
         None
     }
-    fn stop(&self) -> Option<Stop> {
+    fn requested_stop(&self) -> Option<Stop> {
         None
     }
 }
@@ -218,14 +218,14 @@ impl Tagged<'_> {
 impl Device for Tagged<'_> {
     type Request = Op;
 
-    fn submit(&mut self, _: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, _: Instant, ticket: Ticket, op: &Op) {
         self.queued.push_back((ticket, op.len));
         self.world.pass(100);
         if self.queued.len() >= 16 {
             self.enter();
         }
     }
-    fn poll(&mut self, _: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, _: Instant, done: &mut Done) {
         while !self.queued.is_empty() {
             self.enter();
         }
@@ -241,7 +241,7 @@ impl Device for Tagged<'_> {
     fn take_hand_overs(&mut self, into: &mut Vec<HandOver>) {
         into.append(&mut self.hand_overs);
     }
-    fn wait(&mut self, span: Span) {
+    fn wait_for_completion(&mut self, span: Span) {
         let end = self.world.now() + span;
         let first = self.running.front().map_or(end, |it| it.completed.min(end));
         self.world.now.set(self.world.now.get().max(first.as_ns()));
@@ -254,11 +254,11 @@ impl Device for Tagged<'_> {
 }
 
 impl BlockDevice for Tagged<'_> {
-    fn geometry(&self, _: u16) -> Geometry {
+    fn target_geometry(&self, _: u16) -> Geometry {
         Geometry { size: 1 << 30, block: 512 }
     }
 
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, _: Ticket) -> &mut [u8] {
         &mut []
     }
 }

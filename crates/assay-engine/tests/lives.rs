@@ -15,13 +15,13 @@ use even::Even;
 struct Kept(Vec<Interval>, Vec<Event>);
 
 impl Sink for Kept {
-    fn frame(&mut self, frame: Frame) {
-        self.0.push(frame.interval());
+    fn receive_frame(&mut self, frame: Frame) {
+        self.0.push(frame.interval_line());
     }
-    fn event(&mut self, event: Event) {
+    fn receive_event(&mut self, event: Event) {
         self.1.push(event);
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -46,12 +46,12 @@ impl Did {
 
 fn plan(file: &str) -> Plan {
     let adjust = workload::Adjust { targets: 1, seed: 3, ..workload::Adjust::default() };
-    workload::read("t", file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", file).unwrap().make_plan(&adjust).unwrap()
 }
 
 /// One of the workers, which completes each operation after 100 µs.
 fn one(plan: &Plan, part: Part, gates: Option<std::sync::Arc<Gates>>) -> Did {
-    slowly(plan, (part, assay_engine::bound(plan, part)), gates, Span::from_us(100))
+    slowly(plan, (part, assay_engine::in_flight_bound(plan, part)), gates, Span::from_us(100))
 }
 
 /// The same with a device that takes this long, and with so many operations in flight.
@@ -73,7 +73,7 @@ fn slowly(plan: &Plan, (part, bound): (Part, u32), gates: Option<std::sync::Arc<
     });
     let ok = ok.collect();
     let end = kept.0.last().map_or(Instant::ZERO, |last| Instant::from_ns(last.end_ns));
-    Did { asked: std::mem::take(&mut worker.device().asked), events: kept.1, ok, intervals: kept.0, end }
+    Did { asked: std::mem::take(&mut worker.device_mut().asked), events: kept.1, ok, intervals: kept.0, end }
 }
 
 fn run(file: &str, of: u64) -> Vec<Did> {
@@ -275,9 +275,9 @@ fn who_waits_for_one_whose_time_is_over_waits_for_what_it_has_in_flight() {
 
 /// The plan of a workload that plays `lines` from the file t.
 fn playing(file: &str, lines: &[Line]) -> Plan {
-    let mut workload = workload::read("w", file).unwrap();
-    workload.play("t", lines).unwrap();
-    workload.plan(&workload::Adjust { targets: 1, seed: 3, ..workload::Adjust::default() }).unwrap()
+    let mut workload = workload::read_workload("w", file).unwrap();
+    workload.play_recording("t", lines).unwrap();
+    workload.make_plan(&workload::Adjust { targets: 1, seed: 3, ..workload::Adjust::default() }).unwrap()
 }
 
 #[test]

@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 struct Kept(Vec<Interval>);
 
 impl Sink for Kept {
-    fn frame(&mut self, frame: Frame) {
-        self.0.push(frame.interval());
+    fn receive_frame(&mut self, frame: Frame) {
+        self.0.push(frame.interval_line());
     }
-    fn event(&mut self, _: Event) {}
-    fn spent(&mut self) -> Option<Frame> {
+    fn receive_event(&mut self, _: Event) {}
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -41,11 +41,11 @@ fn run(file: &str, of: u64, (service, size): (Span, u64)) -> Vec<Did> {
 /// The same on several targets.
 fn run_on(targets: &[Geometry], file: &str, of: u64, service: Span) -> Vec<Did> {
     let adjust = workload::Adjust { targets: targets.len() as u16, seed: 3, ..workload::Adjust::default() };
-    let plan: Plan = workload::read("t", file).unwrap().plan(&adjust).unwrap();
+    let plan: Plan = workload::read_workload("t", file).unwrap().make_plan(&adjust).unwrap();
     let one = |index| {
         let part = Part { index, of };
         let (thresholds, limits) = (Thresholds::new([]), Limits::default());
-        let bound = assay_engine::bound(&plan, part);
+        let bound = assay_engine::in_flight_bound(&plan, part);
         let setup = Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None, gates: None };
         let mut device = Even::new(service, 0);
         device.others = targets.to_vec();
@@ -64,7 +64,7 @@ fn run_on(targets: &[Geometry], file: &str, of: u64, service: Span) -> Vec<Did> 
             ok
         });
         let ok = ok.collect();
-        let device = worker.device();
+        let device = worker.device_mut();
         Did { asked: std::mem::take(&mut device.asked), most: device.most, ok }
     };
     (0..of).map(one).collect()
@@ -254,7 +254,7 @@ fn a_flush_comes_after_every_nth_write_and_takes_a_slot_of_its_copy() {
                 for (_, op) in asked {
                     let due = writes == every;
                     assert_eq!(op.is_flush(), due, "after {writes} writes");
-                    assert!(!op.is_flush() || *op == Op::flush(0), "{op:?}");
+                    assert!(!op.is_flush() || *op == Op::flush_on_target(0), "{op:?}");
                     writes = if due { 0 } else { writes + u64::from(op.direction == Direction::Write) };
                 }
             }

@@ -26,20 +26,20 @@ struct Sum {
 struct Sums(Vec<Sum>);
 
 impl Sink for Sums {
-    fn frame(&mut self, frame: Frame) {
-        let interval = frame.interval();
+    fn receive_frame(&mut self, frame: Frame) {
+        let interval = frame.interval_line();
         self.0.resize(interval.flows.len(), Sum::default());
         for (sum, flow) in self.0.iter_mut().zip(&interval.flows) {
-            assert_eq!(flow.ok, flow.ended(), "nothing fails");
+            assert_eq!(flow.ok, flow.ended_operations(), "nothing fails");
             sum.operations += flow.ok as f64;
             sum.bytes += flow.bytes as f64;
             sum.service_ns += flow.service.sum_ns as f64;
         }
     }
-    fn event(&mut self, event: Event) {
+    fn receive_event(&mut self, event: Event) {
         panic!("{event:?}");
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -47,7 +47,7 @@ impl Sink for Sums {
 fn plan(keys: &str, length: Span) -> Plan {
     let file = format!("model = \"mail\"\nverify = false\n{keys}");
     let adjust = workload::Adjust { targets: 1, seed: 3, measure: Some(length), ..workload::Adjust::default() };
-    workload::read("t", &file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap()
 }
 
 fn setup(part: Part) -> Setup {
@@ -68,8 +68,8 @@ fn run(plan: &Plan, target: &str) -> BTreeMap<String, Sum> {
 fn asked(plan: &Plan, part: Part) -> Vec<(Instant, Op)> {
     let mut worker = Worker::new(plan, Even::new(Span::from_us(100), 4 << 30), setup(part)).unwrap();
     run_virtual(&mut worker, Instant::ZERO, &mut Sums::default(), || false);
-    assert_eq!(worker.device().geometry(0).size, 4 << 30);
-    std::mem::take(&mut worker.device().asked)
+    assert_eq!(worker.device_mut().target_geometry(0).size, 4 << 30);
+    std::mem::take(&mut worker.device_mut().asked)
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn the_scan_of_2013_is_steady_and_no_load_multiplies_it() {
     let sums = run(&plan, "sim:flash");
     assert!((sums["maintenance"].operations / 600.0 - 4.0).abs() < 0.01, "{}", sums["maintenance"].operations);
     assert_eq!(sums.len(), 5, "no log is read where there is one copy: {:?}", sums.keys());
-    let twice = workload::Adjust { load: Some(assay_base::Multiple::whole(8)), ..workload::Adjust::default() };
-    let plan = workload::read("t", "model = \"mail\"\nmailboxes = 100").unwrap().plan(&twice).unwrap();
+    let twice = workload::Adjust { load: Some(assay_base::Multiple::from_whole(8)), ..workload::Adjust::default() };
+    let plan = workload::read_workload("t", "model = \"mail\"\nmailboxes = 100").unwrap().make_plan(&twice).unwrap();
     let rate =
         |name: &str| plan.load.streams.iter().find(|it| it.name == name).unwrap().arrival.rate().unwrap().as_f64();
     assert!((rate("maintenance") - 4.0).abs() < 1e-9 && (rate("log-writes") - 48.0 * 0.1611).abs() < 1e-6);

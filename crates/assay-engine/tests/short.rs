@@ -25,27 +25,27 @@ struct Scripted<'a> {
 impl Device for Scripted<'_> {
     type Request = Op;
 
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         let number = self.seen.borrow().len();
         self.seen.borrow_mut().push((*op, self.buffers[ticket.0 as usize].to_vec()));
         let result = self.answers.get(number).copied().unwrap_or(Ok(op.len));
         self.pending.push(Completion { ticket, result, issued: now, accepted: now, completed: now + TIME });
     }
-    fn poll(&mut self, now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
         done.extend(self.pending.extract_if(.., |completion| completion.completed <= now));
     }
     fn next_wakeup(&self) -> Option<Instant> {
         self.pending.iter().map(|completion| completion.completed).min()
     }
-    fn wait(&mut self, _: Span) {}
+    fn wait_for_completion(&mut self, _: Span) {}
 }
 
 impl BlockDevice for Scripted<'_> {
-    fn geometry(&self, _: u16) -> Geometry {
+    fn target_geometry(&self, _: u16) -> Geometry {
         Geometry { size: 1 << 20, block: 512 }
     }
 
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, ticket: Ticket) -> &mut [u8] {
         &mut self.buffers[ticket.0 as usize]
     }
 }
@@ -57,18 +57,18 @@ struct Kept {
 }
 
 impl Sink for Kept {
-    fn frame(&mut self, frame: Frame) {
-        let flow = frame.interval().flows.remove(0);
+    fn receive_frame(&mut self, frame: Frame) {
+        let flow = frame.interval_line().flows.remove(0);
         self.flow.ok += flow.ok;
         self.flow.short += flow.short;
         self.flow.scheduled += flow.scheduled;
         flow.errors.into_iter().for_each(|(name, n)| *self.flow.errors.entry(name).or_default() += n);
         self.flow.failures = self.flow.failures.take().or(flow.failures);
     }
-    fn event(&mut self, event: Event) {
+    fn receive_event(&mut self, event: Event) {
         self.events.push(event);
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -78,14 +78,14 @@ fn plan(direction: &str) -> Plan {
         format!("name = \"s\"\ndirection = \"{direction}\"\nsize = \"4KiB\"\nrate = \"10/s\"\narrival = \"steady\"");
     let file = format!("model = \"streams\"\nduration = \"1s\"\n[[stream]]\n{stream}");
     let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
-    workload::read("t", &file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap()
 }
 
 fn run(direction: &str, answers: Answers) -> (Vec<(Op, Vec<u8>)>, Kept) {
     let plan = plan(direction);
     let seen = RefCell::new(Vec::new());
     let part = Part { index: 0, of: 1 };
-    let bound = assay_engine::bound(&plan, part);
+    let bound = assay_engine::in_flight_bound(&plan, part);
     let device = Scripted { answers, seen: &seen, pending: Vec::new(), buffers: vec![[0; 4096]; bound as usize] };
     let thresholds = Thresholds::new([]);
     let setup = Setup {
@@ -101,7 +101,7 @@ fn run(direction: &str, answers: Answers) -> (Vec<(Op, Vec<u8>)>, Kept) {
     let mut worker = Worker::new(&plan, device, setup).unwrap();
     let mut kept = Kept::default();
     run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
-    assert!(kept.flow.balances(0), "{:?}", kept.flow);
+    assert!(kept.flow.is_balanced(0), "{:?}", kept.flow);
     drop(worker);
     (seen.into_inner(), kept)
 }
@@ -135,7 +135,11 @@ fn a_rest_that_fails_or_is_short_again_is_one_short_operation() {
         (Err(Code::EIO), "2048 of 4096 bytes were moved, and the rest failed with EIO"),
     ] {
         let (seen, kept) = run("read", vec![Ok(2048), again]);
-        assert_eq!((seen.len(), kept.flow.ok, kept.flow.short, kept.flow.failed()), (11, 9, 1, 0), "asked for once");
+        assert_eq!(
+            (seen.len(), kept.flow.ok, kept.flow.short, kept.flow.failed_operations()),
+            (11, 9, 1, 0),
+            "asked for once"
+        );
         assert_eq!(kept.events[0].text, text);
     }
 }
@@ -160,7 +164,7 @@ fn nothing_is_issued_before_the_run_begins() {
     let plan = plan("read");
     let seen = RefCell::new(Vec::new());
     let part = Part { index: 0, of: 1 };
-    let bound = assay_engine::bound(&plan, part);
+    let bound = assay_engine::in_flight_bound(&plan, part);
     let device =
         Scripted { answers: Vec::new(), seen: &seen, pending: Vec::new(), buffers: vec![[0; 4096]; bound as usize] };
     let (thresholds, start) = (Thresholds::new([]), Instant::from_ns(1_000_000));

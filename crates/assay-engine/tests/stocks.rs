@@ -17,11 +17,11 @@ use std::collections::VecDeque;
 struct Kept(Vec<Interval>);
 
 impl Sink for Kept {
-    fn frame(&mut self, frame: Frame) {
-        self.0.push(frame.interval());
+    fn receive_frame(&mut self, frame: Frame) {
+        self.0.push(frame.interval_line());
     }
-    fn event(&mut self, _: Event) {}
-    fn spent(&mut self) -> Option<Frame> {
+    fn receive_event(&mut self, _: Event) {}
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -81,29 +81,29 @@ impl Stocked {
 impl Device for Stocked {
     type Request = Op;
 
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         self.begin(now, ticket, op, None);
     }
     fn submit_with_stock(&mut self, now: Instant, stock: usize, ticket: Ticket, op: &Op) {
         self.begin(now, ticket, op, Some(stock));
     }
-    fn spare(&self) -> u32 {
+    fn spare_tickets(&self) -> u32 {
         self.spare
     }
-    fn prepare(&mut self, stock: usize, ticket: Ticket, op: &Op) {
+    fn prepare_request(&mut self, stock: usize, ticket: Ticket, op: &Op) {
         self.prepared += 1;
         self.stocks[stock].push_back((ticket, *op));
     }
-    fn withdraw(&mut self, stock: usize) -> Option<Ticket> {
+    fn withdraw_prepared(&mut self, stock: usize) -> Option<Ticket> {
         Some(self.stocks[stock].pop_front()?.0)
     }
-    fn follower(&self, ticket: Ticket) -> Option<Ticket> {
+    fn follower_ticket(&self, ticket: Ticket) -> Option<Ticket> {
         self.followers[ticket.0 as usize]
     }
     fn set_end_of_stock(&mut self, end: Instant) {
         self.end = end;
     }
-    fn poll(&mut self, now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
         while let Some(at) = self.first().filter(|at| self.pending[*at].0.completed <= now) {
             let (completion, stock) = self.pending.remove(at);
             done.push(completion);
@@ -119,15 +119,15 @@ impl Device for Stocked {
     fn next_wakeup(&self) -> Option<Instant> {
         self.first().map(|at| self.pending[at].0.completed + self.wakes_after)
     }
-    fn wait(&mut self, _: Span) {}
+    fn wait_for_completion(&mut self, _: Span) {}
 }
 
 impl BlockDevice for Stocked {
-    fn geometry(&self, _: u16) -> Geometry {
+    fn target_geometry(&self, _: u16) -> Geometry {
         Geometry { size: 1 << 30, block: 512 }
     }
 
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, _: Ticket) -> &mut [u8] {
         &mut []
     }
 }
@@ -135,13 +135,13 @@ impl BlockDevice for Stocked {
 fn plan(load: &str, targets: u16) -> Plan {
     let file = format!("model = \"streams\"\nduration = \"200ms\"\ninterval = \"50ms\"\nslice = \"100ms\"\n{load}");
     let adjust = workload::Adjust { targets, seed: 3, ..workload::Adjust::default() };
-    workload::read("t", &file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap()
 }
 
 fn setup(plan: &Plan) -> Setup {
     let part = Part { index: 0, of: 1 };
     let (thresholds, limits) = (Thresholds::new([]), Limits::default());
-    let bound = assay_engine::bound(plan, part);
+    let bound = assay_engine::in_flight_bound(plan, part);
     Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None, gates: None }
 }
 
@@ -150,15 +150,15 @@ fn run(plan: &Plan, device: Stocked) -> (Vec<Interval>, Stocked) {
     let mut worker = Worker::new(plan, device, setup(plan)).unwrap();
     let mut kept = Kept::default();
     run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
-    let totals = worker.totals();
+    let totals = worker.operation_totals();
     assert_eq!((totals.issued, totals.stuck), (totals.completed, 0));
-    let device = std::mem::replace(worker.device(), Stocked::new(0, Span::ZERO));
+    let device = std::mem::replace(worker.device_mut(), Stocked::new(0, Span::ZERO));
     assert_eq!(totals.issued as usize, device.asked.len(), "what was withdrawn does not count, what was issued does");
     (kept.0, device)
 }
 
 fn spare(plan: &Plan) -> u32 {
-    assay_engine::spare(plan, Part { index: 0, of: 1 }, 4096)
+    assay_engine::spare_tickets(plan, Part { index: 0, of: 1 }, 4096)
 }
 
 /// The same plan on a device without a stock.
@@ -166,7 +166,7 @@ fn without(plan: &Plan, service: Span) -> (Vec<Interval>, Vec<(Instant, Op)>, us
     let mut worker = Worker::new(plan, Even::new(service, 1 << 30), setup(plan)).unwrap();
     let mut kept = Kept::default();
     run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
-    let device = worker.device();
+    let device = worker.device_mut();
     (kept.0, std::mem::take(&mut device.asked), device.most)
 }
 
@@ -315,7 +315,7 @@ fn a_schedule_beside_a_loop_is_carried_as_without_a_stock() {
 #[test]
 fn what_is_prepared_has_a_bound_in_requests_and_in_bytes() {
     let one = Part { index: 0, of: 1 };
-    let of = |load: &str, bytes| assay_engine::spare(&plan(load, 1), one, bytes);
+    let of = |load: &str, bytes| assay_engine::spare_tickets(&plan(load, 1), one, bytes);
     assert_eq!(of(&stream("a", "read", "in_flight = 1"), 4096), 64);
     assert_eq!(of(&stream("a", "read", "in_flight = 100"), 4096), 100);
     assert_eq!(of(&stream("a", "read", "in_flight = 1000"), 4096), 256);

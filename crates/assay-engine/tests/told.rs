@@ -34,7 +34,7 @@ impl Host for &World {
     fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
         None
     }
-    fn stop(&self) -> Option<Stop> {
+    fn requested_stop(&self) -> Option<Stop> {
         None
     }
 }
@@ -45,10 +45,10 @@ struct Failing<'a>(&'a World, Vec<Ticket>);
 impl Device for Failing<'_> {
     type Request = Op;
 
-    fn submit(&mut self, _: Instant, ticket: Ticket, _: &Op) {
+    fn submit_request(&mut self, _: Instant, ticket: Ticket, _: &Op) {
         self.1.push(ticket);
     }
-    fn poll(&mut self, _: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, _: Instant, done: &mut Done) {
         for ticket in std::mem::take(&mut self.1) {
             self.0.note("handed over");
             let issued = self.0.pass(1);
@@ -59,17 +59,17 @@ impl Device for Failing<'_> {
     fn next_wakeup(&self) -> Option<Instant> {
         None
     }
-    fn wait(&mut self, span: Span) {
+    fn wait_for_completion(&mut self, span: Span) {
         self.0.pass(span.as_ns());
     }
 }
 
 impl BlockDevice for Failing<'_> {
-    fn geometry(&self, _: u16) -> Geometry {
+    fn target_geometry(&self, _: u16) -> Geometry {
         Geometry { size: 1 << 20, block: 512 }
     }
 
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, _: Ticket) -> &mut [u8] {
         &mut []
     }
 }
@@ -77,13 +77,13 @@ impl BlockDevice for Failing<'_> {
 struct Told<'a>(&'a World);
 
 impl Sink for Told<'_> {
-    fn frame(&mut self, _: Frame) {
+    fn receive_frame(&mut self, _: Frame) {
         self.0.note("counted");
     }
-    fn event(&mut self, event: Event) {
+    fn receive_event(&mut self, event: Event) {
         self.0.note(if event.what == "io-error" { "told" } else { "something else" });
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -92,7 +92,7 @@ impl Sink for Told<'_> {
 fn a_failure_is_told_before_the_next_operation_is_handed_over() {
     let text = "model = \"streams\"\nduration = \"100ms\"\nslice = \"100ms\"\ninterval = \"50ms\"\n[[stream]]\nname = \"r\"\n\
                 direction = \"read\"\nsize = \"4KiB\"\nrate = \"1000/s\"\narrival = \"steady\"\n";
-    let plan = workload::read("w.toml", text).unwrap().plan(&workload::Adjust::default()).unwrap();
+    let plan = workload::read_workload("w.toml", text).unwrap().make_plan(&workload::Adjust::default()).unwrap();
     let world = World::default();
     let setup = Setup {
         part: Part { index: 0, of: 1 },

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 fn plan(streams: &str, seed: u64) -> Plan {
     let file = format!("model = \"streams\"\nverify = true\nduration = \"200ms\"\ninterval = \"20ms\"\n{streams}");
     let adjust = workload::Adjust { targets: 1, seed, ..workload::Adjust::default() };
-    workload::read("t", &file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap()
 }
 
 /// Reads and writes of many sizes that overlap in every way.
@@ -70,7 +70,7 @@ fn all_that_is_injected_is_found_and_nothing_else() {
                 assert!(outcome.kinds()[kind] > 0, "{case}: {:?}", outcome.kinds());
                 let damaged: u64 = outcome.flows.iter().map(|flow| flow.damaged).sum();
                 assert_eq!(damaged, told.len() as u64, "{case}");
-                let failed: u64 = outcome.flows.iter().map(FlowInterval::failed).sum();
+                let failed: u64 = outcome.flows.iter().map(FlowInterval::failed_operations).sum();
                 assert!(failed >= damaged, "{case}");
             }
         }
@@ -109,7 +109,7 @@ fn mail(check: &str, iops: &str, seed: u64) -> Plan {
          log_size = \"1MiB\"\nmaintenance = \"paced\"\nwrite_batch = 4\ncheck = \"{check}\"\ndurable = false"
     );
     let adjust = workload::Adjust { targets: 1, seed, ..workload::Adjust::default() };
-    workload::read("t", &file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap()
 }
 
 const STORE: u64 = 4 << 20;

@@ -101,8 +101,8 @@ fn the_configuration_of_every_run_is_echoed_as_act_did() {
             };
             assert!(log.starts_with(&stdout), "{}:\n{stdout}", case.display());
             // Our own reader finds the same load in the same file, except for the defaults that ACT lacks.
-            let (own, _) = conf::read("act.conf", std::str::from_utf8(&text).unwrap(), Some(kind)).unwrap();
-            assert_eq!(own.derived(), conf.derived(), "{}", case.display());
+            let (own, _) = conf::read_conf("act.conf", std::str::from_utf8(&text).unwrap(), Some(kind)).unwrap();
+            assert_eq!(own.derived_figures(), conf.derived_figures(), "{}", case.display());
             tried += 1;
         }
     }
@@ -115,7 +115,7 @@ fn files_of_older_versions_are_read_by_our_reader() {
         for case in common::entries(&root.join("act-old")) {
             let text = std::fs::read_to_string(case.join("act.conf")).unwrap();
             let kind = if case.ends_with("run-5.2-index") { Kind::Index } else { Kind::Storage };
-            let (conf, _) = conf::read("act.conf", &text, Some(kind)).unwrap();
+            let (conf, _) = conf::read_conf("act.conf", &text, Some(kind)).unwrap();
             assert_eq!((conf.read_reqs_per_sec, conf.write_reqs_per_sec), (2000, 1000), "{}", case.display());
         }
     }

@@ -148,7 +148,7 @@ fn sequential_jobs_go_where_the_reference_jobs_went() {
                 let (whole, target) = (Part { index: 0, of: 1 }, stream.targets[0]);
                 let geometry = Geometry { size, block: 1 };
                 let mut generator = Generator::new(&plan, at, target, geometry, whole, Instant::ZERO).unwrap();
-                let found: Vec<u64> = first.iter().map(|_| generator.operation(Instant::ZERO).offset).collect();
+                let found: Vec<u64> = first.iter().map(|_| generator.next_operation(Instant::ZERO).offset).collect();
                 let first: Vec<u64> = first.iter().map(|offset| offset.as_u64().unwrap()).collect();
                 assert_eq!(found, first, "{file}: {}", stream.name);
                 jobs += 1;

@@ -70,14 +70,14 @@ fn no_key_of_fio_is_missing_and_none_is_invented() {
         all.entry(name).or_default().extend(others);
     }
     for (name, others) in &all {
-        let key = keys::find(name).unwrap_or_else(|| panic!("{name} is missing"));
+        let key = keys::find_key(name).unwrap_or_else(|| panic!("{name} is missing"));
         assert_eq!(key.name, name);
         let own: BTreeSet<String> = key.aliases.iter().map(|alias| (*alias).to_owned()).collect();
         assert_eq!(own, *others, "{name}");
-        own.iter().for_each(|other| assert!(keys::find(other).is_some(), "{other}"));
+        own.iter().for_each(|other| assert!(keys::find_key(other).is_some(), "{other}"));
     }
     let mut known = BTreeSet::new();
-    for key in keys::all() {
+    for key in keys::all_keys() {
         assert!(known.insert(key.name), "{} stands twice", key.name);
         assert!(all.contains_key(key.name), "fio has no key {}", key.name);
     }
@@ -90,7 +90,7 @@ fn every_key_is_in_its_class() {
         let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.splitn(4, ',').collect()).collect();
         assert_eq!(rows.len(), 271);
         for row in rows {
-            let key = keys::find(row[0]).unwrap();
+            let key = keys::find_key(row[0]).unwrap();
             let class = match row[2] {
                 "exact" => Class::Exact,
                 "differs" => Class::Differs,
@@ -102,7 +102,7 @@ fn every_key_is_in_its_class() {
             assert_eq!((key.name, key.class), (row[0], expected));
         }
     }
-    for key in keys::all() {
+    for key in keys::all_keys() {
         // What it says, or why it says nothing.
         assert_eq!(key.class <= Class::Differs, !key.means.is_empty(), "{}", key.name);
         assert!(key.class == Class::Exact || !key.told.is_empty(), "{}", key.name);
@@ -119,14 +119,14 @@ fn page() -> String {
     };
     for (class, title) in [(Class::Exact, "Exact"), (Class::Differs, "Differs")] {
         write!(page, "\n### {title}\n\n| key | meaning |\n|---|---|\n").unwrap();
-        for key in keys::all().filter(|key| key.class == class) {
+        for key in keys::all_keys().filter(|key| key.class == class) {
             let told: Vec<&str> = [key.means, key.told].into_iter().filter(|text| !text.is_empty()).collect();
             writeln!(page, "| {} | {} |", names(key), told.join("; ")).unwrap();
         }
     }
     for (class, title) in [(Class::NoEffect, "No effect"), (Class::Refused, "Refused")] {
         let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-        for key in keys::all().filter(|key| key.class == class) {
+        for key in keys::all_keys().filter(|key| key.class == class) {
             let reason = match key.engines {
                 [] => key.told.to_owned(),
                 engines => format!("of the engine {}", engines.join(", ")),
@@ -155,7 +155,7 @@ fn the_page_lists_every_key() {
         assert_eq!(found, expected, "docs/fio.md");
     }
     assert_eq!(found.trim_end(), expected.trim_end(), "docs/fio.md, from \"### Exact\" on:\n{expected}");
-    let number = keys::all().count();
+    let number = keys::all_keys().count();
     assert!(text.contains(&format!("{number} keys")), "the page says how many keys there are: {number}");
 }
 
@@ -164,12 +164,12 @@ fn the_page_lists_every_key() {
 fn every_refused_key_is_refused_with_a_reason_and_a_remedy() {
     let plain = "[a]\nfilename=data.img\ntime_based\nruntime=1\nrw=randwrite\n";
     assert!(of(plain, &Choice::default(), &around()).is_ok());
-    for key in keys::all().filter(|key| key.class == Class::Refused) {
+    for key in keys::all_keys().filter(|key| key.class == Class::Refused) {
         for name in std::iter::once(&key.name).chain(key.aliases) {
             let fault = of(&format!("{plain}{name}=1\n"), &Choice::default(), &around()).unwrap_err();
             assert_eq!((fault.line, fault.column), (6, 1), "{fault}");
             assert!(!fault.what.is_empty() && !fault.remedy.is_empty(), "{fault}");
-            let found = keys::find(name).unwrap();
+            let found = keys::find_key(name).unwrap();
             assert!(fault.what.contains(found.name), "{name} is named: {fault}");
             if let [engine] = found.engines {
                 assert!(fault.what.contains(engine), "{name} names its engine: {fault}");
@@ -199,7 +199,7 @@ fn every_difference_is_told_in_the_plan() {
     .into();
     // What is said of these stands elsewhere, or only with other keys.
     let elsewhere = ["bssplit", "dedupe_mode", "file_service_type", "lockfile", "ramp_time", "zonemode", "verify_only"];
-    for key in keys::all().filter(|key| key.class == Class::Differs) {
+    for key in keys::all_keys().filter(|key| key.class == Class::Differs) {
         let value = values.get(key.name).copied().unwrap_or("1");
         let zones = if key.name == "zonemode" { "zonesize=1m\n" } else { "" };
         let text = format!("{plain}{}={value}\n{zones}", key.name);
@@ -217,7 +217,7 @@ fn every_difference_is_told_in_the_plan() {
 fn no_key_that_says_something_is_ignored() {
     let plain = "[a]\nfilename=data.img\ntime_based\nruntime=1\nrw=randwrite\n";
     let quiet = ["description", "name", "kb_base", "stonewall", "wait_for"];
-    for key in keys::all().filter(|key| key.class == Class::Exact && !quiet.contains(&key.name)) {
+    for key in keys::all_keys().filter(|key| key.class == Class::Exact && !quiet.contains(&key.name)) {
         let wrong = of(&format!("{plain}{}=?", key.name), &Choice::default(), &around());
         let text = ["filename", "directory", "filename_format", "ioscheduler"].contains(&key.name);
         assert_eq!(wrong.is_err(), !text, "{}", key.name);

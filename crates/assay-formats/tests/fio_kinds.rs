@@ -34,7 +34,7 @@ fn offsets(plan: &Plan, stream: u16, unit: u64, n: usize) -> Vec<u64> {
     let (whole, target) = (Part { index: 0, of: 1 }, plan.load.targets_of(stream).next().unwrap());
     let geometry = Geometry { size: 64 << 20, block: 512 };
     let mut generator = Generator::new(plan, stream, target, geometry, whole, Instant::ZERO).unwrap();
-    (0..n).map(|_| generator.operation(Instant::ZERO).offset / unit).collect()
+    (0..n).map(|_| generator.next_operation(Instant::ZERO).offset / unit).collect()
 }
 
 #[test]

@@ -10,12 +10,12 @@ use assay_formats::act::conf::{Kind, read_bytes, read_like_act};
 use assay_formats::act::import;
 use assay_formats::act::latency;
 use assay_formats::act::log::{Item, Log};
-use assay_formats::act::slices::tabulate;
-use assay_formats::collect::assemble::{Kind as Collected, assemble};
+use assay_formats::act::slices::tabulate_slices;
+use assay_formats::collect::assemble::{Kind as Collected, assemble_profile};
 use assay_formats::collect::{Collector, Options};
 use assay_formats::{fio, iometer};
-use assay_model::profile::write;
-use assay_model::workload::{profile_of, read};
+use assay_model::profile::write_profile;
+use assay_model::workload::{read_profile, read_workload};
 use std::io::BufRead;
 
 /// Texts that have broken readers before.
@@ -43,20 +43,20 @@ const PIECES: [&[u8]; 18] = [
 /// One to eight damages.
 fn damage(text: &[u8], prng: &mut Prng) -> Vec<u8> {
     let mut text = text.to_vec();
-    for _ in 0..=prng.below(8) {
-        let at = prng.below(text.len() as u64 + 1) as usize;
-        match prng.below(6) {
-            0 if at < text.len() => text[at] ^= 1 << prng.below(8),
-            1 if at < text.len() => text[at] = b"0123456789:() \n"[prng.below(15) as usize],
-            2 => drop(text.splice(at..at, PIECES[prng.below(18) as usize].iter().copied())),
+    for _ in 0..=prng.uniform_below(8) {
+        let at = prng.uniform_below(text.len() as u64 + 1) as usize;
+        match prng.uniform_below(6) {
+            0 if at < text.len() => text[at] ^= 1 << prng.uniform_below(8),
+            1 if at < text.len() => text[at] = b"0123456789:() \n"[prng.uniform_below(15) as usize],
+            2 => drop(text.splice(at..at, PIECES[prng.uniform_below(18) as usize].iter().copied())),
             3 => text.truncate(at),
             4 => {
-                let end = (at + prng.below(60) as usize).min(text.len());
+                let end = (at + prng.uniform_below(60) as usize).min(text.len());
                 let piece = text[at..end].to_vec();
-                let to = prng.below(text.len() as u64 + 1) as usize;
+                let to = prng.uniform_below(text.len() as u64 + 1) as usize;
                 drop(text.splice(to..to, piece));
             }
-            _ => drop(text.drain(at..(at + prng.below(40) as usize).min(text.len()))),
+            _ => drop(text.drain(at..(at + prng.uniform_below(40) as usize).min(text.len()))),
         }
     }
     text
@@ -81,7 +81,7 @@ fn seeds(folder: &str, file: &str, most: usize) -> Vec<Vec<u8>> {
 #[test]
 fn config_files() {
     let seeds = [seeds("act-badcfg", ".conf", 4000), seeds("act", "act.conf", 4000)].concat();
-    let mut prng = Prng::seeded(4);
+    let mut prng = Prng::from_seed(4);
     let (mut accepted, mut refused) = (0, 0);
     for round in 0..20_000 {
         let text = damage(&seeds[round % seeds.len()], &mut prng);
@@ -106,10 +106,10 @@ fn config_files() {
 struct Somewhere;
 
 impl fio::Surroundings for Somewhere {
-    fn include(&self, name: &str, _: &str) -> Result<String, String> {
+    fn read_included(&self, name: &str, _: &str) -> Result<String, String> {
         if name.len().is_multiple_of(2) { Ok("include again\nbs=4k\n".into()) } else { Err("absent".into()) }
     }
-    fn recording(&self, name: &str, _: &str) -> Result<assay_formats::collect::Played, String> {
+    fn read_recording(&self, name: &str, _: &str) -> Result<assay_formats::collect::Played, String> {
         // What no recording is, or a short one.
         let text = if name.len().is_multiple_of(2) {
             name
@@ -117,13 +117,13 @@ impl fio::Surroundings for Somewhere {
             "fio version 3 iolog\n5 f read 0 512\n9 f write 512 512\n"
         };
         let mut recorder = assay_formats::collect::Recorder::default();
-        text.lines().try_for_each(|line| recorder.line(line))?;
-        recorder.end()
+        text.lines().try_for_each(|line| recorder.take_line(line))?;
+        recorder.into_recording()
     }
-    fn variable(&self, name: &str) -> Option<String> {
+    fn environment_variable(&self, name: &str) -> Option<String> {
         (name.len() % 2 == 1).then(|| "${X}8k".repeat(name.len() % 9))
     }
-    fn number(&self, _: fio::Keyword) -> u64 {
+    fn keyword_number(&self, _: fio::Keyword) -> u64 {
         4096
     }
     fn size_of(&self, target: &str) -> Option<u64> {
@@ -139,13 +139,15 @@ fn job_files_of_fio() {
     let all: Vec<Vec<u8>> = seeds.iter().map(timed).collect();
     seeds.extend(all);
     seeds.extend([b"[a]\nrw=randread\ntime_based\nruntime=2\nbs=4k\nnorandommap\nnumjobs=2\n".to_vec()]);
-    let mut prng = Prng::seeded(6);
+    let mut prng = Prng::from_seed(6);
     let (mut accepted, mut refused) = (0, 0);
     for round in 0..10_000 {
         let text = damage(&seeds[round % seeds.len()], &mut prng);
         let text = String::from_utf8_lossy(&text);
         let choice = fio::Choice::default();
-        match fio::read("f", &text, &Somewhere).and_then(|jobs| fio::lower("f", &jobs, &choice, &Somewhere)) {
+        match fio::read_job_file("f", &text, &Somewhere)
+            .and_then(|jobs| fio::lower_job_file("f", &jobs, &choice, &Somewhere))
+        {
             Ok(lowered) => {
                 accepted += 1;
                 // A section without a key is a job of fio's defaults.
@@ -167,7 +169,7 @@ fn job_files_of_fio() {
 fn logs() {
     let seeds =
         [seeds("act", "log.txt", 6000), seeds("act-old", "log.txt", 6000), seeds("act-edge", "log.txt", 6000)].concat();
-    let mut prng = Prng::seeded(5);
+    let mut prng = Prng::from_seed(5);
     let (mut whole, mut faulty) = (0, 0);
     for round in 0..6000 {
         let text = damage(&seeds[round % seeds.len()], &mut prng);
@@ -179,17 +181,17 @@ fn logs() {
         }
         // The same for the judge: one header, or a fault with a message.
         let mut headers = 0;
-        let judged = import::entries("f", text.as_slice(), Span::from_secs(10), &mut |entry| {
+        let judged = import::import_entries("f", text.as_slice(), Span::from_secs(10), &mut |entry| {
             headers += usize::from(matches!(entry, assay_record::Entry::Header(_)));
         });
         assert!(headers <= 1 && judged.map_or_else(|why| !why.to_string().is_empty(), |()| headers == 1));
         if let Ok(mut log) = Log::open("f", text.as_slice()) {
-            let _ = tabulate(&mut log, &["reads".to_owned()], Span::from_secs(1 + round as u64 % 5));
+            let _ = tabulate_slices(&mut log, &["reads".to_owned()], Span::from_secs(1 + round as u64 % 5));
         }
         let mut out = String::new();
         let args: Vec<String> = ["-l", "f", "-t", "2", "-x", "-h", "reads", "-h", "/dev"].map(str::to_owned).into();
         let mut open = |_: &str| Ok(Box::new(std::io::Cursor::new(text.clone())) as Box<dyn BufRead>);
-        let ended = latency::run(&args, &mut open, &mut out).unwrap();
+        let ended = latency::run_analyzer(&args, &mut open, &mut out).unwrap();
         assert_eq!(ended.code == 1, ended.complaint.is_some());
     }
     assert!(whole > 500 && faulty > 500, "{whole} whole, {faulty} faulty");
@@ -203,25 +205,25 @@ fn collections() {
     let files = folders.iter().flat_map(|folder| common::entries(&root.join(folder)));
     let seeds: Vec<Vec<u8>> = files.map(|path| std::fs::read(path).unwrap()).collect();
     assert!(seeds.len() >= 13);
-    let mut prng = Prng::seeded(8);
+    let mut prng = Prng::from_seed(8);
     let (mut whole, mut parts) = (0, 0);
     for round in 0..1500 {
         let mut seed = seeds[round % seeds.len()].clone();
         seed.truncate(8000);
         let mut collector = Collector::new(Options { keep_first_report: round % 2 == 0, ..Options::default() });
-        collector.begin("x", "", "");
-        damage(&seed, &mut prng).chunks(300).for_each(|piece| collector.feed(piece));
-        collector.end();
+        collector.begin_file("x", "", "");
+        damage(&seed, &mut prng).chunks(300).for_each(|piece| collector.feed_bytes(piece));
+        collector.end_file();
         let found = collector.finish();
         for kind in [Collected::Aerospike, Collected::Application] {
-            let profile = assemble(&found, kind).profile;
+            let profile = assemble_profile(&found, kind).profile;
             parts += profile.parts.len();
-            let text = write(&profile, "x", &[]);
-            if let Ok(again) = profile_of("x", &text) {
+            let text = write_profile(&profile, "x", &[]);
+            if let Ok(again) = read_profile("x", &text) {
                 assert_eq!(again, profile, "{text}");
                 whole += 1;
             }
-            let _ = read("x", &text);
+            let _ = read_workload("x", &text);
         }
     }
     assert!(parts > 1000 && whole > 1500, "{parts} {whole}");
@@ -230,17 +232,17 @@ fn collections() {
 #[test]
 fn configurations_of_iometer() {
     let seeds = seeds("icf", ".icf", 16_000);
-    let mut prng = Prng::seeded(8);
+    let mut prng = Prng::from_seed(8);
     let (mut accepted, mut refused) = (0, 0);
     for round in 0..10_000 {
         let text = damage(&seeds[round % seeds.len()], &mut prng);
-        match iometer::read("f", &String::from_utf8_lossy(&text)) {
+        match iometer::read_config("f", &String::from_utf8_lossy(&text)) {
             Ok(config) => {
                 accepted += 1;
-                for step in iometer::steps(&config, None).iter().flatten() {
+                for step in iometer::all_steps(&config, None).iter().flatten() {
                     // Whatever is written can be read.
-                    let Ok(text) = iometer::write(&config, step, "name", "f") else { continue };
-                    assay_model::workload::read("f.toml", &text).unwrap_or_else(|fault| panic!("{fault}"));
+                    let Ok(text) = iometer::write_workload(&config, step, "name", "f") else { continue };
+                    assay_model::workload::read_workload("f.toml", &text).unwrap_or_else(|fault| panic!("{fault}"));
                 }
             }
             Err(fault) => {

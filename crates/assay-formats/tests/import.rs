@@ -12,7 +12,8 @@ use std::fmt::Write;
 
 fn entries(text: &[u8]) -> Result<Vec<Entry>, String> {
     let mut all = Vec::new();
-    import::entries("log.txt", text, Span::from_secs(3600), &mut |entry| all.push(entry)).map_err(|e| e.to_string())?;
+    import::import_entries("log.txt", text, Span::from_secs(3600), &mut |entry| all.push(entry))
+        .map_err(|e| e.to_string())?;
     Ok(all)
 }
 
@@ -46,7 +47,7 @@ fn every_golden_log_adds_up() {
                 assert_eq!(interval.start_ns, end, "{}", case.display());
                 end = interval.end_ns;
                 for (index, flow) in interval.flows.iter().enumerate() {
-                    assert!(flow.balances(carried[index]), "{} at {end}: {flow:?}", case.display());
+                    assert!(flow.is_balanced(carried[index]), "{} at {end}: {flow:?}", case.display());
                     let sum: u64 = flow.service.counts.chunks(2).map(|pair| pair[1]).sum();
                     assert_eq!(sum, flow.ok);
                     carried[index] = flow.carried_out();
@@ -108,7 +109,8 @@ fn ends_and_errors() {
     // An error after the last block, and one of a device that is not listed: neither is lost.
     let error = "ERROR: reading /dev/x: 5 'Input/output error'\nERROR: reading /dev/y: 61 'No data available'\n";
     let all = entries(log(&whole, error).as_bytes()).unwrap();
-    let failed: u64 = intervals(&all).iter().flat_map(|interval| &interval.flows).map(|flow| flow.failed()).sum();
+    let failed: u64 =
+        intervals(&all).iter().flat_map(|interval| &interval.flows).map(|flow| flow.failed_operations()).sum();
     assert_eq!(failed, 2);
     assert!(intervals(&all)[3].flows[0].errors.contains_key("EIO"));
     // Operations missing from the planned load count as waiting: 12 of 30 ended, and each of two threads may have one

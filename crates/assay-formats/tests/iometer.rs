@@ -5,7 +5,7 @@
 use crate::common;
 
 use assay_base::Span;
-use assay_formats::iometer::{Config, read, steps, write};
+use assay_formats::iometer::{Config, all_steps, read_config, write_workload};
 use assay_model::workload::{self, Adjust};
 use serde_json::Value;
 use std::path::Path;
@@ -15,19 +15,20 @@ fn golden() -> Vec<std::path::PathBuf> {
 }
 
 fn config(path: &Path) -> Config {
-    read(&path.file_name().unwrap().to_string_lossy(), &std::fs::read_to_string(path).unwrap()).unwrap()
+    read_config(&path.file_name().unwrap().to_string_lossy(), &std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// The workloads of a configuration, each of which has a plan.
 fn workloads(config: &Config, spec: Option<&str>, (stem, file): (&str, &str)) -> Result<Vec<String>, String> {
     let told = |(what, remedy): (String, String)| format!("{what}\n{remedy}");
-    let steps = steps(config, spec).map_err(told)?;
+    let steps = all_steps(config, spec).map_err(told)?;
     let name = |number| if steps.len() == 1 { stem.to_owned() } else { format!("{stem}-{number}") };
     let one = |(step, number)| {
-        let text = write(config, step, &name(number), file).map_err(told)?;
-        let workload = workload::read("imported.toml", &text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
+        let text = write_workload(config, step, &name(number), file).map_err(told)?;
+        let workload =
+            workload::read_workload("imported.toml", &text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
         let targets = workload.targets.names.len().max(1) as u16;
-        workload.plan(&Adjust { targets, ..Adjust::default() }).unwrap();
+        workload.make_plan(&Adjust { targets, ..Adjust::default() }).unwrap();
         Ok(text)
     };
     steps.iter().zip(1..).map(one).collect()
@@ -86,7 +87,7 @@ fn the_workloads_are_those_that_are_carried_here() {
 fn with(from: &str, to: &str) -> Result<Vec<String>, String> {
     let text = std::fs::read_to_string(common::roots()[0].join("icf/array-mix.icf")).unwrap();
     assert!(text.contains(from), "{from}");
-    let config = read("a.icf", &text.replacen(from, to, 1)).map_err(|fault| fault.to_string())?;
+    let config = read_config("a.icf", &text.replacen(from, to, 1)).map_err(|fault| fault.to_string())?;
     workloads(&config, None, ("a", "a.icf"))
 }
 
@@ -132,15 +133,15 @@ fn specifications_alone_are_a_step_each() {
         \tFile server,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,60,80,100,0,1,0,0\n\t65536,40,80,100,0,1,0,0\n\
         'Access specification name,default assignment\n\tWeb server,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\
         \t512,100,100,100,0,1,0,0\n'END access specifications\nVersion 1.1.0 \n";
-    let mut config = read("a.icf", text).unwrap();
+    let mut config = read_config("a.icf", text).unwrap();
     let titles =
-        |config: &Config| steps(config, None).unwrap().iter().map(|step| step.title.clone()).collect::<Vec<_>>();
+        |config: &Config| all_steps(config, None).unwrap().iter().map(|step| step.title.clone()).collect::<Vec<_>>();
     assert_eq!(titles(&config), ["File server", "Web server"]);
-    let first = &steps(&config, None).unwrap()[0];
-    let (what, remedy) = write(&config, first, "a", "a.icf").unwrap_err();
+    let first = &all_steps(&config, None).unwrap()[0];
+    let (what, remedy) = write_workload(&config, first, "a", "a.icf").unwrap_err();
     assert!(what.contains("has no run time") && remedy.contains("--for 5min"), "{what} {remedy}");
     config.run_time = Span::from_secs(60);
-    let workload = write(&config, first, "a", "a.icf").unwrap();
+    let workload = write_workload(&config, first, "a", "a.icf").unwrap();
     assert!(workload.contains("duration = \"1min\""), "{workload}");
 }
 
@@ -157,12 +158,12 @@ fn what_cannot_run_is_refused_with_a_remedy() {
         }
     }
     let path = &golden()[0];
-    let none = steps(&config(path), Some("8k")).unwrap_err();
+    let none = all_steps(&config(path), Some("8k")).unwrap_err();
     assert!(none.0.contains("\"8k\"") && none.1.contains("file server"), "{none:?}");
     let cut = std::fs::read_to_string(path).unwrap();
     for at in (0..cut.len() - 30).step_by(97).filter(|at| cut.is_char_boundary(*at)) {
         // A part of a file never reads as another load: either it is refused or what it lacks are whole workers.
-        if let Ok(config) = read("a.icf", &cut[..at]) {
+        if let Ok(config) = read_config("a.icf", &cut[..at]) {
             assert!(config.workers.is_empty(), "{at}");
         }
     }
@@ -171,20 +172,20 @@ fn what_cannot_run_is_refused_with_a_remedy() {
 #[test]
 fn depths_targets_and_workers_that_are_alike_come_over() {
     let text = std::fs::read_to_string(common::roots()[0].join("icf/array-mix.icf")).unwrap();
-    let cycled = read("a.icf", &text.replace("\tNORMAL", "\tCYCLE_OUTSTANDING_IOS")).unwrap();
+    let cycled = read_config("a.icf", &text.replace("\tNORMAL", "\tCYCLE_OUTSTANDING_IOS")).unwrap();
     assert_eq!(cycled.depths, [1, 2, 4, 8, 16, 32]);
-    let titles: Vec<String> = steps(&cycled, None).unwrap().into_iter().map(|step| step.title).collect();
+    let titles: Vec<String> = all_steps(&cycled, None).unwrap().into_iter().map(|step| step.title).collect();
     assert_eq!((titles.len(), titles[1].as_str()), (12, "8K OLTP 70/30 + backup and oltp, 2 outstanding"));
     assert!(workloads(&cycled, None, ("a", "a.icf")).unwrap()[5].contains("in_flight = 32"));
     // Two workers that do the same are copies of one loop, and a worker of one target among two has a loop there.
     let worker = &text[text.find("'Worker\r\n").unwrap()..text.find("'End worker").unwrap()];
     let worker = format!("{worker}'End worker\r\n");
     let doubled = text.replacen(&worker, &format!("{worker}{worker}"), 1);
-    let texts = workloads(&read("a.icf", &doubled).unwrap(), None, ("a", "a.icf")).unwrap();
+    let texts = workloads(&read_config("a.icf", &doubled).unwrap(), None, ("a", "a.icf")).unwrap();
     assert!(texts[1].contains("copies    = 2"), "{}", texts[1]);
     let other = worker.replace("D: \"data\"", "E: log");
     let apart = text.replacen(&worker, &format!("{worker}{other}"), 1);
-    let texts = workloads(&read("a.icf", &apart).unwrap(), None, ("a", "a.icf")).unwrap();
+    let texts = workloads(&read_config("a.icf", &apart).unwrap(), None, ("a", "a.icf")).unwrap();
     assert!(texts[0].contains("targets  = [\"d-data\", \"e-log\"]"), "{}", texts[0]);
     assert!(
         texts[0].contains("target    = \"e-log\"") && texts[0].contains("for each target by itself"),
@@ -193,10 +194,10 @@ fn depths_targets_and_workers_that_are_alike_come_over() {
     );
     // Idle workers rest, and a file without workers has its specifications.
     let idle = text.replacen("\tfile server\r\n'End", "\tIdle\r\n'End", 1);
-    assert_eq!(steps(&read("a.icf", &idle).unwrap(), None).unwrap().len(), 1);
+    assert_eq!(all_steps(&read_config("a.icf", &idle).unwrap(), None).unwrap().len(), 1);
     let alone = format!("{}'END access specifications\r\n", &text[..text.find("'END access").unwrap()]);
-    let alone = read("a.icf", &alone).unwrap();
-    assert_eq!(steps(&alone, None).unwrap().len(), alone.specs.len());
+    let alone = read_config("a.icf", &alone).unwrap();
+    assert_eq!(all_steps(&alone, None).unwrap().len(), alone.specs.len());
     let text = &workloads(&alone, Some("file server"), ("a", "a.icf")).unwrap()[0];
     assert!(text.contains("in_flight = 1\n") && !text.contains("range"), "{text}");
 }
@@ -211,9 +212,9 @@ fn labels_of_other_versions_are_read() {
         "\tDISABLED,1,LAST_UPDATE\r\n",
         "\tDISABLED,1,LAST_UPDATE\r\n'Bar chart 1 statistic\r\n\tTotal I/Os per Second\r\n",
     );
-    let config = read("a.icf", &text).unwrap();
+    let config = read_config("a.icf", &text).unwrap();
     assert_eq!(config.workers[1].settings.start.get(), 1 << 20);
     let fixed = std::fs::read_to_string(common::roots()[0].join("icf/array-mix.icf")).unwrap();
-    let fixed = read("a.icf", &fixed.replace("1,DISABLED,0\r\n", "1,ENABLED,77\r\n")).unwrap();
+    let fixed = read_config("a.icf", &fixed.replace("1,DISABLED,0\r\n", "1,ENABLED,77\r\n")).unwrap();
     assert!(workloads(&fixed, None, ("a", "a.icf")).unwrap()[0].contains("seed     = 77\n"));
 }

@@ -16,7 +16,7 @@ fn analyze(folder: &Path, words: &[&str]) -> (String, u8) {
     let mut out = String::new();
     let mut open =
         |name: &str| File::open(folder.join(name)).map(|file| Box::new(BufReader::new(file)) as Box<dyn BufRead>);
-    let ended = latency::run(&args, &mut open, &mut out).unwrap();
+    let ended = latency::run_analyzer(&args, &mut open, &mut out).unwrap();
     (out, ended.code)
 }
 

@@ -8,7 +8,7 @@ use crate::common;
 use assay_base::Span;
 use assay_formats::act::conf::{Kind, Outcome, read_like_act};
 use assay_formats::act::log::{Block, Item, LineKind, Log, write};
-use assay_formats::act::slices::{SliceTable, tabulate, write_old_table};
+use assay_formats::act::slices::{SliceTable, tabulate_slices, write_old_table};
 use std::path::{Path, PathBuf};
 
 fn open(path: &Path) -> Log<std::io::BufReader<std::fs::File>> {
@@ -51,12 +51,12 @@ fn rates_averages_and_maxima_too() {
             continue;
         };
         let mut log = open(&case.join("log.txt"));
-        let table = tabulate(&mut log, &["reads".to_owned()], Span::from_secs(10)).unwrap();
+        let table = tabulate_slices(&mut log, &["reads".to_owned()], Span::from_secs(10)).unwrap();
         if table.slices.is_empty() || !log.header().listed.contains(&"reads".to_owned()) {
             continue;
         }
         for (row, (line, slice)) in golden_rows(&golden).into_iter().zip(&table.slices).enumerate() {
-            let rate = format!("{:11.1}", slice.cells[0].rate(table.slice));
+            let rate = format!("{:11.1}", slice.cells[0].rate_over_slice(table.slice));
             assert!(line.ends_with(&rate), "{}: slice {}: {line}, not {rate}", case.display(), row + 1);
         }
         type Fold = fn(&SliceTable, usize, usize) -> f64;
@@ -91,8 +91,8 @@ fn the_typed_table_has_the_numbers_of_the_original() {
         if !log.header().listed.contains(&names[0]) {
             continue;
         }
-        let table =
-            tabulate(&mut log, &names, Span::from_secs(10)).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
+        let table = tabulate_slices(&mut log, &names, Span::from_secs(10))
+            .unwrap_or_else(|e| panic!("{}: {e}", case.display()));
         // In the original an incomplete last block can end a slice; in ours it cannot.
         let golden = golden_rows(&golden);
         let got = rows(&table, 7);
@@ -109,7 +109,7 @@ fn the_table_of_3_0_as_its_own_analyzer_wrote_it() {
         for (name, slice, columns, every) in [("t10", 10, 7, 1), ("t5n4e2", 5, 4, 2)] {
             let mut log = open(&case.join("log.txt"));
             let names = ["reads".to_owned(), "device-reads".to_owned()];
-            let table = tabulate(&mut log, &names, Span::from_secs(slice)).unwrap();
+            let table = tabulate_slices(&mut log, &names, Span::from_secs(slice)).unwrap();
             let mut got = String::new();
             write_old_table(log.header(), &table, columns, every, &mut got).unwrap();
             assert_eq!(
@@ -154,7 +154,7 @@ fn a_log_written_again_is_the_same_log() {
         assert_eq!(names, log.header().listed, "{}", case.display());
         write::write_histogram_names(&names, &mut got).unwrap();
         for block in blocks {
-            let histograms = block.readings.iter().map(|r| (log.names()[r.histogram].as_str(), &r.buckets));
+            let histograms = block.readings.iter().map(|r| (log.histogram_names()[r.histogram].as_str(), &r.buckets));
             write::write_block(block.after.as_ns() / 1_000_000_000, histograms, &mut got).unwrap();
         }
         assert!(got == std::fs::read_to_string(case.join("log.txt")).unwrap(), "{}", case.display());
@@ -209,7 +209,10 @@ fn older_heads_and_names() {
             }
             _ => ("6.0", "reads /dev/zram2-reads large-block-reads large-block-writes", false),
         };
-        assert_eq!((head.version.as_str(), log.names().join(" ").as_str(), blocks[0].queued.is_some()), expected);
+        assert_eq!(
+            (head.version.as_str(), log.histogram_names().join(" ").as_str(), blocks[0].queued.is_some()),
+            expected
+        );
         assert_eq!((blocks.len(), head.devices.len(), head.interval), (22, 1, Span::from_secs(1)));
         assert!(head.devices[0].size >= 1 << 30);
         let remarks = usize::from(head.version != "3.0");
@@ -224,7 +227,7 @@ fn writes_of_4_0_are_told_from_reads() {
     let Some(Ok(Item::Block(block))) = log.next() else { panic!("no block") };
     let names =
         "large-block-reads large-block-writes device-reads /dev/a-reads reads device-writes /dev/a-writes writes";
-    assert_eq!(log.names().join(" "), names);
+    assert_eq!(log.histogram_names().join(" "), names);
     assert_eq!((block.queued, block.complete, block.after), (Some(3), true, Span::from_secs(2)));
     assert_eq!(log.header().default_histograms(), ["reads", "device-reads"]);
     assert_eq!(log.header().devices[0].minimum_io, Some(512));
@@ -261,6 +264,6 @@ fn logs_that_are_none_say_why() {
     assert!(log.filter_map(Result::err).any(|error| error.to_string().contains("too many histograms")));
     let counts = format!("{head}after 1 sec:\nr (5 total)\n (00: 5)\n\nafter 2 sec:\nr (4 total)\n (00: 4)\n\n");
     let mut log = Log::open("x.txt", counts.as_bytes()).unwrap();
-    let error = tabulate(&mut log, &["r".to_owned()], Span::from_secs(1)).unwrap_err().to_string();
+    let error = tabulate_slices(&mut log, &["r".to_owned()], Span::from_secs(1)).unwrap_err().to_string();
     assert!(error.contains("the counts of r go down"), "{error}");
 }

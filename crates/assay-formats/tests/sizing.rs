@@ -2,27 +2,27 @@
 //! and an invented cluster of two nodes.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-use assay_formats::collect::assemble::{Assembled, Kind, assemble};
+use assay_formats::collect::assemble::{Assembled, Kind, assemble_profile};
 use assay_formats::collect::{Collector, Options};
-use assay_model::profile::write;
-use assay_model::workload::{Adjust, Workload, read};
+use assay_model::profile::write_profile;
+use assay_model::workload::{Adjust, Workload, read_workload};
 use std::path::Path;
 
 fn assembled(files: &[&str]) -> Assembled {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut collector = Collector::new(Options::default());
     for file in files {
-        collector.begin(file, "", file.rsplit_once('/').unwrap().0);
-        collector.feed(&std::fs::read(root.join(file)).unwrap());
-        collector.end();
+        collector.begin_file(file, "", file.rsplit_once('/').unwrap().0);
+        collector.feed_bytes(&std::fs::read(root.join(file)).unwrap());
+        collector.end_file();
     }
     let found = collector.finish();
     assert!(found.files.iter().all(|file| file.other <= 8), "{:?}", found.files);
-    assemble(&found, Kind::Aerospike)
+    assemble_profile(&found, Kind::Aerospike)
 }
 
 fn workload(profile: &str) -> Workload {
-    read("profile.toml", profile).unwrap_or_else(|fault| panic!("{fault}\n{profile}"))
+    read_workload("profile.toml", profile).unwrap_or_else(|fault| panic!("{fault}\n{profile}"))
 }
 
 fn worked() -> Assembled {
@@ -36,7 +36,7 @@ fn the_worked_example_to_the_number() {
     assert_eq!((out.missing, out.contradictions), (vec![], vec![]));
     let part = &out.profile.parts[0];
     assert_eq!((part.name.as_str(), part.drives.as_slice()), ("ycsb", ["nvme0n1".to_owned()].as_slice()));
-    let text = write(&out.profile, "ycsb", &[]);
+    let text = write_profile(&out.profile, "ycsb", &[]);
     let in_words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for line in [
         "rate = \"10427/s\" # worked/asloglatency.txt:58, asloglatency, average of 5 slices",
@@ -82,7 +82,7 @@ fn the_worked_example_to_the_number() {
 fn without_the_log_blocks_are_derived() {
     let out = assembled(&["worked/asloglatency.txt", "worked/iostat.txt"]);
     assert!(out.missing.iter().any(|one| one.what.contains("large blocks written")));
-    let workload = workload(&write(&out.profile, "ycsb", &[]));
+    let workload = workload(&write_profile(&out.profile, "ycsb", &[]));
     let steps: Vec<String> = workload.derivation.iter().map(ToString::to_string).collect();
     // 5916 writes of 18,660 B fill 842 blocks of 128 KiB, and defragmentation of half-full blocks doubles them.
     let filled = steps.iter().find(|step| step.starts_with("large blocks that clients fill")).unwrap();
@@ -93,10 +93,10 @@ fn without_the_log_blocks_are_derived() {
 
 #[test]
 fn the_load_is_multiplied_as_a_whole() {
-    let workload = workload(&write(&worked().profile, "ycsb", &[]));
+    let workload = workload(&write_profile(&worked().profile, "ycsb", &[]));
     let plan = |load: u64| {
-        let adjust = Adjust { load: Some(assay_base::Multiple::whole(load)), targets: 2, ..Adjust::default() };
-        let plan = workload.plan(&adjust).unwrap();
+        let adjust = Adjust { load: Some(assay_base::Multiple::from_whole(load)), targets: 2, ..Adjust::default() };
+        let plan = workload.make_plan(&adjust).unwrap();
         plan.load.streams.iter().map(|stream| stream.arrival.rate().unwrap().as_f64()).collect::<Vec<f64>>()
     };
     // On each of two targets.
@@ -134,7 +134,7 @@ fn a_cluster_of_two_nodes_two_namespaces_and_two_drives() {
     assert_eq!(parts, expected);
     assert_eq!(out.profile.drives.len(), 4);
     assert!(out.profile.drives.iter().all(|drive| drive.reports == 12), "the first of 13 is dropped");
-    let text = write(&out.profile, "cluster", &[]);
+    let text = write_profile(&out.profile, "cluster", &[]);
     let busiest = workload(&text);
     assert!(busiest.notes[0].contains("each target stands for alpha/nvme"), "{:?}", busiest.notes);
     let names: Vec<&str> = busiest.load.streams.iter().map(|stream| stream.name.as_str()).collect();
@@ -164,10 +164,10 @@ fn a_cluster_of_two_nodes_two_namespaces_and_two_drives() {
 #[test]
 fn a_profile_is_read_as_it_was_written() {
     for out in [worked(), assembled(&CLUSTER)] {
-        let text = write(&out.profile, "name", &["head".into()]);
-        let read = assay_model::workload::profile_of("p.toml", &text).unwrap_or_else(|fault| panic!("{fault}"));
+        let text = write_profile(&out.profile, "name", &["head".into()]);
+        let read = assay_model::workload::read_profile("p.toml", &text).unwrap_or_else(|fault| panic!("{fault}"));
         assert_eq!(read, out.profile);
-        assert_eq!(write(&read, "name", &["head".into()]), text);
+        assert_eq!(write_profile(&read, "name", &["head".into()]), text);
     }
 }
 
@@ -175,12 +175,12 @@ fn a_profile_is_read_as_it_was_written() {
 /// `docs/sizing.md` states it.
 #[test]
 fn where_the_examples_sizes_lie() {
-    let text = write(&worked().profile, "ycsb", &[]);
+    let text = write_profile(&worked().profile, "ycsb", &[]);
     // What iostat read per second, without the large blocks that defragmentation read.
     let wanted = (344_970.25 - 1172.8 * 128.0) * 1024.0 / 10_427.0;
     let mean = |percent: u64| {
         let text = text.replacen("position = \"100%\"", &format!("position = \"{percent}%\""), 1);
-        workload(&text).load.streams[0].block().unwrap().size.in_blocks(512).mean()
+        workload(&text).load.streams[0].block().unwrap().size.in_blocks(512).mean_size()
     };
     let fits = (100..200).find(|&percent| mean(percent) >= wanted).unwrap();
     assert_eq!(fits, 112);
@@ -192,13 +192,13 @@ fn where_the_examples_sizes_lie() {
 /// The response times of clients are at the end as criteria in comments, which a person may enable.
 #[test]
 fn production_can_be_asked_of_a_drive() {
-    let text = write(&worked().profile, "ycsb", &[]);
+    let text = write_profile(&worked().profile, "ycsb", &[]);
     let (before, proposed) = text.split_once("remove the # signs:\n").unwrap();
     let taken = format!("{before}\n{}", proposed.replace("# ", ""));
     let criteria: Vec<String> = workload(&taken).criteria.iter().map(ToString::to_string).collect();
     let expected = ["1ms at most 14.9%", "2ms at most 7.8%", "4ms at most 0.08%"];
     assert_eq!(criteria, expected.map(|bound| format!("reads response over {bound} per 1h")));
-    let cluster = write(&assembled(&CLUSTER).profile, "cluster", &[]);
+    let cluster = write_profile(&assembled(&CLUSTER).profile, "cluster", &[]);
     let (before, proposed) = cluster.split_once("remove the # signs:\n").unwrap();
     let taken = workload(&format!("{before}\n{}", proposed.replace("# ", "")));
     assert!(taken.criteria.iter().any(|criterion| criterion.stream == "sessions.reads"));

@@ -3,7 +3,7 @@
 use crate::finding::Finding;
 use crate::finding::log::LogFinding;
 use crate::finding::target::TargetFinding;
-use crate::fold::finish::{Finished, finish};
+use crate::fold::finish::{Finished, finish_step};
 use crate::fold::step::StepFold;
 use crate::judgement::{Damaged, Gain, Judgement, SCHEMA, Step};
 use crate::options::Options;
@@ -56,10 +56,10 @@ impl std::error::Error for JudgeError {
 }
 
 /// Judges a whole log.
-pub fn judge<R: BufRead>(mut reader: Reader<R>, options: &Options) -> Result<Judgement, JudgeError> {
+pub fn judge_log<R: BufRead>(mut reader: Reader<R>, options: &Options) -> Result<Judgement, JudgeError> {
     let mut fold = Fold::new(options.clone());
     while let Some(item) = reader.next_entry()? {
-        fold.item(&item);
+        fold.take_item(&item);
     }
     fold.finish()
 }
@@ -100,17 +100,17 @@ impl Fold {
     }
 
     /// Takes the next entry, or damage.
-    pub fn item(&mut self, item: &Result<Entry, Damage>) {
+    pub fn take_item(&mut self, item: &Result<Entry, Damage>) {
         match item {
-            Ok(entry) => self.entry(entry),
-            Err(damage) => self.damage(damage.clone()),
+            Ok(entry) => self.take_entry(entry),
+            Err(damage) => self.take_damage(damage.clone()),
         }
     }
 
     /// Takes the next entry.
-    pub fn entry(&mut self, entry: &Entry) {
+    pub fn take_entry(&mut self, entry: &Entry) {
         if let Entry::Header(header) = entry {
-            return self.header((**header).clone());
+            return self.take_header((**header).clone());
         }
         let Some(step) = &mut self.current else {
             self.met.get_or_insert_with(|| "it does not begin with a header".to_owned());
@@ -118,79 +118,79 @@ impl Fold {
         };
         match entry {
             Entry::Header(_) => {}
-            Entry::Interval(interval) => step.interval(interval),
+            Entry::Interval(interval) => step.add_interval(interval),
             Entry::Histograms(line) => {
-                if let Err(why) = step.histograms(line) {
-                    self.unreadable(why);
+                if let Err(why) = step.add_histograms(line) {
+                    self.note_unreadable_line(why);
                 }
             }
             Entry::Event(event) => {
-                step.event(event.clone());
+                step.keep_event(event.clone());
                 if event.what == EventKind::Watermark {
-                    self.watermark(&event.text);
+                    self.add_watermark(&event.text);
                 }
             }
-            Entry::Close(close) => step.close(close.clone()),
+            Entry::Close(close) => step.close_segment(close.clone()),
         }
     }
 
-    fn watermark(&mut self, text: &str) {
+    fn add_watermark(&mut self, text: &str) {
         if self.watermarks.len() < WATERMARKS && !self.watermarks.iter().any(|known| known == text) {
             self.watermarks.push(text.to_owned());
         }
     }
 
-    fn header(&mut self, mut header: Header) {
+    fn take_header(&mut self, mut header: Header) {
         if let Some(name) = &self.options.phase {
             let only = header.phases.iter().filter(|phase| phase.name == *name).count() == 1 && !header.continues;
             if !only {
-                return self.unreadable(format!("this part of the run has not the one whole phase {name}"));
+                return self.note_unreadable_line(format!("this part of the run has not the one whole phase {name}"));
             }
             let others = header.phases.iter_mut().filter(|phase| phase.name != *name);
             others.for_each(|phase| phase.kind = PhaseKind::WarmUp);
         }
-        header.watermarks.iter().take(WATERMARKS).for_each(|mark| self.watermark(mark));
+        header.watermarks.iter().take(WATERMARKS).for_each(|mark| self.add_watermark(mark));
         self.head.get_or_insert_with(|| header.clone());
-        let foreign = self.foreign(&header);
+        let foreign = self.foreign_writes(&header);
         if header.continues && self.current.as_ref().is_some_and(|step| step.header.step == header.step) {
             for url in self.current.as_ref().map(StepFold::not_compared).unwrap_or_default() {
-                self.watermark(&format!(
+                self.add_watermark(&format!(
                     "UNCOMPARED: whether others wrote to {url} before the run was continued is not known"
                 ));
             }
-            let resumed = self.current.as_mut().map_or(Ok(()), |step| step.resume(&header));
-            return resumed.unwrap_or_else(|why| self.unreadable(why));
+            let resumed = self.current.as_mut().map_or(Ok(()), |step| step.continue_with_segment(&header));
+            return resumed.unwrap_or_else(|why| self.note_unreadable_line(why));
         }
-        self.finished.extend(self.current.take().map(finish));
+        self.finished.extend(self.current.take().map(finish_step));
         let number = header.step.as_ref().map_or(self.finished.len() as u32 + 1, |step| step.number);
         match StepFold::new(number, header, &self.options) {
             Ok(mut step) => {
                 step.notes.findings.extend(self.early.take());
-                step.foreign(foreign);
+                step.note_foreign_writes(foreign);
                 self.current = Some(step);
             }
-            Err(why) => self.unreadable(format!("the header describes an impossible run: {why}")),
+            Err(why) => self.note_unreadable_line(format!("the header describes an impossible run: {why}")),
         }
     }
 
     /// What others wrote to targets that appear for the first time: later, the run itself has written to them.
-    fn foreign(&mut self, header: &Header) -> Vec<TargetFinding> {
+    fn foreign_writes(&mut self, header: &Header) -> Vec<TargetFinding> {
         let fresh = header.targets.iter().filter(|target| self.targets.insert(target.name.clone()));
-        fresh.filter_map(disk::foreign).collect()
+        fresh.filter_map(disk::foreign_writes).collect()
     }
 
     /// A line that is intact but makes no sense: it counts as damage.
-    fn unreadable(&mut self, what: String) {
-        self.damage(Damage { line: 0, offset: 0, torn_tail: false, what });
+    fn note_unreadable_line(&mut self, what: String) {
+        self.take_damage(Damage { line: 0, offset: 0, torn_tail: false, what });
     }
 
     /// A place where the log differs from what was written.
-    pub fn damage(&mut self, damage: Damage) {
+    pub fn take_damage(&mut self, damage: Damage) {
         let place = if damage.line == 0 { damage.what.clone() } else { damage.to_string() };
         self.met.get_or_insert_with(|| place.clone());
         let found = if damage.torn_tail { LogFinding::TornTail(place) } else { LogFinding::Damaged(place) };
         match &mut self.current {
-            Some(step) => step.damage(found),
+            Some(step) => step.note_damage(found),
             None => drop(self.early.get_or_insert_with(|| Finding::of_step(found, 1))),
         }
         if self.damage.len() < DAMAGE {
@@ -214,15 +214,15 @@ impl Fold {
 
     /// Ends the log. The error says why there is nothing to judge.
     pub fn finish(mut self) -> Result<Judgement, JudgeError> {
-        self.finished.extend(self.current.take().map(finish));
+        self.finished.extend(self.current.take().map(finish_step));
         let Some(head) = self.head.take().filter(|_| !self.finished.is_empty()) else {
             return Err(JudgeError::NotALog(self.met.unwrap_or_else(|| "it is empty".to_owned())));
         };
         let finished = std::mem::take(&mut self.finished);
-        Ok(self.judgement(&head, finished))
+        Ok(self.into_judgement(&head, finished))
     }
 
-    fn judgement(self, head: &Header, finished: Vec<Finished>) -> Judgement {
+    fn into_judgement(self, head: &Header, finished: Vec<Finished>) -> Judgement {
         let several = finished.len() > 1;
         let steps = finished.iter().map(|done| done.step.of).max().unwrap_or(1);
         let absent = absent_steps(&finished, steps);
@@ -314,7 +314,7 @@ fn add_gains(model: &str, steps: &mut [Step]) {
     }
     let mut first = None;
     for step in steps {
-        let per_second = step.part.streams.throughput().map_or(0.0, |(operations, _)| operations);
+        let per_second = step.part.streams.total_throughput().map_or(0.0, |(operations, _)| operations);
         let first = *first.get_or_insert(per_second);
         step.gain = Some(Gain { per_second, over_first: (first > 0.0).then(|| per_second / first) });
     }

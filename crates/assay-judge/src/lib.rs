@@ -27,8 +27,8 @@ pub mod sizing;
 mod verdict;
 mod words;
 
-pub use assay_base::text::printable;
-pub use judge::{Fold, JudgeError, judge};
+pub use assay_base::text::printable_char;
+pub use judge::{Fold, JudgeError, judge_log};
 pub use judgement::{Judgement, is_too_blank};
 pub use options::Options;
 pub use verdict::Verdict;

@@ -6,7 +6,7 @@ use crate::judgement::Judgement;
 use crate::procedure::{self, Aside, Evidence};
 use crate::render::Page;
 use crate::render::chart::{Axis, Chart, Mark, Unit};
-use crate::render::html::{Frame, Watermark, write};
+use crate::render::html::{Frame, Watermark, write_page};
 use crate::verdict::Verdict;
 use crate::words::add_new;
 use askama::Template;
@@ -80,9 +80,9 @@ impl Point {
     pub fn from_judgement(sessions: u32, judgement: &Judgement, directory: String) -> Point {
         let part = &judgement.part;
         let named = part.criteria.iter().find_map(|outcome| outcome.asked.stream.as_deref());
-        let stream = part.streams.whole().find(|totals| Some(totals.name.as_str()) == named);
+        let stream = part.streams.streams_over_all_targets().find(|totals| Some(totals.name.as_str()) == named);
         let mut deviations = Vec::new();
-        add_new(&mut deviations, judgement.deviations());
+        add_new(&mut deviations, judgement.workload_deviations());
         Point {
             sessions,
             verdict: judgement.verdict,
@@ -105,7 +105,7 @@ impl Point {
 impl SessionsCurve {
     /// Puts the run of a number of sessions, with its watermarks, in the place of what was known of it. Whether a run may take that
     /// place is decided by [`procedure::Attempts`].
-    pub fn add(&mut self, point: Point, watermarks: &[String]) {
+    pub fn add_point(&mut self, point: Point, watermarks: &[String]) {
         add_new(&mut self.watermarks, watermarks);
         self.points.retain(|known| known.sessions != point.sessions);
         self.points.push(point);
@@ -113,10 +113,10 @@ impl SessionsCurve {
     }
 
     /// The runs that it has, each with its number of sessions.
-    pub fn known(&self) -> impl Iterator<Item = (u32, Evidence)> {
-        self.points
-            .iter()
-            .map(move |point| (point.sessions, self.aside.evidence(&point.directory, point.verdict, &point.reason)))
+    pub fn known_runs(&self) -> impl Iterator<Item = (u32, Evidence)> {
+        self.points.iter().map(move |point| {
+            (point.sessions, self.aside.evidence_of_run(&point.directory, point.verdict, &point.reason))
+        })
     }
 
     /// Whether every number was measured to its end.
@@ -126,18 +126,18 @@ impl SessionsCurve {
 
     /// FAIL where a point failed, INCOMPLETE while one is missing, otherwise the worst verdict of its points.
     pub fn verdict(&self) -> Verdict {
-        procedure::verdict(self.points.iter().map(|point| point.verdict), !self.is_whole(), &self.aside)
+        procedure::verdict_of_points(self.points.iter().map(|point| point.verdict), !self.is_whole(), &self.aside)
     }
 
     /// Why it is not PASS: the points that have its verdict, with their reasons, and what failed elsewhere.
-    fn reasons(&self) -> Vec<String> {
+    fn reason_sentences(&self) -> Vec<String> {
         let others = self.points.iter().filter(|point| point.verdict != Verdict::Pass);
         let others = others.map(|point| format!("{} sessions: {}", point.sessions, point.reason));
-        others.chain(self.aside.lines()).collect()
+        others.chain(self.aside.as_sentences()).collect()
     }
 
     /// The names of the figures.
-    fn names(&self) -> Vec<&str> {
+    fn figure_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> =
             self.points.iter().flat_map(|point| point.per_minute.keys().map(String::as_str)).collect();
         names.sort_unstable();
@@ -146,23 +146,23 @@ impl SessionsCurve {
     }
 
     /// The cells of a point, in the order of [`SessionsCurve::heads`].
-    fn cells(&self, point: &Point) -> Vec<String> {
+    fn point_cells(&self, point: &Point) -> Vec<String> {
         let figures = self
-            .names()
+            .figure_names()
             .into_iter()
             .map(|name| point.per_minute.get(name).map_or("-".into(), |value| format!("{value:.0}")));
-        let p99 = point.service_p99_ns.map_or("-".to_owned(), |ns| Span::from_ns(ns).human());
+        let p99 = point.service_p99_ns.map_or("-".to_owned(), |ns| Span::from_ns(ns).human_text());
         figures.chain([p99, size_or_dash(point.bytes), size_or_dash(point.bytes_at_end)]).collect()
     }
 
-    fn heads(&self) -> Vec<String> {
-        let names = self.names().into_iter().map(str::to_owned);
+    fn column_heads(&self) -> Vec<String> {
+        let names = self.figure_names().into_iter().map(str::to_owned);
         names.chain(["service p99", "size before", "size after"].map(str::to_owned)).collect()
     }
 
     /// The first figure against the sessions.
-    fn chart(&self) -> Option<Chart> {
-        let name = self.names().first().map(|name| (*name).to_owned())?;
+    fn figure_chart(&self) -> Option<Chart> {
+        let name = self.figure_names().first().map(|name| (*name).to_owned())?;
         let places: Vec<(f64, f64)> = self
             .points
             .iter()
@@ -172,8 +172,8 @@ impl SessionsCurve {
         let (x, y) = (high(|place| place.0), high(|place| place.1));
         Some(Chart {
             alternative: format!("{name} by sessions: {} points, at most {y:.0}.", places.len()),
-            x: Axis::linear("sessions", Unit::PerSecond, x * 1.05),
-            y: Axis::linear(&format!("{name} (per minute)"), Unit::PerSecond, y * 1.08),
+            x: Axis::with_linear_scale("sessions", Unit::PerSecond, x * 1.05),
+            y: Axis::with_linear_scale(&format!("{name} (per minute)"), Unit::PerSecond, y * 1.08),
             height: HEIGHT,
             marks: vec![Mark::Line { series: 0, points: places }],
         })
@@ -182,29 +182,29 @@ impl SessionsCurve {
 
 /// A number of bytes in words, or a dash.
 fn size_or_dash(bytes: Option<u64>) -> String {
-    bytes.map_or("-".to_owned(), |bytes| Bytes::new(bytes).human())
+    bytes.map_or("-".to_owned(), |bytes| Bytes::new(bytes).human_text())
 }
 
 /// The curve as a table.
-pub fn text(curve: &SessionsCurve, out: &mut dyn fmt::Write) -> fmt::Result {
+pub fn write_text(curve: &SessionsCurve, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
-    page.line(format!(
+    page.add_line(format!(
         "{:<10}  {} on {}, {} a run",
         curve.verdict().to_string(),
         curve.workload,
         curve.targets.join(", "),
-        Span::from_ns(curve.run_ns).human()
+        Span::from_ns(curve.run_ns).human_text()
     ));
-    curve.watermarks.iter().for_each(|mark| page.text("            ", mark));
-    page.blank();
-    let heads: String = curve.heads().iter().map(|head| format!("{head:>13}")).collect();
-    page.wide(format!("sessions  verdict   {heads}"));
+    curve.watermarks.iter().for_each(|mark| page.add_text("            ", mark));
+    page.add_blank_line();
+    let heads: String = curve.column_heads().iter().map(|head| format!("{head:>13}")).collect();
+    page.add_wide_line(format!("sessions  verdict   {heads}"));
     for point in &curve.points {
-        let cells: String = curve.cells(point).iter().map(|cell| format!("{cell:>13}")).collect();
-        page.wide(format!("{:>8}  {:<10}{cells}", point.sessions, point.verdict.to_string()));
+        let cells: String = curve.point_cells(point).iter().map(|cell| format!("{cell:>13}")).collect();
+        page.add_wide_line(format!("{:>8}  {:<10}{cells}", point.sessions, point.verdict.to_string()));
     }
-    curve.reasons().iter().for_each(|reason| page.text("", reason));
-    page.write(out)
+    curve.reason_sentences().iter().for_each(|reason| page.add_text("", reason));
+    page.write_lines(out)
 }
 
 #[derive(Template)]
@@ -221,22 +221,22 @@ struct View<'a> {
 }
 
 /// The curve as a page.
-pub fn html(curve: &SessionsCurve, out: &mut dyn fmt::Write) -> fmt::Result {
+pub fn write_html(curve: &SessionsCurve, out: &mut dyn fmt::Write) -> fmt::Result {
     let rows = curve.points.iter().map(|point| {
-        let (verdict, cells) = (point.verdict.to_string(), curve.cells(point));
+        let (verdict, cells) = (point.verdict.to_string(), curve.point_cells(point));
         (point, verdict, cells)
     });
     let view = View {
-        frame: Frame::still(),
+        frame: Frame::without_script(),
         curve,
         verdict: curve.verdict().to_string(),
-        reasons: curve.reasons(),
-        watermarks: Watermark::all(&curve.watermarks),
-        heads: curve.heads(),
+        reasons: curve.reason_sentences(),
+        watermarks: Watermark::all_from_marks(&curve.watermarks),
+        heads: curve.column_heads(),
         rows: rows.collect(),
-        chart: curve.chart(),
+        chart: curve.figure_chart(),
     };
-    write(&view, out)
+    write_page(&view, out)
 }
 
 #[cfg(test)]
@@ -279,18 +279,18 @@ mod tests {
     fn a_curve_is_incomplete_until_all_is_measured_and_as_bad_as_its_worst_point() {
         let mut curve = curve(Vec::new());
         assert_eq!(curve.verdict(), Verdict::Incomplete);
-        curve.add(point(4, Verdict::Pass, 10.0), &["SHORT".to_owned()]);
+        curve.add_point(point(4, Verdict::Pass, 10.0), &["SHORT".to_owned()]);
         assert_eq!(curve.verdict(), Verdict::Incomplete);
-        curve.add(point(1, Verdict::Pass, 5.0), &["SHORT".to_owned()]);
+        curve.add_point(point(1, Verdict::Pass, 5.0), &["SHORT".to_owned()]);
         assert_eq!((curve.verdict(), curve.watermarks.len()), (Verdict::Pass, 2));
         let failed = Evidence::from(Verdict::Fail).with_failure("9 commits are lost".to_owned());
         let with_failure =
             SessionsCurve { aside: Aside { failures: vec![failed], ..Aside::default() }, ..curve.clone() };
         assert_eq!(with_failure.verdict(), Verdict::Fail, "also of a run that is no point of it");
         let mut shown = String::new();
-        text(&with_failure, &mut shown).unwrap();
+        write_text(&with_failure, &mut shown).unwrap();
         assert!(shown.contains("FAIL") && shown.contains("9 commits are lost"), "{shown}");
-        curve.add(point(1, Verdict::Fail, 5.0), &[]);
+        curve.add_point(point(1, Verdict::Fail, 5.0), &[]);
         assert_eq!((curve.verdict(), curve.points.len()), (Verdict::Fail, 2));
     }
 
@@ -298,8 +298,8 @@ mod tests {
     fn text_and_page_tell_the_same_and_no_name_becomes_markup() {
         let curve = curve(vec![point(1, Verdict::Pass, 5_000.0), point(4, Verdict::Fail, 9_000.0)]);
         let (mut shown, mut page) = (String::new(), String::new());
-        text(&curve, &mut shown).unwrap();
-        html(&curve, &mut page).unwrap();
+        write_text(&curve, &mut shown).unwrap();
+        write_html(&curve, &mut page).unwrap();
         for figure in ["5000", "9000", "18000", "1.50 ms", "1 MiB", "DERIVED"] {
             assert!(shown.contains(figure) && page.contains(figure), "{figure}: {shown}");
         }

@@ -1,18 +1,18 @@
 //! Times, changes and names in words, used by reasons and by every renderer.
 
 use crate::judgement::{BrokenTarget, Change, Figure, Steadiness};
-use assay_base::text::printable;
+use assay_base::text::printable_char;
 use assay_base::{Bound, Measure, Share, Span};
 use assay_record::EventKind;
 
 /// The name of a file or target, quoted so that a shell reads it as one word, for commands that the user may type.
 pub fn for_a_shell(name: &str) -> String {
-    if name.chars().any(|c| printable(c) != c) {
+    if name.chars().any(|c| printable_char(c) != c) {
         // In the syntax of bash and zsh: such a name can still be copied, and does nothing to a terminal.
         let escaped = name.chars().map(|c| match c {
             '\'' | '\\' => format!("\\{c}"),
-            c if printable(c) != c && c.is_ascii() => format!("\\x{:02x}", u32::from(c)),
-            c if printable(c) != c => format!("\\u{:04x}", u32::from(c)),
+            c if printable_char(c) != c && c.is_ascii() => format!("\\x{:02x}", u32::from(c)),
+            c if printable_char(c) != c => format!("\\u{:04x}", u32::from(c)),
             c => c.to_string(),
         });
         return format!("$'{}'", escaped.collect::<String>());
@@ -29,7 +29,7 @@ pub fn for_a_shell(name: &str) -> String {
 
 /// A time for people, with three digits: `1.23 ms`.
 pub(crate) fn human_time(ns: u64) -> String {
-    Span::from_ns(ns).human()
+    Span::from_ns(ns).human_text()
 }
 
 /// Adds what is not known yet, such as the watermarks of one more run.
@@ -62,8 +62,8 @@ pub(crate) fn broken_on(broken: &[BrokenTarget], of: usize) -> String {
 }
 
 /// A bound as it was given: `80 s` where three digits of the next unit would be another time (`1.33 min`).
-pub(crate) fn exactly(bound: Span) -> String {
-    let rounded = bound.human();
+pub(crate) fn exact_bound(bound: Span) -> String {
+    let rounded = bound.human_text();
     let reads_back = rounded.replace(' ', "").parse() == Ok(bound);
     let exact = bound.to_string();
     let unit = exact.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -71,22 +71,22 @@ pub(crate) fn exactly(bound: Span) -> String {
 }
 
 /// A place in measured time: `5:12:00`, with milliseconds where it is not a whole second.
-pub(crate) fn clock(ns: u64) -> String {
+pub(crate) fn clock_text(ns: u64) -> String {
     let (seconds, ms) = (ns / 1_000_000_000, ns / 1_000_000 % 1000);
     let text = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     if ms == 0 { text } else { format!("{text}.{ms:03}") }
 }
 
 /// `96.8 µs`, or `1200.0/s`.
-pub(crate) fn level(steadiness: &Steadiness, value: f64) -> String {
+pub(crate) fn level_text(steadiness: &Steadiness, value: f64) -> String {
     match steadiness.measure.as_str() {
         "throughput" => format!("{value:.1}/s"),
-        _ => Span::from_ns(value as u64).human(),
+        _ => Span::from_ns(value as u64).human_text(),
     }
 }
 
 /// `mean response of reads rose 45% (96.8 µs to 140 µs)`.
-pub(crate) fn change(steadiness: &Steadiness, change: &Change) -> String {
+pub(crate) fn change_sentence(steadiness: &Steadiness, change: &Change) -> String {
     let share = change.after / change.before - 1.0;
     format!(
         "{} of {} {} {:.0}% ({} to {})",
@@ -94,13 +94,13 @@ pub(crate) fn change(steadiness: &Steadiness, change: &Change) -> String {
         steadiness.stream,
         if share < 0.0 { "fell" } else { "rose" },
         share.abs() * 100.0,
-        level(steadiness, change.before),
-        level(steadiness, change.after)
+        level_text(steadiness, change.before),
+        level_text(steadiness, change.after)
     )
 }
 
 /// How often an event happened, in words: `3 I/O errors`, `the run was stopped because of lag`.
-pub(crate) fn happened(kind: &EventKind, times: u64) -> String {
+pub(crate) fn event_in_words(kind: &EventKind, times: u64) -> String {
     let (one, many) = match kind {
         EventKind::IoError => ("I/O error", "I/O errors"),
         EventKind::ShortIo => ("short transfer", "short transfers"),
@@ -134,7 +134,7 @@ pub(crate) fn happened(kind: &EventKind, times: u64) -> String {
 }
 
 /// `in slice 6 (5 h to 6 h)` or `in 10 s slice 5 (40 s to 50 s)`, with the target if it is about one.
-pub(crate) fn place(figure: &Figure, planned: u64, own_ns: Option<u64>) -> String {
+pub(crate) fn place_in_words(figure: &Figure, planned: u64, own_ns: Option<u64>) -> String {
     let target = figure.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
     if planned <= 1 {
         return format!("over the measured {}{target}", human_time(figure.end_ns.saturating_sub(figure.start_ns)));
@@ -148,20 +148,24 @@ pub(crate) fn place(figure: &Figure, planned: u64, own_ns: Option<u64>) -> Strin
 }
 
 /// `2.70%`; small shares keep enough digits to differ from zero.
-pub(crate) fn percent(share: f64) -> String {
+pub(crate) fn percent_text(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 0.01 { format!("{percent:.4}%") } else { format!("{percent:.2}%") }
 }
 
 /// Like [`percent`], with more digits where two would look like the bound itself.
 pub(crate) fn share_text(share: f64, limit: Share) -> String {
-    let text = percent(share);
-    if text == percent(limit.as_f64()) && share != limit.as_f64() { format!("{:.5}%", share * 100.0) } else { text }
+    let text = percent_text(share);
+    if text == percent_text(limit.as_f64()) && share != limit.as_f64() {
+        format!("{:.5}%", share * 100.0)
+    } else {
+        text
+    }
 }
 
 /// The bound's own digits, where three are not enough for it.
-fn exact(span: Span) -> String {
-    let short = span.human();
+fn exact_digits(span: Span) -> String {
+    let short = span.human_text();
     let same = short.replace(' ', "").replace('µ', "u").parse() == Ok(span);
     if same { short } else { span.to_string() }
 }
@@ -171,7 +175,7 @@ pub(crate) fn bound_text(bound: &Bound) -> String {
     match bound {
         Bound::Over { below, .. } => format!("< {below}"),
         Bound::OverAtMost { at_most, .. } => format!("<= {at_most}"),
-        Bound::MeanAtMost(span) => format!("<= {}", exact(*span)),
+        Bound::MeanAtMost(span) => format!("<= {}", exact_digits(*span)),
         Bound::RateAtLeast(rate) => format!(">= {rate}"),
         Bound::ThroughputAtLeast(bytes) => format!(">= {bytes}/s"),
         Bound::ErrorsAtMost(share) => format!("<= {share}"),
@@ -179,10 +183,10 @@ pub(crate) fn bound_text(bound: &Bound) -> String {
 }
 
 /// What is measured, in words: `reads response over 1 ms`.
-pub(crate) fn title(stream: &str, measure: Measure, bound: &Bound) -> String {
+pub(crate) fn measure_title(stream: &str, measure: Measure, bound: &Bound) -> String {
     match bound {
         Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
-            format!("{stream} {measure} over {}", exactly(*over))
+            format!("{stream} {measure} over {}", exact_bound(*over))
         }
         Bound::MeanAtMost(_) => format!("{stream} {measure} mean"),
         Bound::RateAtLeast(_) => format!("{stream} rate"),
@@ -192,10 +196,10 @@ pub(crate) fn title(stream: &str, measure: Measure, bound: &Bound) -> String {
 }
 
 /// What was measured, as a sentence: `8.00% of reads had a response over 1 ms`, `the mean response of reads was 31 ms`.
-pub(crate) fn sentence(stream: &str, measure: Measure, bound: &Bound, measured: &str) -> String {
+pub(crate) fn measured_sentence(stream: &str, measure: Measure, bound: &Bound, measured: &str) -> String {
     match bound {
         Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
-            format!("{measured} of {stream} had a {measure} over {}", exactly(*over))
+            format!("{measured} of {stream} had a {measure} over {}", exact_bound(*over))
         }
         Bound::MeanAtMost(_) => format!("the mean {measure} of {stream} was {measured}"),
         Bound::RateAtLeast(_) => format!("{stream} ran at {measured}"),
@@ -210,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_bound_is_the_time_that_was_given() {
-        let bound = |text: &str| exactly(text.parse().unwrap());
+        let bound = |text: &str| exact_bound(text.parse().unwrap());
         let shown = ["80s", "90s", "1ms", "1500us", "1h", "2500us", "1234567ns", "100s"].map(bound);
         let expected = ["80 s", "1.50 min", "1 ms", "1.50 ms", "1 h", "2.50 ms", "1234567 ns", "100 s"];
         assert_eq!(shown, expected);
@@ -233,6 +237,9 @@ mod tests {
 
     #[test]
     fn places_in_measured_time() {
-        assert_eq!([clock(0), clock(18_720_000_000_000), clock(1_500_000_000)], ["0:00:00", "5:12:00", "0:00:01.500"]);
+        assert_eq!(
+            [clock_text(0), clock_text(18_720_000_000_000), clock_text(1_500_000_000)],
+            ["0:00:00", "5:12:00", "0:00:01.500"]
+        );
     }
 }

@@ -16,7 +16,7 @@ fn changed(scenario: Scenario, mut change: impl FnMut(&mut Entry) -> bool) -> Ve
     let (mut reader, mut writer) = (Reader::new(bytes.as_slice()), Writer::new(Vec::new(), 0));
     while let Some(Ok(mut entry)) = reader.next_entry().unwrap() {
         if change(&mut entry) {
-            writer.write(&entry).unwrap();
+            writer.write_entry(&entry).unwrap();
         }
     }
     writer.into_inner()
@@ -34,7 +34,7 @@ fn late(hours: u64, idle_ms: u64, overslept_ms: u64, behave: fn(u64, usize) -> M
         shift_ns: 1_000_000,
         gap_ns: 100_000_000,
         idle: pause(idle_ms),
-        idle_in: vec![thresholds.bucket(idle_ms * 1_000_000) as u64, idle_ms * 1_000_000],
+        idle_in: vec![thresholds.bucket_for_time(idle_ms * 1_000_000) as u64, idle_ms * 1_000_000],
         overslept: pause(overslept_ms),
     };
     judge_bytes(&changed(Scenario::new(head).run(behave).completed(), |entry| {
@@ -138,7 +138,7 @@ fn a_pass_names_the_criterion_that_came_nearest_to_its_bound() {
     for order in [[far, near], [near, far]] {
         let mut head = header(1, 1);
         head.criteria = criteria(&order);
-        head.thresholds_ns = Thresholds::new([Span::from_ms(2)]).bounds().to_vec();
+        head.thresholds_ns = Thresholds::new([Span::from_ms(2)]).bounds_ns().to_vec();
         let judged = Scenario::new(head).run(good).completed().judge();
         assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
         assert!(judged.reason.contains("closest: reads response over 2 ms"), "{}", judged.reason);
@@ -308,7 +308,7 @@ fn a_log_that_grows_fails_once_nothing_can_change_that() {
         let bytes = scenario.run(behave).bytes();
         let (mut reader, mut fold, mut first) = (Reader::new(bytes.as_slice()), Fold::new(Options::default()), None);
         while let Some(Ok(entry)) = reader.next_entry().unwrap() {
-            fold.entry(&entry);
+            fold.take_entry(&entry);
             if let (Entry::Interval(interval), true, None) = (&entry, fold.fails_already(), first) {
                 first = Some(interval.index);
             }

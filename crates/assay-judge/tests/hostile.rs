@@ -5,18 +5,18 @@
 use crate::common;
 
 use assay_base::{Prng, Rate, Share, Span};
-use assay_judge::{JudgeError, Options, Verdict, judge, render};
+use assay_judge::{JudgeError, Options, Verdict, judge_log, render};
 use assay_record::{Close, CloseReason, DiskCounters, Entry, FlowHead, Header, HostSample, Interval, Reader, Writer};
 use common::*;
 
 /// Judges the log and renders the result in every format.
 fn survive(bytes: &[u8]) -> Option<Verdict> {
-    let judged = judge(Reader::new(bytes), &Options::default()).ok()?;
+    let judged = judge_log(Reader::new(bytes), &Options::default()).ok()?;
     let mut text = String::new();
-    render::text(&judged, &mut text).unwrap();
-    render::table(&judged, &mut text).unwrap();
-    render::json(&judged, &mut text).unwrap();
-    render::html(&judged, &mut text).unwrap();
+    render::write_summary(&judged, &mut text).unwrap();
+    render::write_slice_tables(&judged, &mut text).unwrap();
+    render::write_json(&judged, &mut text).unwrap();
+    render::write_html(&judged, &mut text).unwrap();
     let drawn: Vec<&str> = text.split("<svg").skip(1).filter_map(|rest| rest.split("</svg>").next()).collect();
     assert!(drawn.iter().all(|chart| !chart.contains("NaN") && !chart.contains("inf")), "{drawn:?}");
     Some(judged.verdict)
@@ -27,7 +27,7 @@ fn rewritten(bytes: &[u8], mut change: impl FnMut(&mut Entry)) -> Vec<u8> {
     let (mut reader, mut writer) = (Reader::new(bytes), Writer::new(Vec::new(), 0));
     while let Some(Ok(mut entry)) = reader.next_entry().unwrap() {
         change(&mut entry);
-        writer.write(&entry).unwrap();
+        writer.write_entry(&entry).unwrap();
     }
     writer.into_inner()
 }
@@ -44,12 +44,12 @@ fn sample() -> Vec<u8> {
 fn bytes_changed_anywhere() {
     let good = sample();
     assert_eq!(survive(&good), Some(Verdict::Pass));
-    let mut prng = Prng::seeded(3);
+    let mut prng = Prng::from_seed(3);
     for _ in 0..120 {
         let mut bad = good.clone();
-        for _ in 0..=prng.below(3) {
-            let at = prng.below(bad.len() as u64) as usize;
-            bad[at] ^= 1 << prng.below(8);
+        for _ in 0..=prng.uniform_below(3) {
+            let at = prng.uniform_below(bad.len() as u64) as usize;
+            bad[at] ^= 1 << prng.uniform_below(8);
         }
         assert_ne!(survive(&bad), Some(Verdict::Pass));
     }
@@ -59,11 +59,11 @@ fn bytes_changed_anywhere() {
 fn lines_lost_repeated_and_swapped() {
     let good = sample();
     let lines: Vec<&[u8]> = good.split_inclusive(|&b| b == b'\n').collect();
-    let mut prng = Prng::seeded(4);
+    let mut prng = Prng::from_seed(4);
     for _ in 0..100 {
         let mut order = lines.clone();
-        let (a, b) = (prng.below(lines.len() as u64) as usize, prng.below(lines.len() as u64) as usize);
-        match prng.below(3) {
+        let (a, b) = (prng.uniform_below(lines.len() as u64) as usize, prng.uniform_below(lines.len() as u64) as usize);
+        match prng.uniform_below(3) {
             0 => drop(order.remove(a)),
             1 => order.insert(b, lines[a]),
             _ => order.swap(a, b),
@@ -167,7 +167,7 @@ fn absurd_headers() {
         |h| h.thresholds_ns.clear(),
         |h| h.thresholds_ns = (0..100_000).collect(),
         |h| h.thresholds_ns = vec![u64::MAX; 5],
-        |h| h.streams[0].rate = Rate::ratio(u128::from(u64::MAX), 1),
+        |h| h.streams[0].rate = Rate::from_ratio(u128::from(u64::MAX), 1),
         |h| h.criteria[0].window = Some(Span::ZERO),
         |h| h.criteria[0].bound = assay_base::Bound::Over { over: Span::from_ms(1), below: Share::from_ppb(0) },
         |h| h.continues = true,
@@ -230,7 +230,7 @@ fn what_is_no_log_is_refused_with_words() {
         (b"\0\0\0", "middle of a line"),
         (b"{\"schema\":1}\n", "not a line of a run log"),
     ] {
-        let error = judge(Reader::new(bytes), &Options::default()).unwrap_err();
+        let error = judge_log(Reader::new(bytes), &Options::default()).unwrap_err();
         assert!(matches!(&error, JudgeError::NotALog(_)) && error.to_string().contains(words), "{error}");
     }
     let newer = rewritten(&sample(), |entry| {
@@ -238,6 +238,6 @@ fn what_is_no_log_is_refused_with_words() {
             header.format = 2;
         }
     });
-    let error = judge(Reader::new(newer.as_slice()), &Options::default()).unwrap_err();
+    let error = judge_log(Reader::new(newer.as_slice()), &Options::default()).unwrap_err();
     assert!(error.to_string().contains("newer"), "{error}");
 }

@@ -14,7 +14,7 @@ use chromium::Browser;
 
 fn page(judgement: &Judgement) -> String {
     let mut text = String::new();
-    assay_judge::render::html(judgement, &mut text).unwrap();
+    assay_judge::render::write_html(judgement, &mut text).unwrap();
     text
 }
 
@@ -152,7 +152,7 @@ fn a_search_shows_every_run_and_where_it_turned() {
         let row =
             seen.dom.split(&format!("<td class=\"n\">{number}</td><th scope=\"row\" class=\"n\">{load}</th>")).nth(1);
         let row = row.unwrap().split("</tr>").next().unwrap();
-        let decided = if run.proves() {
+        let decided = if run.is_proof() {
             run.measured.as_deref().unwrap().replace('<', "&lt;")
         } else {
             "as measured on".to_owned()

@@ -10,7 +10,7 @@ use assay_judge::Verdict;
 
 fn page(judgement: &Judgement) -> String {
     let mut text = String::new();
-    assay_judge::render::html(judgement, &mut text).unwrap();
+    assay_judge::render::write_html(judgement, &mut text).unwrap();
     text
 }
 
@@ -114,7 +114,7 @@ fn a_slice_with_more_operations_weighs_more_here_and_in_the_terminal() {
     );
     assert!(page.contains("<th scope=\"row\" colspan=\"4\">max</th><td class=\"n\">6.00%</td>"));
     let mut terminal = String::new();
-    assay_judge::render::table(&judgement, &mut terminal).unwrap();
+    assay_judge::render::write_slice_tables(&judgement, &mut terminal).unwrap();
     let end = |name: &str| terminal.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
     assert!(end("avg").contains(" 5.00 ") && end("max").contains(" 6.00 "), "{terminal}");
 }

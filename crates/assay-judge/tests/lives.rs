@@ -221,7 +221,11 @@ fn rates_of_what_ran_one_after_another_are_not_added() {
                 stream.name
             );
         }
-        for shown in [text(&judged, render::text), text(&judged, render::markdown), text(&judged, render::junit)] {
+        for shown in [
+            text(&judged, render::write_summary),
+            text(&judged, render::write_markdown),
+            text(&judged, render::write_junit),
+        ] {
             assert!(
                 shown.contains(&format!("{:.0} IOPS", expected.0)) && !shown.contains("20 IOPS"),
                 "{what}: {shown}"
@@ -230,7 +234,7 @@ fn rates_of_what_ran_one_after_another_are_not_added() {
             assert!(!shown.contains("60 min") && !shown.contains("in 1 h"), "all of the time is no part: {shown}");
             assert_eq!(shown.contains("over the 30 min in which a stream ran"), in_part, "{what}: {shown}");
         }
-        let page = text(&judged, render::html);
+        let page = text(&judged, render::write_html);
         assert!(page.contains(&format!("<dt>IOPS</dt><dd>{:.1}<", expected.0)), "{what}");
         assert!(!page.contains("while a stream ran, 1 h") && !page.contains("60 min"), "{what}");
     }
@@ -263,7 +267,11 @@ fn each_step_is_shown_with_its_own_figures() {
     let run = Scenario::new(step(1, "fill")).minutes(0..60, good).completed();
     let judged = run.segment(step(2, "reader")).minutes(0..60, slow).completed().judge();
     assert_eq!(judged.steps.len(), 2);
-    for shown in [text(&judged, render::text), text(&judged, render::markdown), text(&judged, render::junit)] {
+    for shown in [
+        text(&judged, render::write_summary),
+        text(&judged, render::write_markdown),
+        text(&judged, render::write_junit),
+    ] {
         for figure in ["10 IOPS", "5.0 IOPS"] {
             assert!(shown.contains(figure), "{figure}: {shown}");
         }
@@ -274,7 +282,7 @@ fn each_step_is_shown_with_its_own_figures() {
     for heading in ["step 1 of 2, fill", "step 2 of 2, reader", "reads 10.0 of 10.0/s", "reads 5.0 of 10.0/s"] {
         assert!(piped.contains(heading), "{heading}: {piped}");
     }
-    let page = text(&judged, render::html);
+    let page = text(&judged, render::write_html);
     let steps = page.split("id=\"steps\"").nth(1).and_then(|rest| rest.split("</section>").next()).unwrap();
     assert!(steps.contains(">10.0<") && steps.contains(">5.0<"), "{steps}");
 }

@@ -94,5 +94,5 @@ fn an_error_in_any_phase_fails_each() {
 
 fn judge(log: &[u8], phase: &str) -> Result<Judgement, assay_judge::JudgeError> {
     let options = Options { phase: Some(phase.into()), ..Options::default() };
-    assay_judge::judge(assay_record::Reader::new(log), &options)
+    assay_judge::judge_log(assay_record::Reader::new(log), &options)
 }

@@ -236,7 +236,7 @@ fn counts_that_do_not_add_up_are_invalid() {
         {
             interval.flows[0].scheduled += 1;
         }
-        writer.write(&entry).unwrap();
+        writer.write_entry(&entry).unwrap();
     }
     let judged = judge_bytes(&writer.into_inner());
     assert_eq!(judged.verdict, Verdict::Invalid);
@@ -412,7 +412,7 @@ fn reads_of_what_was_never_written_prove_nothing() {
                 let here = u64::from(interval.index == 7);
                 (interval.flows[0].sampled, interval.flows[0].blank) = (here * sampled, here * blank);
             }
-            writer.write(&entry).unwrap();
+            writer.write_entry(&entry).unwrap();
         }
         let judged = judge_bytes(&writer.into_inner());
         assert_eq!(
@@ -431,7 +431,7 @@ fn judged_with(bytes: &[u8], change: impl Fn(&mut assay_record::Interval)) -> as
         if let Entry::Interval(interval) = &mut entry {
             change(interval);
         }
-        writer.write(&entry).expect("a log in memory is written");
+        writer.write_entry(&entry).expect("a log in memory is written");
     }
     judge_bytes(&writer.into_inner())
 }
@@ -551,7 +551,7 @@ fn reads_of_which_none_was_looked_at_prove_nothing() {
             if let Entry::Interval(interval) = &mut entry {
                 (interval.flows[0].sampled, interval.flows[1].sampled) = (9, u64::from(interval.index == 7) * sampled);
             }
-            writer.write(&entry).unwrap();
+            writer.write_entry(&entry).unwrap();
         }
         let judged = judge_bytes(&writer.into_inner());
         assert_eq!(judged.verdict, verdict, "{told} {direction} {sampled}: {}", judged.reason);
@@ -741,7 +741,7 @@ fn a_certificate_is_as_good_as_its_worst_step() {
     assert_eq!(judged.verdict, Verdict::Incomplete);
     assert!(judged.reason.contains("step 2 of 2 is not in the log"), "{}", judged.reason);
     let mut suites = String::new();
-    render::junit(&judged, &mut suites).unwrap();
+    render::write_junit(&judged, &mut suites).unwrap();
     assert!(suites.contains("<error type=\"INCOMPLETE\""), "{suites}");
 }
 
@@ -906,14 +906,14 @@ fn events_stand_in_measured_time_and_own_windows_are_not_called_slices() {
     };
     // On the run's time line, two minutes of warm-up precede the measured time.
     let mut scenario = Scenario::new(head.clone());
-    scenario.writer.write(&event(MINUTE / 2, "early")).unwrap();
+    scenario.writer.write_entry(&event(MINUTE / 2, "early")).unwrap();
     scenario = scenario.warm_up();
-    scenario.writer.write(&event(2 * MINUTE + 1, "boundary")).unwrap();
+    scenario.writer.write_entry(&event(2 * MINUTE + 1, "boundary")).unwrap();
     let slow = |minute, _| Minute { slow: if minute >= 20 { 900 } else { 0 }, ..Minute::default() };
     scenario = scenario.minutes(0..3, slow);
-    scenario.writer.write(&event(5 * MINUTE + 7, "later")).unwrap();
+    scenario.writer.write_entry(&event(5 * MINUTE + 7, "later")).unwrap();
     scenario = scenario.minutes(3..60, slow);
-    scenario.writer.write(&event(62 * MINUTE, "last")).unwrap();
+    scenario.writer.write_entry(&event(62 * MINUTE, "last")).unwrap();
     let judged = scenario.completed().judge();
     let at: Vec<(u64, &str)> =
         judged.part.course.events.iter().map(|event| (event.at_ns, event.what.as_str())).collect();
@@ -992,7 +992,7 @@ fn what_failed_is_over_any_time() {
     let mut head = header(1, 1);
     head.criteria = criteria(&["reads response mean at most 1s per 1h", "reads errors at most 1% per 1h"]);
     let bytes = Scenario::new(head).run(good).completed().bytes();
-    let refused = assay_judge::judge(Reader::new(&bytes[..]), &Options::default()).unwrap_err();
+    let refused = assay_judge::judge_log(Reader::new(&bytes[..]), &Options::default()).unwrap_err();
     assert!(refused.to_string().contains("those have no length"), "{refused}");
 }
 

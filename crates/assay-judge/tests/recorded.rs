@@ -151,7 +151,7 @@ fn campaign() -> u64 {
 /// The end of every line after `from`, and random bytes after it.
 fn cuts(log: &[u8], from: usize, prng: &mut Prng) -> Vec<usize> {
     let lines = (from..log.len()).filter(|at| log[*at] == b'\n').map(|at| at + 1);
-    let bytes = (0..20 * campaign()).map(|_| from + prng.below((log.len() - from) as u64) as usize);
+    let bytes = (0..20 * campaign()).map(|_| from + prng.uniform_below((log.len() - from) as u64) as usize);
     [from].into_iter().chain(lines).chain(bytes.collect::<Vec<_>>()).collect()
 }
 
@@ -163,7 +163,7 @@ fn what_failed_in_an_interval_that_was_lost_has_failed() {
         let first = sound(one(told, fault.interval), 14).completed().bytes();
         let whole = judge_bytes(&first);
         assert_eq!(whole.verdict, Verdict::Fail, "{}: {}", fault.name, whole.reason);
-        let mut prng = Prng::seeded(5);
+        let mut prng = Prng::from_seed(5);
         for cut in cuts(&first, from, &mut prng) {
             let alone = judge_bytes(&first[..cut]);
             assert_eq!(alone.verdict, Verdict::Fail, "{} cut at {cut}: {}", fault.name, alone.reason);
@@ -172,10 +172,10 @@ fn what_failed_in_an_interval_that_was_lost_has_failed() {
             assert_eq!(judged.verdict, Verdict::Fail, "{} cut at {cut}, continued: {}", fault.name, judged.reason);
             assert!(judged.reason.contains(fault.told) || fault.name == "gone", "{cut}: {}", judged.reason);
             let mut text = String::new();
-            render::text(&judged, &mut text).unwrap();
+            render::write_summary(&judged, &mut text).unwrap();
             assert!(!text.contains("no errors while measured"), "{} cut at {cut}: {text}", fault.name);
             // Cut again after the first interruption, and continued again.
-            let second = cut + prng.below((again.len() - cut) as u64) as usize;
+            let second = cut + prng.uniform_below((again.len() - cut) as u64) as usize;
             let judged = judge_bytes(&to_the_end(resumed(&again, second)));
             assert_eq!(judged.verdict, Verdict::Fail, "{} cut at {cut} and {second}: {}", fault.name, judged.reason);
         }
@@ -218,7 +218,7 @@ fn damage_in_an_interval_that_was_lost_is_damage() {
         );
         assert_eq!(judged.part.targets.integrity.as_ref().map(|it| (it.damaged, it.places.len())), Some((2, 2)));
         let mut text = String::new();
-        render::text(&judged, &mut text).unwrap();
+        render::write_summary(&judged, &mut text).unwrap();
         assert!(!text.contains("every one as written") && text.contains("DAMAGED: 2 places"), "{text}");
     }
 }
@@ -237,7 +237,7 @@ fn errors_of_a_lost_warm_up_decide() {
 #[test]
 fn what_only_an_event_tells_of_has_its_time() {
     let run = sound(Scenario::new(head()).warm_up(), 30);
-    let at = format!("1 EIO, first {} into the run", Span::from_ns(run.at_ns).human());
+    let at = format!("1 EIO, first {} into the run", Span::from_ns(run.at_ns).human_text());
     let judged = judge_bytes(&run.event_with("io-error", "EIO", &details(&[("errno", "5")])).bytes());
     assert!(judged.reason.contains(&at), "{at}: {}", judged.reason);
 }
@@ -338,7 +338,7 @@ fn a_hang_stays_wherever_the_log_is_cut_behind_it() {
     let slow = one(sound(Scenario::new(head()).warm_up(), 14), Minute { slow: 1000, ..Minute::default() });
     let from = slow.writer.get_ref().len();
     let log = sound(slow, 15).completed().bytes();
-    let mut prng = Prng::seeded(6);
+    let mut prng = Prng::from_seed(6);
     for cut in cuts(&log, from, &mut prng) {
         for log in [log[..cut].to_vec(), to_the_end(resumed(&log, cut))] {
             let judged = judge_bytes(&log);
@@ -475,7 +475,7 @@ fn counting(bytes: &[u8], rolled_back: fn(u64) -> u64) -> Vec<u8> {
             }
             _ => {}
         }
-        writer.write(&entry).unwrap();
+        writer.write_entry(&entry).unwrap();
     }
     writer.into_inner()
 }

@@ -11,7 +11,7 @@ use common::*;
 #[allow(clippy::unwrap_used, reason = "a helper of tests")]
 fn text(judged: &Judgement) -> String {
     let mut text = String::new();
-    render::text(judged, &mut text).unwrap();
+    render::write_summary(judged, &mut text).unwrap();
     text
 }
 
@@ -57,7 +57,7 @@ fn a_long_run_keeps_first_worst_and_last() {
 fn every_slice_in_the_table() {
     let judged = Scenario::new(header(12, 2)).run(BAD).completed().judge();
     let mut got = String::new();
-    render::table(&judged, &mut got).unwrap();
+    render::write_slice_tables(&judged, &mut got).unwrap();
     assert_eq!(got.lines().filter(|line| line.ends_with("over")).count(), 3 * 7);
     expect(&got, "table.txt", include_str!("expected/table.txt"));
 }
@@ -100,7 +100,7 @@ fn a_slice_is_over_for_the_stream_that_broke_its_bound() {
     let slow = |m, f| Minute { slow: if f == 0 { 200 } else { 100 }, ..good(m, f) };
     let table = |judged: &Judgement| {
         let mut got = String::new();
-        render::table(judged, &mut got).unwrap();
+        render::write_slice_tables(judged, &mut got).unwrap();
         got
     };
     let judged = Scenario::new(head()).run(slow).completed().judge();
@@ -131,8 +131,8 @@ fn a_slice_is_over_for_the_stream_that_did_too_little() {
     let head = two_streams(&["reads rate at least 11/s per 1h", "writes rate at least 9/s per 1h"]);
     let judged = Scenario::new(head).run(good).completed().judge();
     let (mut table, mut page) = (String::new(), String::new());
-    render::table(&judged, &mut table).unwrap();
-    render::html(&judged, &mut page).unwrap();
+    render::write_slice_tables(&judged, &mut table).unwrap();
+    render::write_html(&judged, &mut page).unwrap();
     let (reads, writes) = table.split_once("writes response").unwrap();
     assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
     assert_eq!((reads.matches("  over").count(), writes.matches("  over").count()), (2, 0), "{table}");
@@ -307,7 +307,7 @@ fn a_summary_with_too_much_of_everything_fits() {
 fn json_holds_what_scripts_read() {
     let judged = Scenario::new(header(2, 1)).run(good).completed().judge();
     let mut text = String::new();
-    render::json(&judged, &mut text).unwrap();
+    render::write_json(&judged, &mut text).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["schema"], 1);
     assert_eq!(value["verdict"], "PASS");

@@ -21,9 +21,12 @@ fn text(judged: &Judgement, render: impl Fn(&Judgement, &mut dyn std::fmt::Write
 
 /// Every text of a result that a person or a program reads.
 fn everywhere(judged: &Judgement, words: &str) {
-    for told in
-        [judged.reason.clone(), text(judged, render::text), text(judged, render::junit), text(judged, render::markdown)]
-    {
+    for told in [
+        judged.reason.clone(),
+        text(judged, render::write_summary),
+        text(judged, render::write_junit),
+        text(judged, render::write_markdown),
+    ] {
         assert!(told.contains(words), "no \"{words}\" in:\n{told}");
     }
 }
@@ -139,6 +142,6 @@ fn the_head_names_the_models_of_several_targets() {
             target.facts.insert("model".into(), model.into());
         }
         let judged = Scenario::new(head).run(good).completed().judge();
-        assert!(text(&judged, render::text).contains(told), "{told}");
+        assert!(text(&judged, render::write_summary).contains(told), "{told}");
     }
 }

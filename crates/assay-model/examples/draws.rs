@@ -72,7 +72,7 @@ fn main() {
     };
     for (name, address) in ADDRESSES {
         let address: Address = serde_json::from_str(address).expect("an address of this file");
-        let (mut offsets, mut prng, mut at) = (Offsets::new(&address, space), Prng::seeded(1), 0);
+        let (mut offsets, mut prng, mut at) = (Offsets::new(&address, space), Prng::from_seed(1), 0);
         let spent = nanoseconds(seconds, || {
             at += 100;
             offsets.next(4096, Instant::from_ns(at), &mut prng)
@@ -84,20 +84,20 @@ fn main() {
             "model = \"streams\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"100000/s\"\n\
              arrival = {keys}\n"
         );
-        let workload = assay_model::workload::read("draws", &file).expect("an arrival of this file");
-        let plan = workload.plan(&Adjust { seed: 1, ..Adjust::default() }).expect("a plan");
+        let workload = assay_model::workload::read_workload("draws", &file).expect("an arrival of this file");
+        let plan = workload.make_plan(&Adjust { seed: 1, ..Adjust::default() }).expect("a plan");
         let geometry = Geometry { size: length, block: 4096 };
         let whole = Part { index: 0, of: 1 };
         let generator = Generator::new(&plan, 0, 0, geometry, whole, Instant::ZERO).expect("a stream on a target");
         let mut schedule = generator.schedule.expect("it has a rate");
         let spent = nanoseconds(seconds, || {
-            schedule.advance();
-            schedule.due().as_ns()
+            schedule.advance_to_next();
+            schedule.next_due().as_ns()
         });
         println!("{name}\t{spent:.1}");
     }
     // A hundred BSUs on three units of a terabyte together: an operation with its stream, direction, place and length.
-    let asus = assay_model::oltp::trimmed([110 << 20, 110 << 20, 25 << 20], 1).expect("they fit together");
-    let mut oltp = Sequence::new(asus, 100, 1, ReadShares::default(), Prng::seeded(1));
+    let asus = assay_model::oltp::trimmed_sizes([110 << 20, 110 << 20, 25 << 20], 1).expect("they fit together");
+    let mut oltp = Sequence::new(asus, 100, 1, ReadShares::default(), Prng::from_seed(1));
     println!("oltp, an operation\t{:.1}", nanoseconds(seconds, || oltp.next_access().block));
 }

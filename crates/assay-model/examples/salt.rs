@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 fn main() {
     let seconds: f64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    let mut content = Content::new(Prng::seeded(1), 1, Share::WHOLE);
+    let mut content = Content::new(Prng::from_seed(1), 1, Share::WHOLE);
     // As many buffers as in a queue, so that they do not all stay in the first-level cache.
     let mut buffers = vec![vec![0u8; 128 << 10]; 16];
     let (begin, mut bytes) = (Instant::now(), 0u64);
     while begin.elapsed() < Duration::from_secs_f64(seconds) {
         for buffer in &mut buffers {
-            content.fill(bytes, buffer);
+            content.fill_buffer(bytes, buffer);
             bytes += buffer.len() as u64;
         }
     }

@@ -4,19 +4,19 @@
 
 use assay_base::{Prng, Share};
 use assay_model::content::Content;
-use assay_model::seal::{Seal, sound};
+use assay_model::seal::{Seal, is_sound};
 use std::time::{Duration, Instant};
 
 fn main() {
     let seconds: f64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    let mut content = Content::new(Prng::seeded(1), 1, Share::WHOLE);
+    let mut content = Content::new(Prng::from_seed(1), 1, Share::WHOLE);
     let seal = Seal { run: 1, generation: 0, target: 1, offset: 0, granule: 4096, within: 0, length: 4096 };
     // As many as in a queue, so that they do not all stay in the first-level cache.
     let mut blocks = vec![vec![0u8; 4096]; 64];
-    time("plain", seconds, &mut blocks, |block| content.fill(0, block));
+    time("plain", seconds, &mut blocks, |block| content.fill_buffer(0, block));
     time("sealed", seconds, &mut blocks, |block| content.fill_sealed(seal, block, |_| 1));
     time("checked", seconds, &mut blocks, |block| {
-        assert!(Seal::read(block) == Some(Seal { generation: 1, ..seal }) && sound(block))
+        assert!(Seal::read_from_block(block) == Some(Seal { generation: 1, ..seal }) && is_sound(block))
     });
 }
 

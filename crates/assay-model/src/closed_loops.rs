@@ -28,7 +28,7 @@ impl Plan {
             if load.pace != Pace::Closed {
                 return Vec::new();
             }
-            let slots = load.sessions();
+            let slots = load.session_count();
             let all = (0..self.load.targets).map(|target| flows_where(&flows, |(_, on)| on == target));
             return all.map(|flows| ClosedLoop { flows, slots }).collect();
         }
@@ -43,7 +43,7 @@ impl Plan {
                     self.is_of(stream, &looped.name) && (looped.turns.is_some() || on == *target)
                 });
                 if all.first() == Some(&flow) {
-                    loops.push(ClosedLoop { flows: all, slots: looped.slots() });
+                    loops.push(ClosedLoop { flows: all, slots: looped.slot_count() });
                 }
             }
         }
@@ -62,10 +62,10 @@ fn flows_where(flows: &[(u16, u16)], holds: impl Fn((u16, u16)) -> bool) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    use crate::workload::{Adjust, read};
+    use crate::workload::{Adjust, read_workload};
 
     fn loops(file: &str, targets: u16) -> Vec<(Vec<usize>, u32)> {
-        let plan = read("t", file).unwrap().plan(&Adjust { targets, ..Adjust::default() }).unwrap();
+        let plan = read_workload("t", file).unwrap().make_plan(&Adjust { targets, ..Adjust::default() }).unwrap();
         plan.closed_loops().into_iter().map(|it| (it.flows, it.slots)).collect()
     }
 

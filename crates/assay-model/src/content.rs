@@ -50,12 +50,12 @@ impl Earlier {
     }
 
     /// The recipe that a block repeats, if it does.
-    fn draw(&self, prng: &mut Prng) -> Option<Recipe> {
+    fn draw_recipe(&self, prng: &mut Prng) -> Option<Recipe> {
         let repeats = prng.next_u64() >> 32 < self.share && !self.recipes.is_empty();
-        repeats.then(|| self.recipes[prng.below(self.recipes.len() as u64) as usize])
+        repeats.then(|| self.recipes[prng.uniform_below(self.recipes.len() as u64) as usize])
     }
 
-    fn keep(&mut self, recipe: Recipe) {
+    fn keep_recipe(&mut self, recipe: Recipe) {
         let place = (self.made % REPEATED) as usize;
         self.made += 1;
         match self.recipes.get_mut(place) {
@@ -81,19 +81,19 @@ impl Content {
 
     /// The same, of whose blocks `share` repeat an earlier one.
     #[must_use]
-    pub fn repeating(self, share: Share) -> Content {
+    pub fn with_repeated_share(self, share: Share) -> Content {
         Content { earlier: Earlier::for_share(share), ..self }
     }
 
     /// Fills `buffer`, which is about to be written at byte `offset` of the target.
-    pub fn fill(&mut self, offset: u64, mut buffer: &mut [u8]) {
+    pub fn fill_buffer(&mut self, offset: u64, mut buffer: &mut [u8]) {
         let mut at = offset;
         while !buffer.is_empty() {
             let to_boundary = (stamp::EVERY - at % stamp::EVERY) as usize;
             let (block, rest) = buffer.split_at_mut(to_boundary.min(buffer.len()));
             match block.len() {
-                len if len < stamp::LEN => self.fragment(at, block),
-                _ => self.block(block),
+                len if len < stamp::LEN => self.fill_fragment(at, block),
+                _ => self.fill_block(block),
             }
             at += block.len() as u64;
             buffer = rest;
@@ -106,55 +106,55 @@ impl Content {
         let length = buffer.len() as u32;
         let offsets = (seal.offset..).step_by(seal.granule as usize);
         for (block, offset) in buffer.chunks_exact_mut(seal.granule as usize).zip(offsets) {
-            self.block(block);
+            self.fill_block(block);
             let within = (offset - seal.offset) as u32;
             let Stamp { run, .. } = self.stamp;
-            Seal { run, generation: generation(offset), offset, within, length, ..seal }.put(block);
+            Seal { run, generation: generation(offset), offset, within, length, ..seal }.seal_block(block);
         }
     }
 
     /// Fills less than a stamp, which only operations of odd lengths leave at a border of blocks. At the beginning of a
     /// block it is the beginning of the stamp, so that a stamp that stood there is still one; elsewhere it is zeros.
-    fn fragment(&mut self, at: u64, block: &mut [u8]) {
+    fn fill_fragment(&mut self, at: u64, block: &mut [u8]) {
         block.fill(0);
         if at.is_multiple_of(stamp::EVERY) {
             let mut whole = [0; stamp::LEN];
-            self.stamp.put(&mut whole);
+            self.stamp.write_to_block(&mut whole);
             block.copy_from_slice(&whole[..block.len()]);
         }
     }
 
-    fn block(&mut self, block: &mut [u8]) {
+    fn fill_block(&mut self, block: &mut [u8]) {
         match self.filled_with {
-            None => self.unique(block),
-            Some(byte) => self.filled(block, byte),
+            None => self.fill_unique(block),
+            Some(byte) => self.fill_with_byte(block, byte),
         }
     }
 
-    fn filled(&mut self, block: &mut [u8], byte: u8) {
+    fn fill_with_byte(&mut self, block: &mut [u8], byte: u8) {
         block.fill(byte);
         if block.len() >= stamp::LEN {
-            self.stamp.put(block);
+            self.stamp.write_to_block(block);
         }
         self.stamp.generation = self.stamp.generation.wrapping_add(1);
     }
 
-    fn unique(&mut self, block: &mut [u8]) {
+    fn fill_unique(&mut self, block: &mut [u8]) {
         let random = (block.len() as u64 * self.random).div_ceil(1024) as usize;
         let (data, zeros) = block.split_at_mut(random.clamp(stamp::LEN.min(block.len()), block.len()));
         let words = stamp::EVERY as usize / 8;
-        let (key, from, generation) = self.recipe(words);
-        mix(data, &self.pool[from..from + words], &key);
+        let (key, from, generation) = self.next_recipe(words);
+        mix_with_pool(data, &self.pool[from..from + words], &key);
         zeros.fill(0);
         if data.len() >= stamp::LEN {
-            Stamp { generation, ..self.stamp }.put(data);
+            Stamp { generation, ..self.stamp }.write_to_block(data);
         }
     }
 
     /// What the next block is made of.
     #[inline]
-    fn recipe(&mut self, words: usize) -> Recipe {
-        if let Some(recipe) = self.earlier.as_ref().and_then(|earlier| earlier.draw(&mut self.keys)) {
+    fn next_recipe(&mut self, words: usize) -> Recipe {
+        if let Some(recipe) = self.earlier.as_ref().and_then(|earlier| earlier.draw_recipe(&mut self.keys)) {
             return recipe;
         }
         let key: [u64; LANES] = std::array::from_fn(|_| self.keys.next_u64());
@@ -162,14 +162,14 @@ impl Content {
         let recipe = (key, from, self.stamp.generation);
         self.stamp.generation = self.stamp.generation.wrapping_add(1);
         if let Some(earlier) = &mut self.earlier {
-            earlier.keep(recipe);
+            earlier.keep_recipe(recipe);
         }
         recipe
     }
 }
 
 /// `data = pool ^ key`, the key repeated every [`LANES`] words.
-fn mix(data: &mut [u8], pool: &[u64], key: &[u64; LANES]) {
+fn mix_with_pool(data: &mut [u8], pool: &[u64], key: &[u64; LANES]) {
     const BYTES: usize = LANES * 8;
     let mut chunks = data.chunks_exact_mut(BYTES);
     let mut sources = pool.chunks_exact(LANES);
@@ -192,11 +192,11 @@ mod tests {
     use std::collections::HashSet;
 
     fn written(share: u64, len: usize, times: u64) -> Vec<u8> {
-        let mut content = Content::new(Prng::seeded(1), 9, Share::from_percent(share));
+        let mut content = Content::new(Prng::from_seed(1), 9, Share::from_percent(share));
         let mut all = Vec::new();
         for i in 0..times {
             let mut buffer = vec![0xaa; len];
-            content.fill(i * len as u64, &mut buffer);
+            content.fill_buffer(i * len as u64, &mut buffer);
             all.extend(buffer);
         }
         all
@@ -206,10 +206,10 @@ mod tests {
     #[test]
     fn operations_of_odd_lengths_leave_stamps_as_stamps() {
         for filled in [None, Some(7)] {
-            let mut content = Content::new(Prng::seeded(1), 9, Share::WHOLE).filled_with(filled);
+            let mut content = Content::new(Prng::from_seed(1), 9, Share::WHOLE).filled_with(filled);
             for (offset, len) in [(0u64, 1usize), (4096, 9), (4090, 1000), (4081, 16), (100, 15), (8189, 4100)] {
                 let mut medium = written(100, 4096, 4);
-                content.fill(offset, &mut medium[offset as usize..offset as usize + len]);
+                content.fill_buffer(offset, &mut medium[offset as usize..offset as usize + len]);
                 let stamped = |block: &[u8]| block.starts_with(&stamp::MAGIC);
                 assert!(medium.chunks(4096).all(stamped), "{len} at {offset}");
                 // Behind a fragment of less than a stamp the next block begins with a stamp.
@@ -245,7 +245,8 @@ mod tests {
         let data = written(100, 131_072, 256);
         let blocks: HashSet<&[u8]> = data.chunks(4096).map(|block| &block[16..]).collect();
         assert_eq!(blocks.len(), data.len() / 4096, "alike even without their stamps");
-        let generations: HashSet<u32> = data.chunks(4096).map(|b| Stamp::read(b).unwrap().generation).collect();
+        let generations: HashSet<u32> =
+            data.chunks(4096).map(|b| Stamp::read_from_block(b).unwrap().generation).collect();
         assert_eq!(generations.len(), data.len() / 4096);
         // Also in units smaller than blocks: a device that deduplicates sectors finds no duplicates.
         let sectors: HashSet<&[u8]> = data.chunks(512).collect();
@@ -255,11 +256,12 @@ mod tests {
     #[test]
     fn so_many_blocks_repeat_an_earlier_one_stamp_included() {
         for share in [1, 30, 90] {
-            let mut content = Content::new(Prng::seeded(share), 1, Share::WHOLE).repeating(Share::from_percent(share));
+            let mut content =
+                Content::new(Prng::from_seed(share), 1, Share::WHOLE).with_repeated_share(Share::from_percent(share));
             let (mut seen, mut repeated, mut block) = (HashSet::new(), 0, vec![0; 4096]);
             for i in 0..100_000 {
-                content.fill(i * 4096, &mut block);
-                assert!(Stamp::read(&block).is_some());
+                content.fill_buffer(i * 4096, &mut block);
+                assert!(Stamp::read_from_block(&block).is_some());
                 let whole: [u8; 32] = [&block[..16], &block[4080..]].concat().try_into().unwrap();
                 repeated += u64::from(!seen.insert(whole));
             }
@@ -269,21 +271,21 @@ mod tests {
                 "{repeated} of {share} %"
             );
         }
-        let mut plain = Content::new(Prng::seeded(1), 1, Share::WHOLE);
-        let mut none = plain.clone().repeating(Share::default());
+        let mut plain = Content::new(Prng::from_seed(1), 1, Share::WHOLE);
+        let mut none = plain.clone().with_repeated_share(Share::default());
         let (mut a, mut b) = (vec![0; 8192], vec![0; 8192]);
-        plain.fill(0, &mut a);
-        none.fill(0, &mut b);
+        plain.fill_buffer(0, &mut a);
+        none.fill_buffer(0, &mut b);
         assert_eq!(a, b, "nothing repeats");
     }
 
     #[test]
     fn one_byte_fills_what_is_behind_the_stamp() {
-        let mut content = Content::new(Prng::seeded(1), 9, Share::WHOLE).filled_with(Some(234));
+        let mut content = Content::new(Prng::from_seed(1), 9, Share::WHOLE).filled_with(Some(234));
         let mut buffer = vec![0; 8192];
-        content.fill(4096, &mut buffer);
+        content.fill_buffer(4096, &mut buffer);
         for block in buffer.chunks(4096) {
-            assert_eq!(Stamp::read(block).unwrap().run, 9);
+            assert_eq!(Stamp::read_from_block(block).unwrap().run, 9);
             assert!(block[16..].iter().all(|byte| *byte == 234));
         }
         assert_ne!(buffer[..16], buffer[4096..4112], "each block has its own generation");
@@ -292,12 +294,15 @@ mod tests {
     #[test]
     fn small_and_unaligned_writes() {
         for (offset, len) in [(512u64, 1536usize), (3584, 1024), (0, 512), (4096, 8192 + 512)] {
-            let mut content = Content::new(Prng::seeded(1), 1, Share::WHOLE);
+            let mut content = Content::new(Prng::from_seed(1), 1, Share::WHOLE);
             let mut buffer = vec![0; len];
-            content.fill(offset, &mut buffer);
-            assert!(Stamp::read(&buffer).is_some(), "a payload opens with a stamp");
+            content.fill_buffer(offset, &mut buffer);
+            assert!(Stamp::read_from_block(&buffer).is_some(), "a payload opens with a stamp");
             let boundary = (4096 - offset % 4096) as usize;
-            assert!(boundary >= len || Stamp::read(&buffer[boundary..]).is_some(), "so does each aligned block in it");
+            assert!(
+                boundary >= len || Stamp::read_from_block(&buffer[boundary..]).is_some(),
+                "so does each aligned block in it"
+            );
         }
     }
 }

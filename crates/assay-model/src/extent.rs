@@ -96,7 +96,7 @@ impl Frame {
 
     /// Begin and end on a target of `size` bytes, where what is at its end begins at a multiple of `unit`. Too small a target ends before the
     /// end of the frame.
-    fn within(self, size: u64, unit: u64) -> (u64, u64) {
+    fn bounds_within(self, size: u64, unit: u64) -> (u64, u64) {
         match self {
             Frame::Whole => (0, size),
             Frame::ButLast(last) => (0, size.saturating_sub(last.get()) / unit * unit),
@@ -148,20 +148,20 @@ impl Extent {
     }
 
     /// The same part of something else, in multiples of `unit`.
-    pub const fn framed(self, of: Frame, unit: Bytes) -> Extent {
+    pub const fn with_frame(self, of: Frame, unit: Bytes) -> Extent {
         Extent { of, unit, ..self }
     }
 
     /// What start and length are multiples of.
-    fn unit(self, block: u32) -> u64 {
+    fn block_unit(self, block: u32) -> u64 {
         // No target is as large as a unit that does not fit.
         self.unit.get().checked_next_multiple_of(block.into()).unwrap_or(1 << 63).max(block.into())
     }
 
     /// Start and length in bytes on a target of `size` bytes in blocks of `block`.
-    pub fn within(self, size: u64, block: u32) -> (u64, u64) {
-        let unit = self.unit(block);
-        let (from, until) = self.of.within(size, unit);
+    pub fn range_within(self, size: u64, block: u32) -> (u64, u64) {
+        let unit = self.block_unit(block);
+        let (from, until) = self.of.bounds_within(size, unit);
         let begin = from.saturating_add(self.begin.bytes_on(until - from));
         let begin = begin.checked_next_multiple_of(unit).unwrap_or(u64::MAX / unit * unit);
         let rest = until.saturating_sub(begin);
@@ -175,24 +175,26 @@ impl Extent {
     }
 
     /// The smallest target that this part fits in with at least `least` bytes.
-    pub(crate) fn smallest(self, least: u64, block: u32) -> u64 {
+    pub(crate) fn smallest_target(self, least: u64, block: u32) -> u64 {
         let (mut low, mut high) = (0, 1u64 << 62);
-        if !self.holds(high, least, block) {
+        if !self.fits_on(high, least, block) {
             return u64::MAX;
         }
         while low < high {
             let middle = low + (high - low) / 2;
-            (low, high) = if self.holds(middle, least, block) { (low, middle) } else { (middle + 1, high) };
+            (low, high) = if self.fits_on(middle, least, block) { (low, middle) } else { (middle + 1, high) };
         }
         high
     }
 
     /// The unit of its start, for blocks of `block` bytes; zero where it depends on the target.
-    pub(crate) fn step(self, block: u32) -> u64 {
+    pub(crate) fn start_step(self, block: u32) -> u64 {
         match (self.begin, self.of) {
             (begin, Frame::Whole | Frame::ButLast(_)) if begin.is_zero() => 0,
-            (Amount::Bytes(bytes), Frame::Whole | Frame::ButLast(_)) => bytes.get().next_multiple_of(self.unit(block)),
-            (Amount::Share(_), _) | (_, Frame::Last(_)) => self.unit(block),
+            (Amount::Bytes(bytes), Frame::Whole | Frame::ButLast(_)) => {
+                bytes.get().next_multiple_of(self.block_unit(block))
+            }
+            (Amount::Share(_), _) | (_, Frame::Last(_)) => self.block_unit(block),
         }
     }
 
@@ -220,9 +222,9 @@ impl Extent {
     }
 
     /// Whether a target of `size` bytes has this part with at least `least` bytes.
-    fn holds(self, size: u64, least: u64, block: u32) -> bool {
-        let (begin, length) = self.within(size, block);
-        let (_, until) = self.of.within(size, self.unit(block));
+    fn fits_on(self, size: u64, least: u64, block: u32) -> bool {
+        let (begin, length) = self.range_within(size, block);
+        let (_, until) = self.of.bounds_within(size, self.block_unit(block));
         length >= least && begin.saturating_add(length) <= until.min(size)
     }
 }
@@ -259,12 +261,12 @@ mod tests {
             ("0%", Some("100%"), (0, 1_048_576), 8192),
         ] {
             let extent = extent(begin, length);
-            assert_eq!(extent.within(1 << 20, 4096), within, "{extent}");
-            assert_eq!(extent.smallest(8192, 4096), smallest, "{extent}");
+            assert_eq!(extent.range_within(1 << 20, 4096), within, "{extent}");
+            assert_eq!(extent.smallest_target(8192, 4096), smallest, "{extent}");
             let text = serde_json::to_string(&extent).unwrap();
             assert_eq!(serde_json::from_str::<Extent>(&text).unwrap(), extent);
         }
-        assert_eq!(extent("0B", Some("4KiB")).smallest(8192, 4096), u64::MAX, "it never fits");
+        assert_eq!(extent("0B", Some("4KiB")).smallest_target(8192, 4096), u64::MAX, "it never fits");
         for bad in ["", "5", "five%", "1e3B", "-1%"] {
             assert!(bad.parse::<Amount>().unwrap_err().contains("10GiB"), "{bad}");
         }

@@ -15,7 +15,7 @@ impl Stream {
 
 impl Plan {
     /// Whether each part fits on its target; the error says which one does not, and what to do.
-    pub fn fits(&self, targets: &[Geometry]) -> Result<(), String> {
+    pub fn check_fits(&self, targets: &[Geometry]) -> Result<(), String> {
         for (stream, target) in self.load.flows() {
             let Some(geometry) = targets.get(usize::from(target)) else { continue };
             let described = &self.load.streams[usize::from(stream)];
@@ -33,12 +33,12 @@ impl Plan {
                      target, or smaller parts (of a mail store: a smaller log_size or database_size)",
                     described.name,
                     target + 1,
-                    Bytes::new(geometry.size).human(),
+                    Bytes::new(geometry.size).human_text(),
                     Bytes::new(need)
                 ));
             }
             if described.appends() {
-                journal::fits(self, stream, target, *geometry)?;
+                journal::check_length(self, stream, target, *geometry)?;
             }
         }
         Ok(())

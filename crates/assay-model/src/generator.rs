@@ -2,7 +2,7 @@
 
 use crate::address::{Offsets, Space, common_power};
 use crate::arrival::{
-    Batches, Bursty, Clock, OwnPart, Part, Poisson, Schedule, Shared, SharedSchedule, Standing, Steady, Varying,
+    Batches, Bursty, Clock, CurveStart, OwnPart, Part, Poisson, Schedule, Shared, SharedSchedule, Steady, Varying,
 };
 use crate::plan::{Address, Arrival, Block, Plan};
 use crate::size::{BlockSizes, Size};
@@ -81,7 +81,13 @@ fn shift_of(stream: u16) -> u64 {
 
 /// The operations of `stream` in a schedule that it shares with other streams: every flow goes through all of it. `own`
 /// does not say yet which of these streams it is.
-fn shared(plan: &Plan, stream: u16, schedule: &SharedSchedule, begins: Instant, own: OwnPart) -> Option<Shared> {
+fn shared_schedule(
+    plan: &Plan,
+    stream: u16,
+    schedule: &SharedSchedule,
+    begins: Instant,
+    own: OwnPart,
+) -> Option<Shared> {
     let (mut clocks, mut first, mut place) = (Vec::new(), None, None);
     for (at, other) in (0..).zip(&plan.load.streams) {
         let Arrival::Shared { rate, even, schedule: theirs } = &other.arrival else { continue };
@@ -91,14 +97,14 @@ fn shared(plan: &Plan, stream: u16, schedule: &SharedSchedule, begins: Instant, 
         first.get_or_insert(at);
         place = place.or((at == stream).then_some(clocks.len()));
         let whole = Part { index: 0, of: 1 };
-        let seed = Prng::child(plan.load.seed, &[u64::from(at), FOR_STATES]);
+        let seed = Prng::for_path(plan.load.seed, &[u64::from(at), FOR_STATES]);
         clocks.push(if *even {
             Clock::Even(Steady::new(begins, *rate, whole, shift_of(at))?)
         } else {
             Clock::Independent(Box::new(Poisson::new(begins, *rate, seed)?))
         });
     }
-    let turns = Prng::child(plan.load.seed, &[u64::from(first?), FOR_TURNS]);
+    let turns = Prng::for_path(plan.load.seed, &[u64::from(first?), FOR_TURNS]);
     Shared::new(schedule, clocks, plan.load.targets_of(stream).count(), turns, OwnPart { stream: place?, ..own })
 }
 
@@ -118,7 +124,7 @@ fn of_no_bytes() -> Block {
         direction: Direction::Write,
         durable: true,
         filled_with: None,
-        size: Size::fixed(Bytes::new(0)),
+        size: Size::from_fixed(Bytes::new(0)),
         address: Address::Sequential,
         extent: None,
         places: None,
@@ -129,11 +135,11 @@ fn of_no_bytes() -> Block {
 
 impl FlowShare {
     /// The random numbers of this share for a purpose, so that none disturbs another.
-    fn prng(&self, plan: &Plan, purpose: u64) -> Prng {
+    fn prng_for(&self, plan: &Plan, purpose: u64) -> Prng {
         let own = [u64::from(self.stream), u64::from(self.target), self.worker.index, purpose];
         let of_copy = (self.copy > 0).then_some(u64::from(self.copy));
         let path: Vec<u64> = own.into_iter().chain(of_copy).collect();
-        Prng::child(plan.load.seed, &path)
+        Prng::for_path(plan.load.seed, &path)
     }
 }
 
@@ -148,7 +154,7 @@ impl Generator {
         worker: Part,
         start: Instant,
     ) -> Option<Generator> {
-        let begins = plan.begins(stream, start);
+        let begins = plan.stream_begin(stream, start);
         Generator::for_share(plan, &FlowShare { stream, target, geometry, worker, copy: 0, start, begins })
     }
 
@@ -163,29 +169,32 @@ impl Generator {
         let targets = plan.load.targets_of(stream).count() as u64;
         let place = plan.load.targets_of(stream).position(|own| own == target)? as u64;
         let part = Part { index: place + targets * worker.index, of: targets * worker.of };
-        let (begin, length) = extent.map_or((0, geometry.size), |extent| extent.within(geometry.size, geometry.block));
+        let (begin, length) =
+            extent.map_or((0, geometry.size), |extent| extent.range_within(geometry.size, geometry.block));
         let shift = shift_of(stream);
         let zero = start + plan.timing.warm_up().longest();
         let (until_zero, before) = (zero.since(begins), plan.carried_over.time + begins.since(zero));
-        let standing = Standing { start: begins, until_zero, before };
+        let standing = CurveStart { start: begins, until_zero, before };
         let schedule = match &described.arrival {
-            Arrival::Steady { rate } => Some(Schedule::steady(begins, *rate, part, shift)?),
-            Arrival::Poisson { rate } => Some(Schedule::poisson(begins, *rate, part, share.prng(plan, FOR_ARRIVAL))?),
+            Arrival::Steady { rate } => Some(Schedule::from_steady(begins, *rate, part, shift)?),
+            Arrival::Poisson { rate } => {
+                Some(Schedule::from_poisson(begins, *rate, part, share.prng_for(plan, FOR_ARRIVAL))?)
+            }
             Arrival::Varying { rate, curve, even } => {
-                let spaced = if *even { Ok(shift) } else { Err(share.prng(plan, FOR_ARRIVAL)) };
+                let spaced = if *even { Ok(shift) } else { Err(share.prng_for(plan, FOR_ARRIVAL)) };
                 Some(Schedule::Varying(Box::new(Varying::new(standing, *rate, curve, part, spaced)?)))
             }
             Arrival::Bursty { rate, bursts } => {
-                let states = Prng::child(plan.load.seed, &[u64::from(stream), FOR_STATES]);
-                let bursty = Bursty::new(begins, *rate, *bursts, part, states, share.prng(plan, FOR_ARRIVAL))?;
+                let states = Prng::for_path(plan.load.seed, &[u64::from(stream), FOR_STATES]);
+                let bursty = Bursty::new(begins, *rate, *bursts, part, states, share.prng_for(plan, FOR_ARRIVAL))?;
                 Some(Schedule::Bursty(Box::new(bursty)))
             }
             Arrival::Batches { rate, batch } => {
-                Some(Schedule::Batches(Batches::new(begins, *rate, *batch, part, share.prng(plan, FOR_ARRIVAL))?))
+                Some(Schedule::Batches(Batches::new(begins, *rate, *batch, part, share.prng_for(plan, FOR_ARRIVAL))?))
             }
             Arrival::Shared { schedule, .. } => {
                 let own = OwnPart { stream: 0, target: place as usize, worker };
-                Some(Schedule::Shared(Box::new(shared(plan, stream, schedule, begins, own)?)))
+                Some(Schedule::Shared(Box::new(shared_schedule(plan, stream, schedule, begins, own)?)))
             }
             // It is wanted when the stream that it follows has come far enough.
             Arrival::Following { .. } => None,
@@ -204,7 +213,7 @@ impl Generator {
         };
         let pause = if let Arrival::Paced { pause } = described.arrival { pause } else { Span::ZERO };
         let walk = if matches!(described.arrival, Arrival::Paced { .. }) { Part { index: 0, of: 1 } } else { worker };
-        let sizes = if flushes.is_some() { BlockSizes::none() } else { size.in_blocks(geometry.block) };
+        let sizes = if flushes.is_some() { BlockSizes::of_no_bytes() } else { size.in_blocks(geometry.block) };
         let space = Space {
             length,
             block: geometry.block.into(),
@@ -212,7 +221,7 @@ impl Generator {
             common: common_power(plan.load.step_of(stream, geometry.block)),
             part: walk,
             // Independent of the run's seed: what is hot in one run is hot in the next one.
-            key: Prng::child(PLACES, &[u64::from(plan.load.places_of(stream)), u64::from(target)]).next_u64(),
+            key: Prng::for_path(PLACES, &[u64::from(plan.load.places_of(stream)), u64::from(target)]).next_u64(),
             zero: start,
             before: plan.carried_over.time,
             seen: plan.carried_over.seen,
@@ -220,7 +229,7 @@ impl Generator {
         // Hot places are those of all copies; a cursor is each copy's own.
         let of_copy = of_copy.filter(|_| address.has_cursor());
         let space =
-            Space { key: of_copy.map_or(space.key, |copy| Prng::child(space.key, &[copy]).next_u64()), ..space };
+            Space { key: of_copy.map_or(space.key, |copy| Prng::for_path(space.key, &[copy]).next_u64()), ..space };
         let offsets = Offsets::new(address, space);
         Some(Generator {
             target,
@@ -233,7 +242,7 @@ impl Generator {
                 Arrival::Batches { batch, .. } => Some(Box::new(Batch { of: batch, left: Vec::new() })),
                 _ => None,
             },
-            prng: share.prng(plan, FOR_ADDRESS),
+            prng: share.prng_for(plan, FOR_ADDRESS),
             schedule,
             in_flight,
             pause,
@@ -247,17 +256,17 @@ impl Generator {
     /// The place and kind of the next operation, whose intended time is `wanted`; the caller advances the schedule. The
     /// size is drawn first, then the place.
     #[inline(never)]
-    pub fn operation(&mut self, wanted: Instant) -> Op {
+    pub fn next_operation(&mut self, wanted: Instant) -> Op {
         if self.batch.is_some() {
             return self.operation_of_batch(wanted);
         }
-        let (offset, len) = self.draw(wanted);
-        self.at(offset, len)
+        let (offset, len) = self.draw_place(wanted);
+        self.operation_at(offset, len)
     }
 
     #[inline]
-    fn draw(&mut self, wanted: Instant) -> (u64, u32) {
-        let len = self.sizes.next(&mut self.prng);
+    fn draw_place(&mut self, wanted: Instant) -> (u64, u32) {
+        let len = self.sizes.next_size(&mut self.prng);
         (self.begin + self.offsets.next(len, wanted, &mut self.prng), len)
     }
 
@@ -266,31 +275,31 @@ impl Generator {
     fn operation_of_batch(&mut self, wanted: Instant) -> Op {
         let mut batch = self.batch.take().expect("it was asked for a batch");
         if batch.left.is_empty() {
-            batch.left.extend((0..batch.of).map(|_| self.draw(wanted)));
+            batch.left.extend((0..batch.of).map(|_| self.draw_place(wanted)));
             batch.left.sort_unstable_by(|one, other| other.cmp(one));
         }
         let (offset, len) = batch.left.pop().expect("a batch has an operation");
         self.batch = Some(batch);
-        self.at(offset, len)
+        self.operation_at(offset, len)
     }
 
     /// Where its part of the target begins.
-    pub(crate) fn begin(&self) -> u64 {
+    pub(crate) fn part_begin(&self) -> u64 {
         self.begin
     }
 
     /// The same at the next place of a cursor that it shares with others.
     pub fn operation_of(&mut self, cursor: &mut Offsets, wanted: Instant) -> Op {
-        let len = self.sizes.next(&mut self.prng);
+        let len = self.sizes.next_size(&mut self.prng);
         let offset = self.begin + cursor.next(len, wanted, &mut self.prng);
-        self.at(offset, len)
+        self.operation_at(offset, len)
     }
 
     /// The same behind an operation of its loop that ended at `end`, which may lie outside its own part of the target.
     pub fn operation_behind(&mut self, end: u64, wanted: Instant) -> Op {
         // What ended before its part counts as beyond it: both begin at the start.
-        self.offsets.follow(end.checked_sub(self.begin).unwrap_or(u64::MAX));
-        self.operation(wanted)
+        self.offsets.note_last_end(end.checked_sub(self.begin).unwrap_or(u64::MAX));
+        self.next_operation(wanted)
     }
 
     /// Whether its places depend on when operations are wanted, so that none can be drawn before that is known.
@@ -299,13 +308,13 @@ impl Generator {
     }
 
     /// Its places from here on, to be shared with others.
-    pub fn cursor(&self) -> Offsets {
+    pub fn offsets_cursor(&self) -> Offsets {
         self.offsets.clone()
     }
 
     /// An operation of this kind at `offset`: the rest of one that was carried out in part.
     #[inline]
-    pub fn at(&self, offset: u64, len: u32) -> Op {
+    pub fn operation_at(&self, offset: u64, len: u32) -> Op {
         Op { target: self.target, direction: self.direction, durable: self.durable, offset, len }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::arrival::{Part, Schedule};
 use crate::generator::Generator;
-use crate::joint::{Drawn, Joint, Wanted};
+use crate::joint::{DrawnOperations, IntendedOperation, Joint};
 use crate::plan::{Arrival, Plan};
 use assay_base::{Direction, Geometry, Instant, Op};
 
@@ -25,7 +25,7 @@ struct Reader {
 
 impl Reader {
     /// The place of its next read in the log if the writer has come far enough at `reached`, in a log of `length` bytes.
-    fn next(&mut self, reached: u64, length: u64) -> Option<u64> {
+    fn next_place(&mut self, reached: u64, length: u64) -> Option<u64> {
         let (len, within) = (u64::from(self.len), self.next % length);
         if within + len > length {
             self.next += length - within;
@@ -53,7 +53,7 @@ pub struct Journal {
     target: u16,
     worker: Part,
     count: u64,
-    drawn: Drawn,
+    drawn: DrawnOperations,
 }
 
 impl Journal {
@@ -70,11 +70,11 @@ impl Journal {
         let mut generator =
             Generator::new(plan, writer, target, geometry, whole, start).ok_or("the rate of the log does not fit")?;
         let schedule = generator.schedule.take().ok_or("a log has a rate")?;
-        let length = length(plan, writer, geometry);
+        let length = log_length(plan, writer, geometry);
         Ok(Journal {
             writer,
-            begin: generator.begin(),
-            readers: readers(plan, writer, target, geometry.block, length)?,
+            begin: generator.part_begin(),
+            readers: log_readers(plan, writer, target, geometry.block, length)?,
             generator,
             schedule,
             length,
@@ -83,22 +83,22 @@ impl Journal {
             target,
             worker,
             count: 0,
-            drawn: Drawn::new(start),
+            drawn: DrawnOperations::new(start),
         })
     }
 
     /// The next operation, whichever it is.
-    pub fn next_wanted(&mut self) -> Option<Wanted> {
+    pub fn next_wanted(&mut self) -> Option<IntendedOperation> {
         while self.drawn.waiting.is_empty() {
-            if !self.draw() {
+            if !self.draw_next() {
                 return None;
             }
         }
-        self.take()
+        self.take_operation()
     }
 
     /// Keeps an operation if it is this worker's.
-    fn keep(&mut self, wanted: Wanted) {
+    fn keep_own(&mut self, wanted: IntendedOperation) {
         if self.count % self.worker.of == self.worker.index {
             self.drawn.waiting.push_back(wanted);
         }
@@ -106,44 +106,44 @@ impl Journal {
     }
 
     /// What the readers may read now that all before `reached` was written.
-    fn follow(&mut self, wanted: Instant, reached: u64) {
+    fn follow_writer(&mut self, wanted: Instant, reached: u64) {
         for at in 0..self.readers.len() {
-            while let Some(offset) = self.readers[at].next(reached, self.length) {
+            while let Some(offset) = self.readers[at].next_place(reached, self.length) {
                 let Reader { stream, len, .. } = self.readers[at];
                 let offset = self.begin + offset;
                 let op = Op { target: self.target, direction: Direction::Read, durable: false, offset, len };
-                self.keep(Wanted { wanted, stream, op });
+                self.keep_own(IntendedOperation { wanted, stream, op });
             }
         }
     }
 }
 
 /// Whether the log of a stream on a target is large enough for those who follow it; the error says what to do.
-pub(crate) fn fits(plan: &Plan, writer: u16, target: u16, geometry: Geometry) -> Result<(), String> {
-    readers(plan, writer, target, geometry.block, length(plan, writer, geometry)).map(|_| ())
+pub(crate) fn check_length(plan: &Plan, writer: u16, target: u16, geometry: Geometry) -> Result<(), String> {
+    log_readers(plan, writer, target, geometry.block, log_length(plan, writer, geometry)).map(|_| ())
 }
 
 /// The length of the log on a target.
-fn length(plan: &Plan, writer: u16, geometry: Geometry) -> u64 {
+fn log_length(plan: &Plan, writer: u16, geometry: Geometry) -> u64 {
     let extent = plan.load.streams[usize::from(writer)].block().and_then(|block| block.extent);
-    extent.map_or(geometry.size, |extent| extent.within(geometry.size, geometry.block).1)
+    extent.map_or(geometry.size, |extent| extent.range_within(geometry.size, geometry.block).1)
 }
 
 /// The readers of the log of `writer` on `target`, which has blocks of so many bytes and a log of such a length.
-fn readers(plan: &Plan, writer: u16, target: u16, block: u32, length: u64) -> Result<Vec<Reader>, String> {
+fn log_readers(plan: &Plan, writer: u16, target: u16, block: u32, length: u64) -> Result<Vec<Reader>, String> {
     let name = &plan.load.streams[usize::from(writer)].name;
     let mut all = Vec::new();
     for (at, stream) in (0..).zip(&plan.load.streams).filter(|(_, stream)| stream.arrival.follows() == Some(name)) {
         let Arrival::Following { distance, copies, .. } = stream.arrival else { continue };
         let Some(own) = stream.block().filter(|_| plan.load.targets_of(at).any(|on| on == target)) else { continue };
-        let len = own.size.in_blocks(block).largest();
+        let len = own.size.in_blocks(block).largest_size();
         // The furthest reader is a read behind the others, and what it reads must not be overwritten meanwhile.
         if distance.get().saturating_add(2 * len) >= length {
             return Err(format!(
                 "the stream {} stays {} behind {name}, whose log has {} on target {}: make the log larger",
                 stream.name,
-                distance.human(),
-                assay_base::Bytes::new(length).human(),
+                distance.human_text(),
+                assay_base::Bytes::new(length).human_text(),
                 target + 1
             ));
         }
@@ -156,29 +156,29 @@ fn readers(plan: &Plan, writer: u16, target: u16, block: u32, length: u64) -> Re
 }
 
 impl Joint for Journal {
-    fn drawn(&self) -> &Drawn {
+    fn drawn_operations(&self) -> &DrawnOperations {
         &self.drawn
     }
 
-    fn drawn_mut(&mut self) -> &mut Drawn {
+    fn drawn_mut(&mut self) -> &mut DrawnOperations {
         &mut self.drawn
     }
 
-    fn draw(&mut self) -> bool {
-        let wanted = self.schedule.due();
+    fn draw_next(&mut self) -> bool {
+        let wanted = self.schedule.next_due();
         self.drawn.reached = wanted;
         if wanted == Instant::FAR {
             return false;
         }
-        self.schedule.advance();
-        let op = self.generator.operation(wanted);
+        self.schedule.advance_to_next();
+        let op = self.generator.next_operation(wanted);
         let begin = op.offset - self.begin;
         if begin < self.end {
             self.rounds += self.length;
         }
         self.end = begin + u64::from(op.len);
-        self.keep(Wanted { wanted, stream: self.writer, op });
-        self.follow(wanted, self.rounds + self.end);
+        self.keep_own(IntendedOperation { wanted, stream: self.writer, op });
+        self.follow_writer(wanted, self.rounds + self.end);
         true
     }
 }

@@ -8,7 +8,10 @@ const START: Instant = Instant::ZERO;
 
 fn plan(keys: &str) -> Plan {
     let file = format!("model = \"mail\"\niops_per_mailbox = \"10/s\"\n{keys}");
-    workload::read("t", &file).unwrap().plan(&Adjust { targets: 1, seed: 5, ..Adjust::default() }).unwrap()
+    workload::read_workload("t", &file)
+        .unwrap()
+        .make_plan(&Adjust { targets: 1, seed: 5, ..Adjust::default() })
+        .unwrap()
 }
 
 fn writer(plan: &Plan) -> u16 {
@@ -16,7 +19,7 @@ fn writer(plan: &Plan) -> u16 {
 }
 
 /// The log at the end of a target with such blocks, and its first operations.
-fn first(plan: &Plan, block: u32, operations: usize) -> (u64, Vec<Wanted>) {
+fn first(plan: &Plan, block: u32, operations: usize) -> (u64, Vec<IntendedOperation>) {
     let geometry = Geometry { size: (4 << 30) + 512, block };
     let mut journal = Journal::new(plan, writer(plan), 0, geometry, Part { index: 0, of: 1 }, START).unwrap();
     let all = (0..operations).map(|_| journal.next_wanted().unwrap()).collect();
@@ -74,7 +77,7 @@ fn the_reads_are_spread_over_the_copies() {
     let expected = 4.0 * 10_000.0 * 0.1611 * 7864.0 / 262_144.0;
     assert!((reads.arrival.rate().unwrap().as_f64() / expected - 1.0).abs() < 1e-6);
     let (_, all) = first(&plan, 512, 200_000);
-    let read: Vec<&Wanted> = all.iter().filter(|op| op.op.direction == Direction::Read).collect();
+    let read: Vec<&IntendedOperation> = all.iter().filter(|op| op.op.direction == Direction::Read).collect();
     // Each of the four at another moment, so that they come evenly.
     let gaps: Vec<f64> = read.windows(2).map(|pair| pair[1].wanted.since(pair[0].wanted).as_secs_f64()).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -92,7 +95,7 @@ fn a_log_that_is_too_small_for_its_reader_is_refused() {
                 block.extent = None;
             }
         }
-        let told = super::fits(&plan, at, 0, Geometry { size, block: 512 });
+        let told = super::check_length(&plan, at, 0, Geometry { size, block: 512 });
         assert_eq!(told.is_ok(), fits, "{size}: {told:?}");
         assert!(told.err().is_none_or(|told| told.contains("log-reads") && told.contains("make the log larger")));
     }

@@ -39,7 +39,7 @@ pub mod workload;
 
 pub use flush::Flush;
 pub use life::Life;
-pub use merge::merge;
+pub use merge::merge_plans;
 pub use plan::{
     Address, Amount, Arrival, Block, CarriedOver, Extent, Frame, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work,
 };

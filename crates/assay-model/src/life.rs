@@ -44,7 +44,7 @@ impl Life {
 
     /// The same life, which begins when the streams and loops of these names have ended.
     #[must_use]
-    pub fn behind(self, names: impl IntoIterator<Item = String>) -> Life {
+    pub fn beginning_after(self, names: impl IntoIterator<Item = String>) -> Life {
         let mut names = names.into_iter();
         Life { after: names.next(), and_after: names.collect(), ..self }
     }
@@ -71,7 +71,7 @@ impl Life {
     }
 
     /// Whether it has an end other than that of the run.
-    pub fn ends(&self) -> bool {
+    pub fn has_own_end(&self) -> bool {
         self.ends_by_number() || self.lasts.is_some()
     }
 
@@ -148,10 +148,14 @@ mod tests {
             (&moved, [false, true, true, false], Some(0), None),
             (&behind, [false, true, false, false], None, None),
         ] {
-            assert_eq!([life.is_whole(), life.ends(), life.ends_by_number(), life.warms_up()], facts, "{life:?}");
+            assert_eq!(
+                [life.is_whole(), life.has_own_end(), life.ends_by_number(), life.warms_up()],
+                facts,
+                "{life:?}"
+            );
             assert_eq!(life.begins_at(), begins.map(Span::from_secs), "{life:?}");
             assert_eq!(life.ends_at(), ends.map(Span::from_secs), "{life:?}");
-            let several = life.clone().behind(["a".to_owned(), "b".to_owned()]);
+            let several = life.clone().beginning_after(["a".to_owned(), "b".to_owned()]);
             assert_eq!(several.waits_for().collect::<Vec<_>>(), ["a", "b"]);
             assert!(several.to_string().starts_with("begins "), "{several}");
             let text = serde_json::to_string(&several).unwrap();

@@ -19,7 +19,7 @@ fn name_of(stream: &Stream) -> &str {
 
 /// Whether every stream has an end other than that of the run.
 fn all_end(streams: &[Stream], loops: &[Loop]) -> bool {
-    streams.iter().filter(|stream| !stream.reads_back()).all(|stream| life_of(stream, loops).ends())
+    streams.iter().filter(|stream| !stream.reads_back()).all(|stream| life_of(stream, loops).has_own_end())
 }
 
 /// Whether the run ends when every stream has ended, at a time that is not known before.
@@ -40,7 +40,12 @@ pub fn all_over(streams: &[Stream], loops: &[Loop]) -> Option<Span> {
 
 /// Checks the lives of a run that measures for `measure` after `warm_up`, and returns notes for the reader of the plan.
 /// The error says what contradicts what.
-pub(crate) fn fit(streams: &[Stream], loops: &[Loop], warm_up: WarmUp, measure: Span) -> Result<Vec<String>, String> {
+pub(crate) fn check_lives(
+    streams: &[Stream],
+    loops: &[Loop],
+    warm_up: WarmUp,
+    measure: Span,
+) -> Result<Vec<String>, String> {
     let lives = || streams.iter().map(|stream| (name_of(stream), life_of(stream, loops)));
     let Some((first, _)) = lives().find(|(_, life)| !life.is_whole()) else { return Ok(Vec::new()) };
     if matches!(warm_up, WarmUp::UntilSteady { .. }) {
@@ -67,13 +72,13 @@ pub(crate) fn fit(streams: &[Stream], loops: &[Loop], warm_up: WarmUp, measure: 
             let note = format!("{name} lasts until {end}, and ends with the run, after {measure}");
             notes.extend((!notes.contains(&note)).then_some(note));
         }
-        waits(name, life, lives)?;
+        check_waits(name, life, lives)?;
     }
     Ok(notes)
 }
 
 /// Checks that the stream `name` waits for streams that exist, that end, and that do not themselves wait for `name`.
-fn waits<'a, I: Iterator<Item = (&'a str, &'a Life)>>(
+fn check_waits<'a, I: Iterator<Item = (&'a str, &'a Life)>>(
     name: &str,
     life: &'a Life,
     lives: impl Fn() -> I,
@@ -91,7 +96,7 @@ fn waits<'a, I: Iterator<Item = (&'a str, &'a Life)>>(
                 "{name} waits for {after}, which is not there: write the name of another stream or loop, in a loop that of the loop"
             ));
         };
-        if !next.ends() {
+        if !next.has_own_end() {
             return Err(format!("{name} waits for {after}, which has no end: give {after} for, operations or bytes"));
         }
         if !seen.contains(&after) {
@@ -137,24 +142,28 @@ impl PlannedLoad {
 impl Plan {
     /// When the measurement begins in a run that begins at `start`: after the warm-up. This also holds for a run that
     /// continues another one, which has a warm-up of its own although a part of the measurement is already done.
-    fn zero(&self, start: Instant) -> Instant {
+    fn measurement_begin(&self, start: Instant) -> Instant {
         start + self.timing.warm_up().longest()
     }
 
     /// When a stream that waits for no other begins, in a run that begins at `start`.
-    pub fn begins(&self, stream: u16, start: Instant) -> Instant {
+    pub fn stream_begin(&self, stream: u16, start: Instant) -> Instant {
         let (life, before) = (self.load.life_of(stream), self.carried_over.time);
         // If the run is continued, a stream that had begun before is warmed up again.
         let under_way = life.is_by_time() && !before.is_zero() && life.start < before;
-        if life.warms_up() || under_way { start } else { self.zero(start) + life.start.saturating_sub(before) }
+        if life.warms_up() || under_way {
+            start
+        } else {
+            self.measurement_begin(start) + life.start.saturating_sub(before)
+        }
     }
 
     /// When a stream that waits for no other ends at the latest, in a run that begins at `start`; [`Instant::FAR`] if
     /// no time ends it.
-    pub fn until(&self, stream: u16, start: Instant) -> Instant {
+    pub fn stream_end(&self, stream: u16, start: Instant) -> Instant {
         let Some(end) = self.load.life_of(stream).ends_at() else { return Instant::FAR };
         if end > self.carried_over.time {
-            self.zero(start) + end.saturating_sub(self.carried_over.time)
+            self.measurement_begin(start) + end.saturating_sub(self.carried_over.time)
         } else {
             // It has ended before the run was continued.
             start

@@ -15,8 +15,8 @@ use assay_base::{Criterion, Multiple, Span};
 ///
 /// # Errors
 /// What they disagree on, and what to do.
-pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
-    let names: Vec<String> = plans.iter().map(|plan| prefix(&plan.name)).collect();
+pub fn merge_plans(plans: Vec<Plan>) -> Result<Plan, String> {
+    let names: Vec<String> = plans.iter().map(|plan| name_prefix(&plan.name)).collect();
     if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
         return Err(format!("two of the workloads are called {}: give one of the files another name", names[twice]));
     }
@@ -28,10 +28,10 @@ pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
     }
     let mut plans = plans.into_iter().zip(names);
     let (first, name) = plans.next().ok_or("there is no workload")?;
-    let mut whole = renamed(first, &name);
+    let mut whole = with_prefixed_names(first, &name);
     for (plan, name) in plans {
-        agree(&whole, &plan)?;
-        add(&mut whole, renamed(plan, &name))?;
+        check_agreement(&whole, &plan)?;
+        add_plan(&mut whole, with_prefixed_names(plan, &name))?;
     }
     let all_end = end_when_done(&whole.load.streams, &whole.load.loops);
     let measured = whole.timing.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
@@ -44,30 +44,30 @@ pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
 }
 
 /// A plan's name, as the prefix of a stream's name.
-fn prefix(name: &str) -> String {
+fn name_prefix(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }
 
 /// The judged phases, without the read-back, which is done once for all plans.
-fn judged(plan: &Plan) -> Vec<Phase> {
+fn judged_phases(plan: &Plan) -> Vec<Phase> {
     // Whether the streams of all plans end shows when all of them are known.
     let judged = plan.timing.phases.iter().filter(|phase| phase.name != READ_BACK);
     judged.map(|phase| Phase { until_done: false, ..phase.clone() }).collect()
 }
 
-fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
+fn check_agreement(whole: &Plan, plan: &Plan) -> Result<(), String> {
     let (a, b) = (&whole.name, &plan.name);
     if whole.timing.measured() != plan.timing.measured() {
         let both = (whole.timing.measured(), plan.timing.measured());
-        return Err(difference(whole, plan, "the duration", both, "--for TIME gives both the same"));
+        return Err(describe_difference(whole, plan, "the duration", both, "--for TIME gives both the same"));
     }
-    if judged(whole) != judged(plan) {
+    if judged_phases(whole) != judged_phases(plan) {
         let both = (whole.timing.warm_up().longest(), plan.timing.warm_up().longest());
-        return Err(difference(whole, plan, "the warm-up", both, "--warm-up TIME gives both the same"));
+        return Err(describe_difference(whole, plan, "the warm-up", both, "--warm-up TIME gives both the same"));
     }
     if whole.timing.slice != plan.timing.slice {
         let both = (whole.timing.slice, plan.timing.slice);
-        return Err(difference(whole, plan, "the slice", both, "--slice TIME gives both the same"));
+        return Err(describe_difference(whole, plan, "the slice", both, "--slice TIME gives both the same"));
     }
     if let Some(before) = [whole, plan].into_iter().find(|plan| plan.caches.device.is_some()) {
         return Err(format!(
@@ -93,13 +93,13 @@ fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
     }
     if whole.timing.max_lag != plan.timing.max_lag {
         let both = (whole.timing.max_lag, plan.timing.max_lag);
-        return Err(difference(whole, plan, "the longest lag", both, "write the same into both files"));
+        return Err(describe_difference(whole, plan, "the longest lag", both, "write the same into both files"));
     }
     Ok(())
 }
 
 /// Says that a time of one plan and that of the other differ.
-fn difference(whole: &Plan, plan: &Plan, what: &str, times: (Span, Span), remedy: &str) -> String {
+fn describe_difference(whole: &Plan, plan: &Plan, what: &str, times: (Span, Span), remedy: &str) -> String {
     let (a, b, (one, other)) = (&whole.name, &plan.name, times);
     format!("{what} of {a} is {one} and of {b} {other}, and one run has only one: {remedy}")
 }
@@ -112,7 +112,7 @@ fn with_names<'a>(name: &str, all: impl IntoIterator<Item = &'a String>) -> Vec<
 /// A life that waits for the renamed streams.
 fn renamed_life(life: Life, name: &str) -> Life {
     let names: Vec<String> = life.waits_for().map(|after| format!("{name}.{after}")).collect();
-    life.behind(names)
+    life.beginning_after(names)
 }
 
 /// A stream of the plan with this name.
@@ -142,7 +142,7 @@ fn renamed_group(group: Group, name: &str) -> Group {
     Group { streams: with_names(name, &group.streams), name: format!("{name}.{}", group.name) }
 }
 
-fn renamed(plan: Plan, name: &str) -> Plan {
+fn with_prefixed_names(plan: Plan, name: &str) -> Plan {
     Plan {
         // The merged plan has no model that could say it.
         notes: renamed_notes(Notes { watermarks: plan.likeness(), ..plan.notes }, name),
@@ -188,7 +188,7 @@ fn renamed_notes(notes: Notes, name: &str) -> Notes {
 }
 
 /// Adds a plan to those before it.
-fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
+fn add_plan(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     if whole.model != plan.model {
         whole.model = "streams".to_owned();
     }
@@ -196,7 +196,7 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     // The slices are equal and are multiples of both intervals, so the shorter interval fits too.
     whole.timing.interval = whole.timing.interval.min(plan.timing.interval);
     whole.timing.skip_half_windows |= plan.timing.skip_half_windows;
-    whole.caches.page.iter_mut().zip(&plan.caches.page).for_each(|(one, other)| *one = one.and(*other));
+    whole.caches.page.iter_mut().zip(&plan.caches.page).for_each(|(one, other)| *one = one.combined_with(*other));
     whole.criteria.extend(plan.criteria);
     add_verification(&mut whole.verification, plan.verification);
     add_notes(&mut whole.notes, plan.notes);
@@ -256,11 +256,11 @@ mod tests {
     use assay_base::Span;
 
     fn plan(name: &str, change: impl FnOnce(&mut Workload), adjust: &Adjust) -> Plan {
-        let streams = Storage::default().streams().unwrap();
+        let streams = Storage::default().lower_to_streams().unwrap();
         let mut workload = Workload::new(name, "act-storage", streams, standard_criteria);
-        workload.load.lanes = Storage::lanes(32);
+        workload.load.lanes = Storage::large_block_lanes(32);
         change(&mut workload);
-        workload.plan(adjust).unwrap()
+        workload.make_plan(adjust).unwrap()
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
         let (users, events) =
             (plan("users", |_| {}, &adjust), plan("my events", |it| it.load.in_flight_bound = 40, &adjust));
         let streams = users.load.streams.len();
-        let whole = merge(vec![users.clone(), events]).unwrap();
+        let whole = merge_plans(vec![users.clone(), events]).unwrap();
         let names: Vec<&str> = whole.load.streams.iter().map(|stream| stream.name.as_str()).collect();
         assert_eq!(names[0], "users.reads");
         assert!(names.contains(&"my-events.large-block-writes"), "{names:?}");
@@ -301,13 +301,13 @@ mod tests {
             (&[5], 5, "5x"),
         ] {
             let one = |(at, load): (usize, &u64)| {
-                let adjust = Adjust { targets: 1, load: Some(Multiple::whole(*load)), ..Adjust::default() };
+                let adjust = Adjust { targets: 1, load: Some(Multiple::from_whole(*load)), ..Adjust::default() };
                 plan(&format!("w{at}"), |_| {}, &adjust)
             };
-            let whole = merge(loads.iter().enumerate().map(one).collect()).unwrap();
+            let whole = merge_plans(loads.iter().enumerate().map(one).collect()).unwrap();
             assert_eq!(
                 (whole.load.multiple, whole.load.multiple_in_words().as_str()),
-                (Multiple::whole(load), words),
+                (Multiple::from_whole(load), words),
                 "{loads:?}"
             );
             let text = serde_json::to_string(&whole).unwrap();
@@ -324,8 +324,8 @@ mod tests {
             |_: &mut _| {},
         );
         let (a, b, c) = (plan("a", end, &adjust), plan("b", end, &adjust), plan("c", last, &adjust));
-        assert!(merge(vec![a.clone(), b]).unwrap().timing.ends_when_done());
-        assert!(!merge(vec![a, c]).unwrap().timing.ends_when_done());
+        assert!(merge_plans(vec![a.clone(), b]).unwrap().timing.ends_when_done());
+        assert!(!merge_plans(vec![a, c]).unwrap().timing.ends_when_done());
     }
 
     #[test]
@@ -342,12 +342,15 @@ mod tests {
             ("the longest lag", |it| it.timing.max_lag = Span::ZERO),
             ("two of the workloads are called a", |it| it.name = "a".into()),
         ] {
-            let told = merge(vec![first.clone(), plan("b", change, &adjust)]).unwrap_err();
+            let told = merge_plans(vec![first.clone(), plan("b", change, &adjust)]).unwrap_err();
             assert!(told.contains(what), "{what}: {told}");
         }
         let same = Adjust { measure: Some(Span::from_secs(60)), ..adjust };
         let short = |name: &str| plan(name, |it| it.timing.duration = Span::from_secs(3600), &same);
-        assert_eq!(merge(vec![short("a"), plan("b", |_| {}, &same)]).unwrap().timing.measured(), Span::from_secs(60));
+        assert_eq!(
+            merge_plans(vec![short("a"), plan("b", |_| {}, &same)]).unwrap().timing.measured(),
+            Span::from_secs(60)
+        );
         // `x` with `y.reads` and `x.y` with `reads`.
         let odd = |name: &str, stream: &str| {
             plan(
@@ -360,8 +363,8 @@ mod tests {
                 &same,
             )
         };
-        assert!(merge(vec![odd("x", "y.reads"), odd("x.y", "reads")]).unwrap_err().contains("the same name"));
-        assert!(merge(Vec::new()).is_err());
+        assert!(merge_plans(vec![odd("x", "y.reads"), odd("x.y", "reads")]).unwrap_err().contains("the same name"));
+        assert!(merge_plans(Vec::new()).is_err());
     }
 
     #[test]
@@ -375,11 +378,11 @@ mod tests {
             (Sealing::Left, Sealing::ReadBack, false),
             (Sealing::ReadBack, Sealing::Left, false),
         ] {
-            let whole = merge(vec![plan("a", how(one), &adjust), plan("b", how(other), &adjust)]).unwrap();
+            let whole = merge_plans(vec![plan("a", how(one), &adjust), plan("b", how(other), &adjust)]).unwrap();
             assert_eq!((whole.verification.verify, whole.verification.leave_sealed), (true, left), "{one:?} {other:?}");
             assert_eq!(whole.load.streams.iter().any(Stream::reads_back), !left, "{one:?} {other:?}");
         }
-        let whole = merge(vec![plan("a", how(Sealing::Left), &adjust), plan("b", |_| {}, &adjust)]).unwrap();
+        let whole = merge_plans(vec![plan("a", how(Sealing::Left), &adjust), plan("b", |_| {}, &adjust)]).unwrap();
         assert!(
             whole.verification.verify && whole.verification.leave_sealed,
             "who does not verify asks for no read-back"
@@ -387,9 +390,9 @@ mod tests {
         let cached =
             |advice, keep| move |it: &mut Workload| it.caches.page = vec![PageCached { target: 0, advice, keep }];
         let (random, kept) = (cached(Advice::Random, false), cached(Advice::Random, true));
-        let whole = merge(vec![plan("a", random, &adjust), plan("b", kept, &adjust)]).unwrap();
+        let whole = merge_plans(vec![plan("a", random, &adjust), plan("b", kept, &adjust)]).unwrap();
         assert_eq!(whole.caches.page, [PageCached { target: 0, advice: Advice::Random, keep: false }]);
-        let told = merge(vec![plan("a", random, &adjust), plan("b", |_| {}, &adjust)]).unwrap_err();
+        let told = merge_plans(vec![plan("a", random, &adjust), plan("b", |_| {}, &adjust)]).unwrap_err();
         assert!(told.contains("different targets through the page cache"), "{told}");
     }
 }

@@ -70,10 +70,10 @@ fn one() -> u32 {
 impl Think {
     /// The length of the next pause.
     #[inline]
-    pub fn next(&self, prng: &mut Prng) -> Span {
+    pub fn next_pause(&self, prng: &mut Prng) -> Span {
         match self.spread {
             Spread::None => self.time,
-            Spread::Exponential => Span::from_ns((-math::ln(prng.unit()) * self.time.as_ns() as f64) as u64),
+            Spread::Exponential => Span::from_ns((-math::ln(prng.uniform_unit()) * self.time.as_ns() as f64) as u64),
         }
     }
 }
@@ -94,13 +94,13 @@ pub struct Line {
 impl Loop {
     /// The number of operations in flight of all copies, on each target; if the loop takes turns, on all targets
     /// together.
-    pub fn slots(&self) -> u32 {
+    pub fn slot_count(&self) -> u32 {
         self.in_flight.saturating_mul(self.copies)
     }
 
     /// The longest pause or delay of the loop; zero if it has none. With a pause, operations have an intended time that
     /// differs from the completion before them.
-    pub fn pause(&self) -> Span {
+    pub fn longest_pause(&self) -> Span {
         let delays = self.lines.iter().map(|line| line.delay);
         delays.chain(self.think.map(|think| think.time)).max().unwrap_or(Span::ZERO)
     }
@@ -109,7 +109,7 @@ impl Loop {
 /// Draws the stream of each next operation.
 #[derive(Clone, Debug)]
 pub struct Mix {
-    lines: Box<[Dealt]>,
+    lines: Box<[LineStreams]>,
     line: usize,
     left: u32,
     /// The sum of the weights of all lines.
@@ -118,7 +118,7 @@ pub struct Mix {
 
 /// A line with its streams.
 #[derive(Clone, Debug)]
-struct Dealt {
+struct LineStreams {
     below: u64,
     burst: u32,
     delay: Span,
@@ -126,10 +126,10 @@ struct Dealt {
     members: Box<[(u64, usize)]>,
 }
 
-impl Dealt {
-    fn draw(&self, prng: &mut Prng) -> usize {
+impl LineStreams {
+    fn draw_stream(&self, prng: &mut Prng) -> usize {
         let [(all, member)] = *self.members else {
-            let drawn = prng.below(self.members.last().map_or(1, |(below, _)| *below));
+            let drawn = prng.uniform_below(self.members.last().map_or(1, |(below, _)| *below));
             return self.members.iter().find(|(below, _)| drawn < *below).map_or(0, |(_, member)| *member);
         };
         debug_assert!(all > 0, "a stream has a share");
@@ -156,7 +156,7 @@ impl Mix {
                 sum += weight;
                 (sum, member)
             });
-            all.push(Dealt { below, burst: line.burst, delay: line.delay, members: own.collect() });
+            all.push(LineStreams { below, burst: line.burst, delay: line.delay, members: own.collect() });
         }
         Mix { lines: all.into(), line: 0, left: 0, weights: below }
     }
@@ -164,14 +164,14 @@ impl Mix {
     /// The time before which the next operation must not be issued: `now`, or later if a burst begins with the delay of
     /// its line.
     #[inline]
-    pub fn begins(&mut self, now: Instant, prng: &mut Prng) -> Instant {
-        if self.left > 0 { now } else { self.turn(now, prng) }
+    pub fn earliest_issue(&mut self, now: Instant, prng: &mut Prng) -> Instant {
+        if self.left > 0 { now } else { self.begin_turn(now, prng) }
     }
 
     #[cold]
-    fn turn(&mut self, now: Instant, prng: &mut Prng) -> Instant {
+    fn begin_turn(&mut self, now: Instant, prng: &mut Prng) -> Instant {
         if self.lines.len() > 1 {
-            let drawn = prng.below(self.weights);
+            let drawn = prng.uniform_below(self.weights);
             self.line = self.lines.iter().position(|line| drawn < line.below).unwrap_or(0);
         }
         self.left = self.lines[self.line].burst;
@@ -180,9 +180,9 @@ impl Mix {
 
     /// The stream of the next operation, as an index into the loop. [`Mix::begins`] must be called before each call.
     #[inline]
-    pub fn next(&mut self, prng: &mut Prng) -> usize {
+    pub fn next_stream(&mut self, prng: &mut Prng) -> usize {
         self.left = self.left.saturating_sub(1);
-        self.lines[self.line].draw(prng)
+        self.lines[self.line].draw_stream(prng)
     }
 }
 
@@ -207,11 +207,11 @@ mod tests {
             (vec![line(60, 10, 0), line(40, 5, 0)], &[(1, 0), (3, 0), (1, 1)], &[0.1875, 0.5625, 0.25]),
         ] {
             let (mut mix, mut prng, mut counts) =
-                (Mix::new(&looped(lines), members), Prng::seeded(1), vec![0f64; members.len()]);
+                (Mix::new(&looped(lines), members), Prng::from_seed(1), vec![0f64; members.len()]);
             let n = 400_000;
             for _ in 0..n {
-                assert_eq!(mix.begins(Instant::ZERO, &mut prng), Instant::ZERO);
-                counts[mix.next(&mut prng)] += 1.0;
+                assert_eq!(mix.earliest_issue(Instant::ZERO, &mut prng), Instant::ZERO);
+                counts[mix.next_stream(&mut prng)] += 1.0;
             }
             for (count, share) in counts.iter().zip(shares) {
                 // All operations of a burst are of one line, so the number of draws is the number of bursts, not of
@@ -225,26 +225,27 @@ mod tests {
     #[test]
     fn a_burst_is_of_one_line_and_begins_with_its_delay() {
         let it = looped(vec![line(1, 3, 7), line(1, 2, 0)]);
-        let (mut mix, mut prng) = (Mix::new(&it, &[(1, 0), (1, 1)]), Prng::seeded(3));
+        let (mut mix, mut prng) = (Mix::new(&it, &[(1, 0), (1, 1)]), Prng::from_seed(3));
         let now = Instant::from_ns(50);
         for _ in 0..1000 {
-            let begins = mix.begins(now, &mut prng);
-            let first = mix.next(&mut prng);
+            let begins = mix.earliest_issue(now, &mut prng);
+            let first = mix.next_stream(&mut prng);
             assert_eq!(begins, if first == 0 { now + Span::from_ms(7) } else { now });
             for _ in 1..if first == 0 { 3 } else { 2 } {
-                assert_eq!((mix.begins(now, &mut prng), mix.next(&mut prng)), (now, first));
+                assert_eq!((mix.earliest_issue(now, &mut prng), mix.next_stream(&mut prng)), (now, first));
             }
         }
-        assert_eq!(it.pause(), Span::from_ms(7));
+        assert_eq!(it.longest_pause(), Span::from_ms(7));
     }
 
     #[test]
     fn pauses_are_fixed_or_exponential() {
-        let mut prng = Prng::seeded(1);
+        let mut prng = Prng::from_seed(1);
         let think = |spread| Think { time: Span::from_ms(5), every: 1, spread, together: false };
-        assert_eq!(think(Spread::None).next(&mut prng), Span::from_ms(5));
+        assert_eq!(think(Spread::None).next_pause(&mut prng), Span::from_ms(5));
         let n = 100_000u64;
-        let all: Vec<f64> = (0..n).map(|_| think(Spread::Exponential).next(&mut prng).as_ns() as f64 / 5e6).collect();
+        let all: Vec<f64> =
+            (0..n).map(|_| think(Spread::Exponential).next_pause(&mut prng).as_ns() as f64 / 5e6).collect();
         let mean = all.iter().sum::<f64>() / n as f64;
         let variance = all.iter().map(|pause| (pause - mean).powi(2)).sum::<f64>() / n as f64;
         assert!((mean - 1.0).abs() < 4.0 / (n as f64).sqrt() && (variance - 1.0).abs() < 0.05, "{mean} {variance}");

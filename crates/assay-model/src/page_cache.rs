@@ -41,7 +41,7 @@ impl Advice {
 impl PageCached {
     /// What a run has to know that uses one target in two ways: what is true of both.
     #[must_use]
-    pub fn and(self, other: PageCached) -> PageCached {
+    pub fn combined_with(self, other: PageCached) -> PageCached {
         let advice = if self.advice == other.advice { self.advice } else { Advice::None };
         PageCached { advice, keep: self.keep && other.keep, ..self }
     }
@@ -59,7 +59,7 @@ mod tests {
             (of(Advice::Random, true), of(Advice::Sequential, false), of(Advice::None, false)),
             (of(Advice::None, false), of(Advice::Random, true), of(Advice::None, false)),
         ] {
-            assert_eq!((one.and(other), other.and(one)), (both, both));
+            assert_eq!((one.combined_with(other), other.combined_with(one)), (both, both));
         }
     }
 

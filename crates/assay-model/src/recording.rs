@@ -66,7 +66,7 @@ impl fmt::Debug for Lines {
 
 impl Recording {
     /// A recording of which only the file's name is known, because the file is not read yet.
-    pub fn named(file: String, speed: Multiple, scaled: bool) -> Recording {
+    pub fn with_file_name(file: String, speed: Multiple, scaled: bool) -> Recording {
         let (lasts, reaches) = (Span::ZERO, Bytes::new(0));
         Recording {
             file,
@@ -82,7 +82,7 @@ impl Recording {
 
     /// This recording with the operations of `direction` among `all`, which must be in the order of their times. `None`
     /// if there are none.
-    pub fn filled(&self, all: &[Line], direction: Direction) -> Option<Recording> {
+    pub fn with_lines(&self, all: &[Line], direction: Direction) -> Option<Recording> {
         let lines: Arc<[Line]> = all.iter().filter(|line| line.direction == direction).copied().collect();
         let last = lines.last()?;
         let reaches = lines.iter().map(|line| line.offset.saturating_add(line.len.into())).max()?;
@@ -90,20 +90,20 @@ impl Recording {
             operations: lines.len() as u64,
             lasts: Span::from_ns(last.at_ns),
             reaches: Bytes::new(reaches),
-            checksum: format!("{:016x}", checksum(&lines)),
+            checksum: format!("{:016x}", lines_checksum(&lines)),
             lines: Lines(lines),
             ..self.clone()
         })
     }
 
     /// The operations in the order of their times; empty if the file was not read.
-    pub fn lines(&self) -> &Arc<[Line]> {
+    pub fn recorded_lines(&self) -> &Arc<[Line]> {
         &self.lines.0
     }
 
     /// When an operation is wanted at the speed of this recording, as the time since the recording's beginning.
     #[inline]
-    pub fn wanted(&self, line: &Line) -> Span {
+    pub fn wanted_after(&self, line: &Line) -> Span {
         let (times, of) = self.speed.as_ratio();
         Span::from_ns(
             u64::try_from(u128::from(line.at_ns) * u128::from(of) / u128::from(times)).unwrap_or(u64::MAX / 2),
@@ -111,7 +111,7 @@ impl Recording {
     }
 }
 
-fn checksum(lines: &[Line]) -> u64 {
+fn lines_checksum(lines: &[Line]) -> u64 {
     let mut sum = 0xcbf2_9ce4_8422_2325_u64;
     for line in lines {
         let at = line.at_ns.to_le_bytes().into_iter();
@@ -126,21 +126,21 @@ fn checksum(lines: &[Line]) -> u64 {
 /// blocks and lengths are rounded up. Offsets are scaled down if the target is smaller than the recording; such a
 /// target is refused elsewhere unless scaling was asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Onto {
+pub struct RecordingPlacement {
     size: u64,
     block: u64,
     reaches: u64,
 }
 
-impl Onto {
+impl RecordingPlacement {
     /// The places of this recording.
-    pub fn new(recording: &Recording, size: u64, block: u32) -> Onto {
-        Onto { size, block: u64::from(block.max(1)), reaches: recording.reaches.get().max(1) }
+    pub fn new(recording: &Recording, size: u64, block: u32) -> RecordingPlacement {
+        RecordingPlacement { size, block: u64::from(block.max(1)), reaches: recording.reaches.get().max(1) }
     }
 
     /// The offset and length of an operation on the target, in bytes.
     #[inline]
-    pub fn place(&self, line: &Line) -> (u64, u32) {
+    pub fn place_on_target(&self, line: &Line) -> (u64, u32) {
         let len = u64::from(line.len).next_multiple_of(self.block);
         let offset = if self.reaches > self.size {
             (u128::from(line.offset) * u128::from(self.size) / u128::from(self.reaches)) as u64
@@ -164,15 +164,15 @@ mod tests {
     fn a_recording_has_the_operations_of_its_direction() {
         use Direction::{Read, Write};
         let all = [line(0, 4096, 512, Read), line(10, 0, 8192, Write), line(30, 1 << 20, 4096, Read)];
-        let named = Recording::named("t".into(), Multiple::whole(2), false);
-        let reads = named.filled(&all, Read).unwrap();
+        let named = Recording::with_file_name("t".into(), Multiple::from_whole(2), false);
+        let reads = named.with_lines(&all, Read).unwrap();
         assert_eq!((reads.operations, reads.lasts, reads.reaches.get()), (2, Span::from_ns(30), (1 << 20) + 4096));
-        assert_eq!(reads.wanted(&reads.lines()[1]), Span::from_ns(15), "at twice its speed");
-        assert!(named.filled(&all[..1], Write).is_none() && named.lines().is_empty());
-        let writes = named.filled(&all, Write).unwrap();
+        assert_eq!(reads.wanted_after(&reads.recorded_lines()[1]), Span::from_ns(15), "at twice its speed");
+        assert!(named.with_lines(&all[..1], Write).is_none() && named.recorded_lines().is_empty());
+        let writes = named.with_lines(&all, Write).unwrap();
         assert_ne!(reads.checksum, writes.checksum);
         let read_back: Recording = serde_json::from_str(&serde_json::to_string(&reads).unwrap()).unwrap();
-        assert!(read_back == reads && read_back.lines().is_empty(), "a plan does not hold the operations");
+        assert!(read_back == reads && read_back.recorded_lines().is_empty(), "a plan does not hold the operations");
         assert_ne!(reads, Recording { checksum: writes.checksum, ..reads.clone() });
     }
 
@@ -180,7 +180,8 @@ mod tests {
     fn places_are_whole_blocks_within_the_target() {
         let read = |offset, len| line(0, offset, len, Direction::Read);
         let all = [read(0, 512), read(1000, 100), read(65_536 - 512, 512)];
-        let recording = Recording::named("t".into(), Multiple::ONE, true).filled(&all, Direction::Read).unwrap();
+        let recording =
+            Recording::with_file_name("t".into(), Multiple::ONE, true).with_lines(&all, Direction::Read).unwrap();
         for (size, block, expected) in [
             (1 << 20, 512, [(0, 512), (512, 512), (65_024, 512)]),
             (1 << 20, 4096, [(0, 4096), (0, 4096), (61_440, 4096)]),
@@ -189,8 +190,8 @@ mod tests {
             (32_768, 4096, [(0, 4096), (0, 4096), (28_672, 4096)]),
             (4096 + 100, 4096, [(0, 4096), (0, 4096), (0, 4096)]),
         ] {
-            let onto = Onto::new(&recording, size, block);
-            assert_eq!(all.map(|line| onto.place(&line)), expected, "{size} {block}");
+            let onto = RecordingPlacement::new(&recording, size, block);
+            assert_eq!(all.map(|line| onto.place_on_target(&line)), expected, "{size} {block}");
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct Region {
 
 impl Region {
     /// Number of units; the last one may be shorter.
-    pub fn units(&self) -> u64 {
+    pub fn unit_count(&self) -> u64 {
         (self.end - self.begin).div_ceil(self.unit)
     }
 }
@@ -37,7 +37,7 @@ struct Covered {
 
 impl Plan {
     /// The regions of a target, one behind the other from its first byte to its last.
-    pub fn regions(&self, target: u16, geometry: Geometry) -> Vec<Region> {
+    pub fn target_regions(&self, target: u16, geometry: Geometry) -> Vec<Region> {
         let writes = self.load.writes();
         // Whole granules: what is sealed as one is not read back as two.
         let granule = self.load.granule(geometry.block).unwrap_or(geometry.block.into());
@@ -47,14 +47,14 @@ impl Plan {
                 (block.direction == Direction::Write) == writes && block.address != Address::Written
             })
             .map(|(at, _, block)| {
-                let (begin, end) = part(block, geometry, granule);
+                let (begin, end) = granule_range(block, geometry, granule);
                 Covered { begin, end, step: self.load.step_of(at, geometry.block) }
             })
             .collect();
         let checked: Vec<(u64, u64)> = self
             .blocks_on(target)
             .filter(|(_, name, _)| self.verification.check_all.contains(name))
-            .map(|(_, _, block)| part(block, geometry, granule))
+            .map(|(_, _, block)| granule_range(block, geometry, granule))
             .collect();
         let ends = covered.iter().map(|it| (it.begin, it.end)).chain(checked.iter().copied());
         let mut cuts: Vec<u64> = ends.flat_map(|(begin, end)| [begin, end]).chain([0, geometry.size]).collect();
@@ -86,8 +86,8 @@ impl Plan {
 
 /// The part of the target that a stream keeps to, in whole granules: an operation ends before an end that lies within
 /// one.
-fn part(block: &Block, geometry: Geometry, granule: u64) -> (u64, u64) {
-    let (begin, length) = block.extent.map_or((0, geometry.size), |it| it.within(geometry.size, geometry.block));
+fn granule_range(block: &Block, geometry: Geometry, granule: u64) -> (u64, u64) {
+    let (begin, length) = block.extent.map_or((0, geometry.size), |it| it.range_within(geometry.size, geometry.block));
     let end = begin.saturating_add(length).checked_next_multiple_of(granule).unwrap_or(u64::MAX);
     (begin.min(geometry.size), end.min(geometry.size))
 }
@@ -95,10 +95,10 @@ fn part(block: &Block, geometry: Geometry, granule: u64) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Adjust, read};
+    use crate::workload::{Adjust, read_workload};
 
     fn plan(file: &str, targets: u16) -> Plan {
-        read("t", file).unwrap().plan(&Adjust { targets, ..Adjust::default() }).unwrap()
+        read_workload("t", file).unwrap().make_plan(&Adjust { targets, ..Adjust::default() }).unwrap()
     }
 
     /// Without ranges there is one region with the unit of the whole plan.
@@ -110,7 +110,7 @@ mod tests {
         for (streams, unit) in [(write.clone() + &read, 128 << 10), (read, 512), (write, 128 << 10)] {
             let plan = plan(&format!("model = \"streams\"\n{streams}"), 1);
             for size in [1u64 << 30, (1 << 30) + 512] {
-                let regions = plan.regions(0, Geometry { size, block: 512 });
+                let regions = plan.target_regions(0, Geometry { size, block: 512 });
                 assert_eq!(regions, [Region { begin: 0, end: size, unit, all: false }], "{streams}");
                 assert_eq!(plan.load.unit(512), unit);
             }
@@ -122,13 +122,13 @@ mod tests {
         let plan = plan("model = \"mail\"\ncheck = \"all\"\nverify = true\ncopies = 2", 1);
         for block in [512u32, 4096] {
             let size = (1u64 << 40) + 4096 * 3;
-            let regions = plan.regions(0, Geometry { size, block });
+            let regions = plan.target_regions(0, Geometry { size, block });
             let (first, last) = (regions[0], regions[regions.len() - 1]);
             assert_eq!((first.begin, first.unit, first.all), (0, 32 << 10, true));
             assert_eq!((last.end, last.unit, last.all), (size, u64::from(block), false));
             assert_eq!(last.end - last.begin, 1 << 30);
             assert!(regions.windows(2).all(|pair| pair[0].end == pair[1].begin), "{regions:?}");
-            let words: u64 = regions.iter().map(Region::units).sum();
+            let words: u64 = regions.iter().map(Region::unit_count).sum();
             assert!(words * 8 < 1 << 30, "under 1 GiB for 1 TiB: {words} words");
         }
     }
@@ -144,7 +144,7 @@ mod tests {
         let streams = stream("a", "64KiB", "{ size = \"1MiB\" }")
             + &stream("b", "4KiB", "{ from = \"516KiB\", size = \"1MiB\" }");
         let plan = plan(&format!("model = \"streams\"\n{streams}"), 1);
-        let regions = plan.regions(0, Geometry { size: 4 << 20, block: 512 });
+        let regions = plan.target_regions(0, Geometry { size: 4 << 20, block: 512 });
         let of: Vec<(u64, u64, u64)> = regions.iter().map(|it| (it.begin >> 10, it.end >> 10, it.unit >> 10)).collect();
         assert_eq!(of, [(0, 516, 64), (516, 1024, 4), (1024, 1540, 4), (1540, 4096, 64)]);
     }
@@ -160,7 +160,7 @@ mod tests {
         let plan =
             plan(&format!("model = \"streams\"\n{}{}", stream("a", ""), stream("b", "range = { size = \"30%\" }")), 1);
         let size = (1 << 20) + 512;
-        let regions = plan.regions(0, Geometry { size, block: 512 });
+        let regions = plan.target_regions(0, Geometry { size, block: 512 });
         assert_eq!((plan.load.granule(512), regions.len()), (Some(4096), 2));
         assert_eq!((regions[0].end, regions[0].unit), ((size * 3 / 10).next_multiple_of(4096), 8192));
         assert_eq!((regions[1].begin, regions[1].end, regions[1].unit), (regions[0].end, size, 4096));

@@ -60,12 +60,12 @@ fn number_at(head: &[u8; LEN], at: usize) -> u32 {
 impl Seal {
     /// Seals `block`, a granule that already contains its data.
     #[inline]
-    pub fn put(self, block: &mut [u8]) {
+    pub fn seal_block(self, block: &mut [u8]) {
         assert_eq!(block.len(), self.granule as usize, "a granule is sealed as a whole");
         for sector in block.chunks_exact_mut(SECTOR) {
-            sector[SECTOR - 4..].copy_from_slice(&tag(self.run, self.generation));
+            sector[SECTOR - 4..].copy_from_slice(&granule_tag(self.run, self.generation));
         }
-        Stamp { run: self.run, generation: self.generation }.put(block);
+        Stamp { run: self.run, generation: self.generation }.write_to_block(block);
         block[16..24].copy_from_slice(&self.offset.to_le_bytes());
         block[24..28].copy_from_slice(&self.target.to_le_bytes());
         block[28..32].copy_from_slice(&self.granule.to_le_bytes());
@@ -79,7 +79,7 @@ impl Seal {
 
     /// The seal at the beginning of `block`, if there is one; [`sound`] says whether the data match it.
     #[inline]
-    pub fn read(block: &[u8]) -> Option<Seal> {
+    pub fn read_from_block(block: &[u8]) -> Option<Seal> {
         let head: &[u8; LEN] = block.first_chunk()?;
         if head[..8] != stamp::MAGIC || head[40..44] != MARK {
             return None;
@@ -101,14 +101,14 @@ impl Seal {
     }
 
     /// Begin and length of the write that this was a part of.
-    pub fn write(&self) -> (u64, u64) {
+    pub fn write_range(&self) -> (u64, u64) {
         (self.offset.saturating_sub(u64::from(self.within)), u64::from(self.length))
     }
 }
 
 /// Whether the checksum of `block`, a whole granule, matches its data. The block is unchanged afterwards.
 #[inline]
-pub fn sound(block: &mut [u8]) -> bool {
+pub fn is_sound(block: &mut [u8]) -> bool {
     let Some(field) = block.get_mut(SUM) else { return false };
     let mut told = [0; 4];
     told.copy_from_slice(field);
@@ -120,8 +120,8 @@ pub fn sound(block: &mut [u8]) -> bool {
 
 /// How much of `block` has the marks of the write `generation` of `run`. If only data were changed, the result is the
 /// whole.
-pub fn extent(block: &[u8], run: u32, generation: u32) -> Extent {
-    let mark = tag(run, generation);
+pub fn marked_extent(block: &[u8], run: u32, generation: u32) -> Extent {
+    let mark = granule_tag(run, generation);
     let (mut marked, mut all) = (0, 0);
     for sector in block.chunks_exact(SECTOR) {
         all += 1;
@@ -132,7 +132,7 @@ pub fn extent(block: &[u8], run: u32, generation: u32) -> Extent {
     }
     let mut restored = block.to_vec();
     restored.chunks_exact_mut(SECTOR).for_each(|sector| sector[SECTOR - 4..].copy_from_slice(&mark));
-    match (sound(&mut restored), marked) {
+    match (is_sound(&mut restored), marked) {
         (true, _) => Extent::Whole,
         (false, 0) => Extent::Nothing,
         (false, _) => Extent::Part,
@@ -140,11 +140,11 @@ pub fn extent(block: &[u8], run: u32, generation: u32) -> Extent {
 }
 
 /// Whether data of ours begin anywhere after the beginning of `block`: a later write covers a part of it.
-pub fn overwritten(block: &[u8]) -> bool {
+pub fn is_overwritten(block: &[u8]) -> bool {
     block.chunks_exact(SECTOR).skip(1).any(|sector| sector.starts_with(&stamp::MAGIC))
 }
 
-fn tag(run: u32, generation: u32) -> [u8; 4] {
+fn granule_tag(run: u32, generation: u32) -> [u8; 4] {
     (run ^ generation).to_le_bytes()
 }
 
@@ -160,69 +160,72 @@ mod tests {
 
     #[test]
     fn every_changed_byte_is_noticed_and_the_stamp_is_in_its_place() {
-        let mut content = Content::new(Prng::seeded(1), seal().run, Share::WHOLE);
+        let mut content = Content::new(Prng::from_seed(1), seal().run, Share::WHOLE);
         let mut block = vec![0; 4096];
         content.fill_sealed(seal(), &mut block, |_| 7);
-        assert_eq!(Seal::read(&block), Some(seal()));
-        assert_eq!(Stamp::read(&block), Some(Stamp { run: seal().run, generation: 7 }));
-        assert!(sound(&mut block));
+        assert_eq!(Seal::read_from_block(&block), Some(seal()));
+        assert_eq!(Stamp::read_from_block(&block), Some(Stamp { run: seal().run, generation: 7 }));
+        assert!(is_sound(&mut block));
         for at in 0..block.len() {
             block[at] ^= 0x20;
-            assert!(!sound(&mut block), "byte {at}");
+            assert!(!is_sound(&mut block), "byte {at}");
             block[at] ^= 0x20;
         }
-        assert!(sound(&mut block), "checking changes nothing");
+        assert!(is_sound(&mut block), "checking changes nothing");
     }
 
     #[test]
     fn granules_of_one_write_know_their_places() {
-        let mut content = Content::new(Prng::seeded(1), seal().run, Share::from_percent(50));
+        let mut content = Content::new(Prng::from_seed(1), seal().run, Share::from_percent(50));
         let mut write = vec![0; 8192];
         content.fill_sealed(Seal { offset: 512 * 9, granule: 512, ..seal() }, &mut write, |at| (at / 512) as u32);
         for (index, block) in write.chunks_exact_mut(512).enumerate() {
-            let found = Seal::read(block).unwrap();
-            assert!(sound(block));
+            let found = Seal::read_from_block(block).unwrap();
+            assert!(is_sound(block));
             let at = 512 * (9 + index as u64);
-            assert_eq!((found.offset, found.generation, found.write()), (at, (at / 512) as u32, (512 * 9, 8192)));
+            assert_eq!((found.offset, found.generation, found.write_range()), (at, (at / 512) as u32, (512 * 9, 8192)));
         }
     }
 
     #[test]
     fn what_is_no_seal_is_none() {
         let mut plain = vec![0; 4096];
-        Content::new(Prng::seeded(1), 1, Share::WHOLE).fill(0, &mut plain);
-        assert_eq!(Seal::read(&plain), None, "a stamp alone");
+        Content::new(Prng::from_seed(1), 1, Share::WHOLE).fill_buffer(0, &mut plain);
+        assert_eq!(Seal::read_from_block(&plain), None, "a stamp alone");
         let mut sealed = vec![0; 4096];
-        seal().put(&mut sealed);
+        seal().seal_block(&mut sealed);
         for (what, change) in [("granule", 29), ("mark", 40), ("magic", 0)] {
             sealed[change] ^= 1;
-            assert_eq!(Seal::read(&sealed), None, "{what}");
+            assert_eq!(Seal::read_from_block(&sealed), None, "{what}");
             sealed[change] ^= 1;
         }
         for len in [0, 1, LEN - 1] {
-            assert_eq!(Seal::read(&sealed[..len]), None);
-            assert!(!sound(&mut sealed[..len].to_vec()));
+            assert_eq!(Seal::read_from_block(&sealed[..len]), None);
+            assert!(!is_sound(&mut sealed[..len].to_vec()));
         }
     }
 
     #[test]
     fn extents() {
-        let mut content = Content::new(Prng::seeded(1), seal().run, Share::WHOLE);
+        let mut content = Content::new(Prng::from_seed(1), seal().run, Share::WHOLE);
         let mut block = vec![0; 4096];
         content.fill_sealed(seal(), &mut block, |_| 7);
-        assert_eq!(extent(&block, seal().run, 7), Extent::Whole);
+        assert_eq!(marked_extent(&block, seal().run, 7), Extent::Whole);
         block[1023] ^= 1;
-        assert_eq!(extent(&block, seal().run, 7), Extent::Whole, "a mark was changed, and nothing else");
+        assert_eq!(marked_extent(&block, seal().run, 7), Extent::Whole, "a mark was changed, and nothing else");
         block[1023] ^= 1;
         let mut newer = vec![0; 4096];
         content.fill_sealed(seal(), &mut newer, |_| 8);
-        assert_eq!(extent(&newer, seal().run, 7), Extent::Nothing);
+        assert_eq!(marked_extent(&newer, seal().run, 7), Extent::Nothing);
         newer[2048..].copy_from_slice(&block[2048..]);
-        assert_eq!((extent(&newer, seal().run, 7), extent(&newer, seal().run, 8)), (Extent::Part, Extent::Part));
-        assert!(!overwritten(&block));
+        assert_eq!(
+            (marked_extent(&newer, seal().run, 7), marked_extent(&newer, seal().run, 8)),
+            (Extent::Part, Extent::Part)
+        );
+        assert!(!is_overwritten(&block));
         let other = block[..512].to_vec();
         block[512..1024].copy_from_slice(&other);
-        assert!(overwritten(&block));
+        assert!(is_overwritten(&block));
     }
 
     /// The example of docs/formats/sealed.md.
@@ -238,7 +241,7 @@ mod tests {
             within: 512,
             length: 1024,
         }
-        .put(&mut block);
+        .seal_block(&mut block);
         let hex: Vec<String> =
             block[..LEN].chunks(16).map(|row| row.iter().map(|b| format!("{b:02x}")).collect()).collect();
         assert_eq!(

@@ -65,32 +65,35 @@ impl Seek {
     ///
     /// # Errors
     /// Which input is impossible.
-    pub fn streams(&self) -> Result<Vec<Stream>, Impossible> {
+    pub fn lower_to_streams(&self) -> Result<Vec<Stream>, Impossible> {
         if !(1..=MOST_THREADS).contains(&self.threads) {
-            return impossible("threads", "not a number of threads: write 1 to 256");
+            return impossible_value("threads", "not a number of threads: write 1 to 256");
         }
         if self.size.get() == 0 || self.size > LARGEST {
-            return impossible("size", "not a size an operation can have: write 1B to 64MiB");
+            return impossible_value("size", "not a size an operation can have: write 1B to 64MiB");
         }
         if self.align > LARGEST {
-            return impossible("align", "not an alignment: write 1B to 64MiB");
+            return impossible_value("align", "not an alignment: write 1B to 64MiB");
         }
         if self.seeks == Some(0) {
-            return impossible("seeks", "a thread without an operation does nothing: write 1 or more");
+            return impossible_value("seeks", "a thread without an operation does nothing: write 1 or more");
         }
         let length = self.range.and_then(|range| range.length);
         if matches!(length, Some(Amount::Bytes(length)) if length < self.size) {
-            return impossible("range", "an operation does not fit into this part of the target: write a larger one");
+            return impossible_value(
+                "range",
+                "an operation does not fit into this part of the target: write a larger one",
+            );
         }
-        Ok((0..self.threads).map(|thread| self.stream(thread)).collect())
+        Ok((0..self.threads).map(|thread| self.thread_stream(thread)).collect())
     }
 
     /// As many threads as it says, as copies of one loop: the loop, its stream, and the slots that they have.
     ///
     /// # Errors
     /// Which input is impossible.
-    pub fn looped(&self) -> Result<(Loop, Stream, Lane), Impossible> {
-        self.streams()?;
+    pub fn lower_to_loop(&self) -> Result<(Loop, Stream, Lane), Impossible> {
+        self.lower_to_streams()?;
         let name = format!("{}-threads", self.threads);
         let think = (!self.pause.is_zero()).then_some(Think {
             time: self.pause,
@@ -102,19 +105,19 @@ impl Seek {
         let (copies, lines) = (self.threads, Vec::new());
         let looped = Loop { name: name.clone(), in_flight: 1, copies, think, lines, turns: None, life };
         let arrival = Arrival::Looped { looped: name.clone(), share: Share::WHOLE, line: None };
-        let stream = Stream { name: name.clone(), arrival, life: Life::default(), ..self.stream(0) };
-        let lane = Lane { streams: vec![name], in_flight_bound: looped.slots() };
+        let stream = Stream { name: name.clone(), arrival, life: Life::default(), ..self.thread_stream(0) };
+        let lane = Lane { streams: vec![name], in_flight_bound: looped.slot_count() };
         Ok((looped, stream, lane))
     }
 
-    fn stream(&self, thread: u32) -> Stream {
+    fn thread_stream(&self, thread: u32) -> Stream {
         Stream {
             name: format!("thread-{thread}"),
             work: Work::Block(Block {
                 direction: self.direction,
                 durable: self.direction == Direction::Write,
                 filled_with: self.filled_with,
-                size: Size::fixed(self.size),
+                size: Size::from_fixed(self.size),
                 address: Address::Uniform { align: self.align },
                 extent: self.range,
                 places: None,
@@ -133,7 +136,7 @@ impl Seek {
 }
 
 /// The error for a value of a key that is not possible.
-fn impossible<T>(key: &'static str, what: &'static str) -> Result<T, Impossible> {
+fn impossible_value<T>(key: &'static str, what: &'static str) -> Result<T, Impossible> {
     Err(Impossible { key, what })
 }
 
@@ -152,13 +155,13 @@ mod tests {
 
     /// 1000 offsets of each thread on a target of `size` bytes in blocks of 512.
     fn offsets(seek: &Seek, size: u64) -> Vec<Vec<u64>> {
-        let workload = Workload::new("t", "seek", seek.streams().unwrap(), |_| Vec::new());
-        let plan = workload.plan(&Adjust { seed: 7, ..Adjust::default() }).unwrap();
+        let workload = Workload::new("t", "seek", seek.lower_to_streams().unwrap(), |_| Vec::new());
+        let plan = workload.make_plan(&Adjust { seed: 7, ..Adjust::default() }).unwrap();
         let geometry = Geometry { size, block: 512 };
         let of = |stream| {
             let whole = Part { index: 0, of: 1 };
             let mut generator = Generator::new(&plan, stream, 0, geometry, whole, Instant::ZERO).unwrap();
-            (0..1000).map(|_| generator.operation(Instant::ZERO).offset).collect()
+            (0..1000).map(|_| generator.next_operation(Instant::ZERO).offset).collect()
         };
         (0..plan.load.streams.len() as u16).map(of).collect()
     }
@@ -174,7 +177,7 @@ mod tests {
             (1 << 40, 512, part(1 << 30, 63 * 512 + 4096)),
         ] {
             let seek = Seek { threads: 64, size: Bytes::new(4096), align: Bytes::new(align), range, ..Seek::default() };
-            let (begin, length) = range.map_or((0, size), |range| range.within(size, 512));
+            let (begin, length) = range.map_or((0, size), |range| range.range_within(size, 512));
             let places = (length - 4096) / align + 1;
             let (mut cells, mut aligned_to_64k) = ([0f64; 64], 0);
             for offset in offsets(&seek, size).concat() {
@@ -199,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_named() {
-        let broken = |seek: Seek| seek.streams().unwrap_err().key;
+        let broken = |seek: Seek| seek.lower_to_streams().unwrap_err().key;
         for threads in [0, MOST_THREADS + 1] {
             assert_eq!(broken(Seek { threads, ..Seek::default() }), "threads");
         }

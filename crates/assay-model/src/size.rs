@@ -34,23 +34,23 @@ pub struct Sizes {
 
 impl Size {
     /// Always this size.
-    pub const fn fixed(bytes: Bytes) -> Size {
-        Size::between(bytes, bytes)
+    pub const fn from_fixed(bytes: Bytes) -> Size {
+        Size::from_range(bytes, bytes)
     }
 
     /// Uniform between two sizes.
-    pub const fn between(from: Bytes, to: Bytes) -> Size {
+    pub const fn from_range(from: Bytes, to: Bytes) -> Size {
         Size { from, to, shares: Vec::new(), geometric: None }
     }
 
     /// Whole blocks of the target, k of them with a probability proportional to q^(k − 1), up to `most` bytes: q is solved
     /// so that their mean is `mean`, whatever the block.
-    pub const fn geometric(mean: Bytes, most: Bytes) -> Size {
+    pub const fn from_geometric(mean: Bytes, most: Bytes) -> Size {
         Size { from: Bytes::new(1), to: most, shares: Vec::new(), geometric: Some(mean) }
     }
 
     /// A histogram. `None` when no bar has a weight, the weights do not fit together, or a bar ends before it begins.
-    pub fn histogram(shares: Vec<Sizes>) -> Option<Size> {
+    pub fn from_histogram(shares: Vec<Sizes>) -> Option<Size> {
         let shares: Vec<Sizes> = shares.into_iter().filter(|bar| bar.weight > 0).collect();
         shares.iter().try_fold(0u64, |sum, bar| sum.checked_add(bar.weight))?;
         if shares.iter().any(|bar| bar.to < bar.from) {
@@ -58,13 +58,13 @@ impl Size {
         }
         let (from, to) = (shares.iter().map(|bar| bar.from).min()?, shares.iter().map(|bar| bar.to).max()?);
         Some(match shares.as_slice() {
-            [one] => Size::between(one.from, one.to),
+            [one] => Size::from_range(one.from, one.to),
             _ => Size { from, to, shares, geometric: None },
         })
     }
 
     /// Its bars; a single one where it is not a histogram.
-    fn bars(&self) -> Vec<Sizes> {
+    fn histogram_bars(&self) -> Vec<Sizes> {
         match self.shares.as_slice() {
             [] => vec![Sizes { from: self.from, to: self.to, weight: 1 }],
             shares => shares.to_vec(),
@@ -72,11 +72,11 @@ impl Size {
     }
 
     /// The mean of the sizes as they are meant, as a fraction: so many bytes in so many operations.
-    fn mean(&self) -> (u128, u128) {
+    fn mean_fraction(&self) -> (u128, u128) {
         if let Some(mean) = self.geometric {
             return (mean.get().into(), 1);
         }
-        let bars = self.bars();
+        let bars = self.histogram_bars();
         let (mut sum, mut weights) = (0, 0);
         for bar in bars.iter() {
             sum += (u128::from(bar.from.get()) + u128::from(bar.to.get())) * u128::from(bar.weight);
@@ -87,14 +87,14 @@ impl Size {
 
     /// Operations of these sizes, as they are meant, that move `bytes` a second together. `None` when that does not fit.
     pub fn rate_of(&self, bytes: u64) -> Option<Rate> {
-        let (sum, of) = self.mean();
-        Rate::ratio(u128::from(bytes).checked_mul(of)?, sum)
+        let (sum, of) = self.mean_fraction();
+        Rate::from_ratio(u128::from(bytes).checked_mul(of)?, sum)
     }
 
     /// The sizes in whole blocks of `block` bytes: from `ceil(from / block)` to `ceil(to / block)` of them, all equally
     /// likely (ACT's rule for record ranges), or so for each bar.
     pub fn in_blocks(&self, block: u32) -> BlockSizes {
-        let bars = self.geometric.map_or_else(|| self.bars(), |mean| rarer(mean, self.to, block));
+        let bars = self.geometric.map_or_else(|| self.histogram_bars(), |mean| geometric_bars(mean, self.to, block));
         let mut below = 0;
         let bars = bars.iter().map(|bar| {
             below += bar.weight;
@@ -106,7 +106,7 @@ impl Size {
 
     /// The sizes that operations have on a target with blocks of `block` bytes, where these are other sizes: each is
     /// rounded up to whole blocks. Sizes that are meant in blocks of the target are never others.
-    pub fn done(&self, block: u32) -> Option<Size> {
+    pub fn size_on_target(&self, block: u32) -> Option<Size> {
         let (from, to) = (whole_blocks(self.from, block), whole_blocks(self.to, block));
         let shares = self.shares.iter().map(|bar| Sizes {
             from: whole_blocks(bar.from, block),
@@ -118,12 +118,12 @@ impl Size {
     }
 
     /// The largest power of two that divides all sizes in whole blocks of `block` bytes, found from their lowest bits.
-    pub(crate) fn step(&self, block: u32) -> u64 {
+    pub(crate) fn common_step(&self, block: u32) -> u64 {
         if self.geometric.is_some() {
             return block.into();
         }
         let mut all = 0;
-        for bar in self.bars().iter() {
+        for bar in self.histogram_bars().iter() {
             all |= u64::from(block) * if bar.from == bar.to { Bar::new(bar, block).least } else { 1 };
         }
         all
@@ -131,8 +131,8 @@ impl Size {
 }
 
 /// The bars of sizes that become rarer by the same factor.
-fn rarer(mean: Bytes, most: Bytes, block: u32) -> Vec<Sizes> {
-    let weights = Geometric::with_mean(mean, most, block).weights();
+fn geometric_bars(mean: Bytes, most: Bytes, block: u32) -> Vec<Sizes> {
+    let weights = Geometric::with_mean(mean, most, block).size_weights();
     weights.into_iter().map(|(bytes, weight)| Sizes { from: bytes, to: bytes, weight }).collect()
 }
 
@@ -176,22 +176,22 @@ impl Bar {
     }
 
     #[inline(always)]
-    fn next(&self, prng: &mut Prng) -> u64 {
-        if self.span == 1 { self.least } else { self.least + prng.below(self.span) }
+    fn next_size(&self, prng: &mut Prng) -> u64 {
+        if self.span == 1 { self.least } else { self.least + prng.uniform_below(self.span) }
     }
 
-    fn largest(&self) -> u64 {
+    fn largest_size(&self) -> u64 {
         self.least + self.span - 1
     }
 
-    fn mean(&self) -> f64 {
+    fn mean_size(&self) -> f64 {
         self.least as f64 + (self.span - 1) as f64 / 2.0
     }
 
     /// Of whole numbers from `least` on, `span` of them: the square of the mean and their variance.
     fn mean_square(&self) -> f64 {
         let span = self.span as f64;
-        self.mean() * self.mean() + (span * span - 1.0) / 12.0
+        self.mean_size() * self.mean_size() + (span * span - 1.0) / 12.0
     }
 }
 
@@ -206,40 +206,40 @@ pub struct BlockSizes {
 
 impl BlockSizes {
     /// Of operations that move no bytes.
-    pub(crate) fn none() -> BlockSizes {
+    pub(crate) fn of_no_bytes() -> BlockSizes {
         let none = Bar { least: 0, span: 1, below: 1 };
         BlockSizes { block: 0, first: none, bars: Box::new([none]) }
     }
 
     /// The next size in bytes.
     #[inline]
-    pub fn next(&self, prng: &mut Prng) -> u32 {
-        let blocks = if self.bars.len() == 1 { self.first.next(prng) } else { self.of_several(prng) };
+    pub fn next_size(&self, prng: &mut Prng) -> u32 {
+        let blocks = if self.bars.len() == 1 { self.first.next_size(prng) } else { self.of_several(prng) };
         blocks as u32 * self.block
     }
 
     fn of_several(&self, prng: &mut Prng) -> u64 {
-        let drawn = prng.below(self.bars.last().map_or(1, |bar| bar.below));
+        let drawn = prng.uniform_below(self.bars.last().map_or(1, |bar| bar.below));
         let at = self.bars.partition_point(|bar| bar.below <= drawn);
-        self.bars[at.min(self.bars.len() - 1)].next(prng)
+        self.bars[at.min(self.bars.len() - 1)].next_size(prng)
     }
 
     /// The largest size in bytes.
-    pub fn largest(&self) -> u64 {
-        self.bars.iter().map(Bar::largest).max().unwrap_or(0) * u64::from(self.block)
+    pub fn largest_size(&self) -> u64 {
+        self.bars.iter().map(Bar::largest_size).max().unwrap_or(0) * u64::from(self.block)
     }
 
     /// The mean size in bytes.
-    pub fn mean(&self) -> f64 {
-        self.weighted(Bar::mean) * f64::from(self.block)
+    pub fn mean_size(&self) -> f64 {
+        self.weighted_mean(Bar::mean_size) * f64::from(self.block)
     }
 
     /// The mean of the squared sizes.
     pub fn mean_square(&self) -> f64 {
-        self.weighted(Bar::mean_square) * f64::from(self.block) * f64::from(self.block)
+        self.weighted_mean(Bar::mean_square) * f64::from(self.block) * f64::from(self.block)
     }
 
-    fn weighted(&self, figure: fn(&Bar) -> f64) -> f64 {
+    fn weighted_mean(&self, figure: fn(&Bar) -> f64) -> f64 {
         let (mut before, mut sum) = (0, 0.0);
         for bar in &self.bars {
             sum += figure(bar) * (bar.below - before) as f64;
@@ -258,8 +258,8 @@ mod tests {
     }
 
     fn drawn(sizes: &BlockSizes) -> Vec<u32> {
-        let mut prng = Prng::seeded(1);
-        (0..60_000).map(|_| sizes.next(&mut prng)).collect()
+        let mut prng = Prng::from_seed(1);
+        (0..60_000).map(|_| sizes.next_size(&mut prng)).collect()
     }
 
     #[test]
@@ -270,13 +270,13 @@ mod tests {
             (1, 1, 512, 512, 512),
             (1500, 4000, 512, 1536, 4096),
         ] {
-            let sizes = Size::between(Bytes::new(from), Bytes::new(to)).in_blocks(block);
+            let sizes = Size::from_range(Bytes::new(from), Bytes::new(to)).in_blocks(block);
             let drawn = drawn(&sizes);
             assert_eq!(drawn.iter().min(), Some(&least));
             assert_eq!(drawn.iter().max(), Some(&largest));
-            assert_eq!(sizes.largest(), u64::from(largest));
+            assert_eq!(sizes.largest_size(), u64::from(largest));
             let mean = drawn.iter().map(|&n| f64::from(n)).sum::<f64>() / drawn.len() as f64;
-            assert!((mean / sizes.mean() - 1.0).abs() < 0.01, "{mean} against {}", sizes.mean());
+            assert!((mean / sizes.mean_size() - 1.0).abs() < 0.01, "{mean} against {}", sizes.mean_size());
             let square = drawn.iter().map(|&n| f64::from(n).powi(2)).sum::<f64>() / drawn.len() as f64;
             assert!((square / sizes.mean_square() - 1.0).abs() < 0.01, "{square} against {}", sizes.mean_square());
         }
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn a_histogram_has_each_bar_as_often_as_its_weight_says() {
         let size =
-            Size::histogram(vec![bar(512, 512, 70), bar(1024, 4096, 20), bar(9, 9, 0), bar(131_072, 131_072, 10)]);
+            Size::from_histogram(vec![bar(512, 512, 70), bar(1024, 4096, 20), bar(9, 9, 0), bar(131_072, 131_072, 10)]);
         let size = size.unwrap();
         assert_eq!((size.from, size.to, size.shares.len()), (Bytes::new(512), Bytes::new(131_072), 3));
         let sizes = size.in_blocks(512);
@@ -298,16 +298,22 @@ mod tests {
             assert!((found - expected).abs() < 0.01, "{of:?}: {found}");
         }
         let mean = drawn.iter().map(|&n| f64::from(n)).sum::<f64>() / drawn.len() as f64;
-        assert!((mean / sizes.mean() - 1.0).abs() < 0.02, "{mean} against {}", sizes.mean());
-        assert_eq!((sizes.largest(), size.step(512), size.step(4096)), (131_072, 512 | 131_072, 4096 | 131_072));
+        assert!((mean / sizes.mean_size() - 1.0).abs() < 0.02, "{mean} against {}", sizes.mean_size());
+        assert_eq!(
+            (sizes.largest_size(), size.common_step(512), size.common_step(4096)),
+            (131_072, 512 | 131_072, 4096 | 131_072)
+        );
         assert_eq!(serde_json::from_str::<Size>(&serde_json::to_string(&size).unwrap()).unwrap(), size);
     }
 
     #[test]
     fn a_histogram_of_one_bar_is_a_range_and_of_none_nothing() {
-        assert_eq!(Size::histogram(vec![bar(512, 4096, 3)]), Some(Size::between(Bytes::new(512), Bytes::new(4096))));
+        assert_eq!(
+            Size::from_histogram(vec![bar(512, 4096, 3)]),
+            Some(Size::from_range(Bytes::new(512), Bytes::new(4096)))
+        );
         for shares in [vec![], vec![bar(1, 2, 0)], vec![bar(2, 1, 1)], vec![bar(1, 1, u64::MAX), bar(1, 1, 1)]] {
-            assert_eq!(Size::histogram(shares), None);
+            assert_eq!(Size::from_histogram(shares), None);
         }
     }
 
@@ -316,26 +322,26 @@ mod tests {
         let kib = Bytes::from_kib;
         let bar = |from, to| Sizes { from, to, weight: 1 };
         for (size, block, done) in [
-            (Size::fixed(Bytes::new(512)), 4096, Some("4KiB")),
-            (Size::fixed(Bytes::new(7000)), 512, Some("7KiB")),
-            (Size::fixed(kib(8)), 4096, None),
-            (Size::fixed(Bytes::new(1)), 1, None),
-            (Size::between(Bytes::new(512), kib(64)), 4096, Some("4KiB to 64KiB")),
-            (Size::between(kib(4), kib(64)), 4096, None),
+            (Size::from_fixed(Bytes::new(512)), 4096, Some("4KiB")),
+            (Size::from_fixed(Bytes::new(7000)), 512, Some("7KiB")),
+            (Size::from_fixed(kib(8)), 4096, None),
+            (Size::from_fixed(Bytes::new(1)), 1, None),
+            (Size::from_range(Bytes::new(512), kib(64)), 4096, Some("4KiB to 64KiB")),
+            (Size::from_range(kib(4), kib(64)), 4096, None),
             (
-                Size::histogram(vec![bar(kib(4), kib(4)), bar(kib(6), kib(6))]).unwrap(),
+                Size::from_histogram(vec![bar(kib(4), kib(4)), bar(kib(6), kib(6))]).unwrap(),
                 4096,
                 Some("4KiB to 8KiB, 2 shares"),
             ),
-            (Size::geometric(Bytes::new(7864), kib(63)), 4096, None),
+            (Size::from_geometric(Bytes::new(7864), kib(63)), 4096, None),
         ] {
-            let found = size.done(block).map(|size| size.to_string());
+            let found = size.size_on_target(block).map(|size| size.to_string());
             assert_eq!(found.as_deref(), done, "{size} in blocks of {block}");
             // What is drawn are these sizes.
-            let (drawn, mut prng) = (size.in_blocks(block), Prng::seeded(1));
-            let meant = size.done(block).unwrap_or(size.clone());
+            let (drawn, mut prng) = (size.in_blocks(block), Prng::from_seed(1));
+            let meant = size.size_on_target(block).unwrap_or(size.clone());
             for _ in 0..100 {
-                let bytes = u64::from(drawn.next(&mut prng));
+                let bytes = u64::from(drawn.next_size(&mut prng));
                 assert!(size.geometric.is_some() || (meant.from.get()..=meant.to.get()).contains(&bytes), "{bytes}");
             }
         }

@@ -93,12 +93,12 @@ impl Turning {
 
     /// The target of the next operation, as an index into the targets of the loop.
     #[inline]
-    pub fn next(&mut self, prng: &mut Prng) -> usize {
+    pub fn next_target(&mut self, prng: &mut Prng) -> usize {
         let has_more = self.left.get(self.at).is_none_or(|left| *left > 0);
         if self.stays > 0 && has_more {
             self.stays -= 1;
         } else {
-            self.turn(prng);
+            self.begin_turn(prng);
         }
         if let Some(left) = self.left.get_mut(self.at) {
             *left -= 1;
@@ -111,7 +111,7 @@ impl Turning {
         self.left.get(target).is_none_or(|left| *left > 0)
     }
 
-    fn turn(&mut self, prng: &mut Prng) {
+    fn begin_turn(&mut self, prng: &mut Prng) {
         if !self.left.is_empty() && self.left.iter().all(|left| *left == 0) {
             self.left.copy_from_slice(&self.passes);
         }
@@ -122,7 +122,7 @@ impl Turning {
             }
             NextTarget::Random => {
                 let open = (0..self.targets).filter(|target| self.is_open(*target)).count() as u64;
-                let drawn = prng.below(open.max(1)) as usize;
+                let drawn = prng.uniform_below(open.max(1)) as usize;
                 (0..self.targets).filter(|target| self.is_open(*target)).nth(drawn).unwrap_or(self.at)
             }
         };
@@ -138,8 +138,8 @@ mod tests {
     use super::*;
 
     fn drawn(turns: Turns, passes: &[u64], first: usize, n: usize) -> Vec<usize> {
-        let (mut turning, mut prng) = (Turning::new(turns, passes.len(), passes, first), Prng::seeded(5));
-        (0..n).map(|_| turning.next(&mut prng)).collect()
+        let (mut turning, mut prng) = (Turning::new(turns, passes.len(), passes, first), Prng::from_seed(5));
+        (0..n).map(|_| turning.next_target(&mut prng)).collect()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use assay_base::{Direction, Rate};
-use assay_model::workload::{Workload, read};
+use assay_model::workload::{Workload, read_workload};
 
 const HEAD: &str = "name = \"p\"\nmodel = \"profile\"\n";
 const READS: &str = "[namespace.reads]\nrate = \"1000/s\" # table:1\nlarger_than = [[\"1KiB\", \"100%\"], [\"2KiB\", \"50%\"], [\"4KiB\", \"0%\"]]\n";
@@ -13,7 +13,7 @@ fn namespace(more: &str) -> String {
 }
 
 fn workload(text: &str) -> Workload {
-    read("p.toml", text).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
+    read_workload("p.toml", text).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
 }
 
 /// `name rate`, with `sync` for durable writes.
@@ -87,7 +87,7 @@ fn each_key_reaches_its_stream() {
 fn sizes_are_drawn_as_the_histogram_says() {
     let mean = |position: &str| {
         let workload = workload(&namespace(&format!("{READS}position = \"{position}\"\n")));
-        workload.load.streams[0].block().unwrap().size.in_blocks(512).mean()
+        workload.load.streams[0].block().unwrap().size.in_blocks(512).mean_size()
     };
     assert_eq!(mean("100%"), 1536.0);
     assert!((mean("150%") / 2304.0 - 1.0).abs() < 0.12 && mean("150%") > 2304.0, "{}", mean("150%"));
@@ -153,8 +153,8 @@ fn what_cannot_be_driven_is_told_at_its_place() {
         (blocks("wirtes = \"1/s\"\n"), (9, 1), "unknown key \"wirtes\"", "did you mean writes?"),
         (application, (5, 1), "no large blocks", "[[namespace]]"),
     ] {
-        let faults = read("p.toml", &text).unwrap_err();
-        let fault = &faults.all()[0];
+        let faults = read_workload("p.toml", &text).unwrap_err();
+        let fault = &faults.in_file_order()[0];
         assert!(fault.what.contains(told) && fault.remedy.contains(remedy), "{told}\n{faults}");
         assert_eq!(at, (fault.line, fault.column), "{faults}");
     }

@@ -69,7 +69,7 @@ pub struct Commit {
 
 /// An entry of a ledger, as a run writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Noted {
+pub enum LedgerEntry {
     /// The database acknowledged a commit.
     Commit(Commit),
     /// A session had lost its connection, and found its row at this number when it was back; 0 also if the row
@@ -84,8 +84,8 @@ pub enum Noted {
 
 /// An entry after the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Entry {
-    Noted(Noted),
+enum RawEntry {
+    Noted(LedgerEntry),
     /// The last number that a session has sent.
     Sent {
         session: u32,
@@ -104,11 +104,11 @@ const SENT: u32 = 4;
 const END: u32 = 5;
 const FOUND: u32 = 6;
 
-impl Noted {
-    fn session(&self) -> u32 {
+impl LedgerEntry {
+    fn session_number(&self) -> u32 {
         match self {
-            Noted::Commit(commit) => commit.session,
-            Noted::Found { session, .. } => *session,
+            LedgerEntry::Commit(commit) => commit.session,
+            LedgerEntry::Found { session, .. } => *session,
         }
     }
 }
@@ -123,7 +123,7 @@ pub struct CommitsWriter {
 
 impl CommitsWriter {
     /// Begins a ledger; the bytes are its head.
-    pub fn begin(head: &CommitsHead) -> (CommitsWriter, Vec<u8>) {
+    pub fn begin_ledger(head: &CommitsHead) -> (CommitsWriter, Vec<u8>) {
         let json = serde_json::to_vec(head).expect("a head of text and numbers can be written");
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
@@ -135,38 +135,38 @@ impl CommitsWriter {
     }
 
     /// A commit that was acknowledged.
-    pub fn commit(&mut self, commit: &Commit) -> [u8; ENTRY] {
+    pub fn encode_commit(&mut self, commit: &Commit) -> [u8; ENTRY] {
         self.commits += 1;
-        self.entry(Entry::Noted(Noted::Commit(*commit)))
+        self.chain_entry(RawEntry::Noted(LedgerEntry::Commit(*commit)))
     }
 
     /// What a session has found in its row when it was connected again.
-    pub fn found(&mut self, session: u32, seq: u64) -> [u8; ENTRY] {
-        self.entry(Entry::Noted(Noted::Found { session, seq }))
+    pub fn encode_found_number(&mut self, session: u32, seq: u64) -> [u8; ENTRY] {
+        self.chain_entry(RawEntry::Noted(LedgerEntry::Found { session, seq }))
     }
 
     /// The end of the run: the last number that each session has sent.
-    pub fn end(&mut self, sent: &[u64]) -> Vec<u8> {
+    pub fn encode_end(&mut self, sent: &[u64]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity((sent.len() + 1) * ENTRY);
         for (session, seq) in (0..).zip(sent) {
-            bytes.extend(self.entry(Entry::Sent { session, seq: *seq }));
+            bytes.extend(self.chain_entry(RawEntry::Sent { session, seq: *seq }));
         }
-        bytes.extend(self.entry(Entry::End { commits: self.commits }));
+        bytes.extend(self.chain_entry(RawEntry::End { commits: self.commits }));
         bytes
     }
 
-    fn entry(&mut self, entry: Entry) -> [u8; ENTRY] {
+    fn chain_entry(&mut self, entry: RawEntry) -> [u8; ENTRY] {
         let (session, kind, seq, amount, place) = match entry {
-            Entry::Noted(Noted::Found { session, seq }) => (session, FOUND, seq, 0, [0; 3]),
-            Entry::Noted(Noted::Commit(Commit { session, seq, what })) => match what {
+            RawEntry::Noted(LedgerEntry::Found { session, seq }) => (session, FOUND, seq, 0, [0; 3]),
+            RawEntry::Noted(LedgerEntry::Commit(Commit { session, seq, what })) => match what {
                 Committed::Order { warehouse, district, order } => {
                     (session, ORDER, seq, 0, [warehouse, district, order])
                 }
                 Committed::Payment { amount } => (session, PAYMENT, seq, amount, [0; 3]),
                 Committed::Delivery => (session, DELIVERY, seq, 0, [0; 3]),
             },
-            Entry::Sent { session, seq } => (session, SENT, seq, 0, [0; 3]),
-            Entry::End { commits } => (0, END, commits, 0, [0; 3]),
+            RawEntry::Sent { session, seq } => (session, SENT, seq, 0, [0; 3]),
+            RawEntry::End { commits } => (0, END, commits, 0, [0; 3]),
         };
         let mut bytes = [0; ENTRY];
         bytes[..4].copy_from_slice(&session.to_le_bytes());
@@ -176,14 +176,14 @@ impl CommitsWriter {
         for (at, number) in place.into_iter().enumerate() {
             bytes[24 + 4 * at..28 + 4 * at].copy_from_slice(&number.to_le_bytes());
         }
-        self.chain = checksum(self.chain, &bytes);
+        self.chain = entry_checksum(self.chain, &bytes);
         bytes[36..].copy_from_slice(&self.chain.to_le_bytes());
         bytes
     }
 }
 
 /// The checksum of an entry behind another one.
-fn checksum(before: u32, entry: &[u8]) -> u32 {
+fn entry_checksum(before: u32, entry: &[u8]) -> u32 {
     checksum_of_both(&before.to_le_bytes(), &entry[..ENTRY - 4])
 }
 
@@ -242,9 +242,9 @@ pub struct CommitsReader<R> {
 
 impl<R: Read> CommitsReader<R> {
     /// Reads the head.
-    pub fn open(mut input: R) -> Result<CommitsReader<R>, BadLedger> {
+    pub fn from_input(mut input: R) -> Result<CommitsReader<R>, BadLedger> {
         let mut before = [0; BEFORE_HEAD];
-        let whole = fill(&mut input, &mut before)? == BEFORE_HEAD;
+        let whole = fill_buffer(&mut input, &mut before)? == BEFORE_HEAD;
         let word = |at: usize| before[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
         let length = word(12) as usize;
         match (whole && before.starts_with(MAGIC), word(8)) {
@@ -253,7 +253,7 @@ impl<R: Read> CommitsReader<R> {
             _ => return Err(BadLedger::NoLedger),
         }
         let mut rest = vec![0; length + 4];
-        if fill(&mut input, &mut rest)? < rest.len() {
+        if fill_buffer(&mut input, &mut rest)? < rest.len() {
             return Err(BadLedger::NoLedger);
         }
         let (json, checksum) = rest.split_at(length);
@@ -264,31 +264,31 @@ impl<R: Read> CommitsReader<R> {
     }
 
     /// What it is about.
-    pub fn head(&self) -> &CommitsHead {
+    pub fn ledger_head(&self) -> &CommitsHead {
         &self.head
     }
 
     /// Reads what was noted. Entries at the end that were not written in full are dropped, as after a loss of power; anything
     /// else that does not fit is an error.
-    pub fn read(mut self, each: &mut dyn FnMut(&Noted)) -> Result<CommitsEnd, BadLedger> {
+    pub fn read_entries(mut self, each: &mut dyn FnMut(&LedgerEntry)) -> Result<CommitsEnd, BadLedger> {
         let (mut sent, mut commits, mut ended) = (Vec::new(), 0, false);
         let mut raw = [0; ENTRY];
         let torn = loop {
-            let length = fill(&mut self.input, &mut raw)?;
+            let length = fill_buffer(&mut self.input, &mut raw)?;
             if length < ENTRY {
                 break length as u64;
             }
             let (own, altered) = (own_checksum(&raw), BadLedger::Altered(self.at));
-            if checksum(self.chain, &raw) != own {
-                break self.torn(raw)?;
+            if entry_checksum(self.chain, &raw) != own {
+                break self.torn_bytes(raw)?;
             }
-            match entry(&raw).filter(|_| !ended).ok_or_else(|| altered.clone())? {
-                Entry::Noted(noted) if sent.is_empty() && noted.session() < self.head.sessions => {
-                    commits += u64::from(matches!(noted, Noted::Commit(_)));
+            match parse_entry(&raw).filter(|_| !ended).ok_or_else(|| altered.clone())? {
+                RawEntry::Noted(noted) if sent.is_empty() && noted.session_number() < self.head.sessions => {
+                    commits += u64::from(matches!(noted, LedgerEntry::Commit(_)));
                     each(&noted);
                 }
-                Entry::Sent { session, seq } if session as usize == sent.len() => sent.push(seq),
-                Entry::End { commits: all } if all == commits => ended = true,
+                RawEntry::Sent { session, seq } if session as usize == sent.len() => sent.push(seq),
+                RawEntry::End { commits: all } if all == commits => ended = true,
                 _ => return Err(altered),
             }
             (self.chain, self.at) = (own, self.at + ENTRY as u64);
@@ -301,15 +301,15 @@ impl<R: Read> CommitsReader<R> {
 
     /// How many bytes follow from an entry on that does not follow what is before it. If one of those after it follows the
     /// entry before it, the first one was not cut off while it was written: something was altered.
-    fn torn(&mut self, first: [u8; ENTRY]) -> Result<u64, BadLedger> {
+    fn torn_bytes(&mut self, first: [u8; ENTRY]) -> Result<u64, BadLedger> {
         let (mut before, mut raw, mut bytes) = (own_checksum(&first), [0; ENTRY], ENTRY as u64);
         loop {
-            let length = fill(&mut self.input, &mut raw)?;
+            let length = fill_buffer(&mut self.input, &mut raw)?;
             bytes += length as u64;
             if length < ENTRY {
                 return Ok(bytes);
             }
-            if checksum(before, &raw) == own_checksum(&raw) {
+            if entry_checksum(before, &raw) == own_checksum(&raw) {
                 return Err(BadLedger::Altered(self.at));
             }
             before = own_checksum(&raw);
@@ -318,7 +318,7 @@ impl<R: Read> CommitsReader<R> {
 }
 
 /// Reads until a buffer is full or nothing follows; returns how much of it was filled.
-fn fill(input: &mut impl Read, buffer: &mut [u8]) -> Result<usize, BadLedger> {
+fn fill_buffer(input: &mut impl Read, buffer: &mut [u8]) -> Result<usize, BadLedger> {
     let mut filled = 0;
     while filled < buffer.len() {
         match input.read(&mut buffer[filled..]) {
@@ -335,9 +335,9 @@ fn own_checksum(raw: &[u8]) -> u32 {
     raw[ENTRY - 4..].try_into().map_or(0, u32::from_le_bytes)
 }
 
-fn entry(raw: &[u8]) -> Option<Entry> {
+fn parse_entry(raw: &[u8]) -> Option<RawEntry> {
     let (session, seq) = (word_at(raw, 0)?, long_at(raw, 8)?);
-    let commit = |what| Some(Entry::Noted(Noted::Commit(Commit { session, seq, what })));
+    let commit = |what| Some(RawEntry::Noted(LedgerEntry::Commit(Commit { session, seq, what })));
     match word_at(raw, 4)? {
         ORDER => commit(Committed::Order {
             warehouse: signed_at(raw, 24)?,
@@ -346,9 +346,9 @@ fn entry(raw: &[u8]) -> Option<Entry> {
         }),
         PAYMENT => commit(Committed::Payment { amount: long_at(raw, 16)?.cast_signed() }),
         DELIVERY => commit(Committed::Delivery),
-        FOUND => Some(Entry::Noted(Noted::Found { session, seq })),
-        SENT => Some(Entry::Sent { session, seq }),
-        END => Some(Entry::End { commits: seq }),
+        FOUND => Some(RawEntry::Noted(LedgerEntry::Found { session, seq })),
+        SENT => Some(RawEntry::Sent { session, seq }),
+        END => Some(RawEntry::End { commits: seq }),
         _ => None,
     }
 }

@@ -10,13 +10,13 @@ fn head() -> CommitsHead {
     }
 }
 
-fn commits() -> Vec<Noted> {
-    let of = |session, seq, what| Noted::Commit(Commit { session, seq, what });
+fn commits() -> Vec<LedgerEntry> {
+    let of = |session, seq, what| LedgerEntry::Commit(Commit { session, seq, what });
     vec![
         of(0, 1, Committed::Order { warehouse: 1, district: 10, order: 3001 }),
         of(1, 2, Committed::Payment { amount: 500_000 }),
         of(0, 3, Committed::Delivery),
-        Noted::Found { session: 1, seq: 2 },
+        LedgerEntry::Found { session: 1, seq: 2 },
         of(1, 3, Committed::Payment { amount: i64::MAX }),
     ]
 }
@@ -25,31 +25,31 @@ fn commits() -> Vec<Noted> {
 #[derive(Debug, PartialEq)]
 struct Read {
     head: CommitsHead,
-    commits: Vec<Noted>,
+    commits: Vec<LedgerEntry>,
     sent: Option<Vec<u64>>,
     torn: u64,
 }
 
 fn read(bytes: &[u8]) -> Result<Read, BadLedger> {
-    let reader = CommitsReader::open(bytes)?;
-    let (head, mut commits) = (reader.head().clone(), Vec::new());
-    let CommitsEnd { sent, torn } = reader.read(&mut |commit| commits.push(*commit))?;
+    let reader = CommitsReader::from_input(bytes)?;
+    let (head, mut commits) = (reader.ledger_head().clone(), Vec::new());
+    let CommitsEnd { sent, torn } = reader.read_entries(&mut |commit| commits.push(*commit))?;
     Ok(Read { head, commits, sent, torn })
 }
 
 /// A ledger, and where each of its parts ends.
 fn written(head: &CommitsHead, ends: bool) -> (Vec<u8>, Vec<usize>) {
-    let (mut writer, mut bytes) = CommitsWriter::begin(head);
+    let (mut writer, mut bytes) = CommitsWriter::begin_ledger(head);
     let mut parts = vec![bytes.len()];
     for commit in commits() {
         bytes.extend(match commit {
-            Noted::Commit(commit) => writer.commit(&commit),
-            Noted::Found { session, seq } => writer.found(session, seq),
+            LedgerEntry::Commit(commit) => writer.encode_commit(&commit),
+            LedgerEntry::Found { session, seq } => writer.encode_found_number(session, seq),
         });
         parts.push(bytes.len());
     }
     if ends {
-        bytes.extend(writer.end(&[4, 3]));
+        bytes.extend(writer.encode_end(&[4, 3]));
     }
     (bytes, parts)
 }

@@ -45,7 +45,7 @@ const FIGURES: usize = 7;
 
 impl DiskWork {
     /// The figures, in the order in which they are declared.
-    pub fn figures(self) -> [u64; FIGURES] {
+    pub fn figures_in_order(self) -> [u64; FIGURES] {
         let DiskWork { reads, read_bytes, writes, written_bytes, discards, flushes, time_ns } = self;
         [reads, read_bytes, writes, written_bytes, discards, flushes, time_ns]
     }
@@ -57,18 +57,18 @@ impl DiskWork {
     }
 
     /// The sum of both.
-    pub fn plus(self, other: DiskWork) -> DiskWork {
-        let (mine, theirs) = (self.figures(), other.figures());
+    pub fn sum_with(self, other: DiskWork) -> DiskWork {
+        let (mine, theirs) = (self.figures_in_order(), other.figures_in_order());
         DiskWork::from_figures(std::array::from_fn(|at| mine[at].saturating_add(theirs[at])))
     }
 
     /// Operations of every kind.
-    pub fn operations(self) -> u64 {
+    pub fn total_operations(self) -> u64 {
         [self.reads, self.writes, self.discards, self.flushes].into_iter().fold(0, u64::saturating_add)
     }
 
     /// Bytes in both directions.
-    pub fn bytes(self) -> u64 {
+    pub fn total_bytes(self) -> u64 {
         self.read_bytes.saturating_add(self.written_bytes)
     }
 }
@@ -89,7 +89,7 @@ pub struct OwnWork {
 impl OwnWork {
     /// How many operations more than `ended` the disk may have completed if its counters were read `late_ns` after the
     /// end of an interval of `length_ns`, in which the run found `ended` operations completed.
-    pub fn late(ended: u64, late_ns: u64, length_ns: u64) -> u64 {
+    pub fn late_operations(ended: u64, late_ns: u64, length_ns: u64) -> u64 {
         if late_ns == 0 {
             return 0;
         }
@@ -141,15 +141,15 @@ impl ForeignLoad {
 
     /// The share of others in what the disk did: of the operations, of the bytes or of the time, whichever is largest,
     /// between 0 and 1. Work that becomes known late can be more than all work of the interval; then the share is 1.
-    pub fn share(&self) -> f64 {
-        let work = self.work();
-        part_of(work.operations(), self.all_operations)
-            .max(part_of(work.bytes(), self.all_bytes))
+    pub fn largest_share(&self) -> f64 {
+        let work = self.foreign_work();
+        part_of(work.total_operations(), self.all_operations)
+            .max(part_of(work.total_bytes(), self.all_bytes))
             .max(part_of(work.time_ns, self.all_time_ns))
     }
 
     /// The work of others.
-    pub fn work(&self) -> DiskWork {
+    pub fn foreign_work(&self) -> DiskWork {
         let ForeignLoad { reads, read_bytes, writes, written_bytes, discards, flushes, time_ns, .. } = *self;
         DiskWork { reads, read_bytes, writes, written_bytes, discards, flushes, time_ns }
     }
@@ -181,24 +181,24 @@ impl ForeignAccount {
     /// An account that begins with counters read while nothing is in flight. What the run causes is expected up to
     /// `most_credit`, which it has from the beginning on: what it caused before is not known.
     pub fn new(most_credit: DiskWork) -> ForeignAccount {
-        let most_credit = most_credit.figures();
+        let most_credit = most_credit.figures_in_order();
         ForeignAccount { credit: most_credit, most_credit, ..ForeignAccount::default() }
     }
 
     /// What others did, from what the disk counted since the last interval; `None` where its counters could not be read,
     /// or began anew.
-    pub fn interval(&mut self, counted: Option<DiskWork>, own: &OwnWork) -> DiskWork {
-        self.unread = self.unread.plus(own.completed);
-        let caused = own.caused.figures();
+    pub fn account_interval(&mut self, counted: Option<DiskWork>, own: &OwnWork) -> DiskWork {
+        self.unread = self.unread.sum_with(own.completed);
+        let caused = own.caused.figures_in_order();
         for (at, caused) in caused.into_iter().enumerate() {
             self.credit[at] = self.credit[at].saturating_add(caused).min(self.most_credit[at]);
         }
         let Some(counted) = counted else { return DiskWork::default() };
-        let (counted, completed) = (counted.figures(), std::mem::take(&mut self.unread).figures());
-        let (open, likely) = (own.open.figures(), own.likely.figures());
+        let (counted, completed) = (counted.figures_in_order(), std::mem::take(&mut self.unread).figures_in_order());
+        let (open, likely) = (own.open.figures_in_order(), own.likely.figures_in_order());
         DiskWork::from_figures(std::array::from_fn(|at| {
-            self.count(at, counted[at], completed[at], open[at]);
-            self.report(at, open[at], likely[at].min(open[at]))
+            self.count_figure(at, counted[at], completed[at], open[at]);
+            self.report_excess(at, open[at], likely[at].min(open[at]))
         }))
     }
 
@@ -208,7 +208,7 @@ impl ForeignAccount {
         (self.excess, self.before) = (self.reported, self.reported);
     }
 
-    fn count(&mut self, at: usize, counted: u64, completed: u64, open: u64) {
+    fn count_figure(&mut self, at: usize, counted: u64, completed: u64, open: u64) {
         let more = i128::from(counted) - i128::from(completed);
         let used = u64::try_from(more).unwrap_or(0).min(self.credit[at]);
         self.credit[at] -= used;
@@ -220,7 +220,7 @@ impl ForeignAccount {
     }
 
     /// What is in excess whatever is open; or at the ends of two intervals, because other operations are open then.
-    fn report(&mut self, at: usize, open: u64, likely: u64) -> u64 {
+    fn report_excess(&mut self, at: usize, open: u64, likely: u64) -> u64 {
         let lasting = self.excess[at].min(self.before[at]) - i128::from(likely);
         let certain = lasting.max(self.excess[at] - i128::from(open)).max(self.reported[at]);
         let foreign = certain - self.reported[at];
@@ -243,11 +243,11 @@ impl ForeignLoad {
             discards,
             flushes,
             time_ns,
-            all_operations: counted.operations(),
-            all_bytes: counted.bytes(),
+            all_operations: counted.total_operations(),
+            all_bytes: counted.total_bytes(),
             all_time_ns: counted.time_ns,
         };
-        (foreign.operations() > 0 || foreign.bytes() > 0).then_some(load)
+        (foreign.total_operations() > 0 || foreign.total_bytes() > 0).then_some(load)
     }
 }
 
@@ -271,9 +271,9 @@ mod tests {
     /// What others did in each interval, from what the disk counted, what the run found completed, and what was open.
     fn foreign(intervals: &[(Option<u64>, u64, u64)]) -> Vec<u64> {
         let mut account = ForeignAccount::default();
-        let each = intervals
-            .iter()
-            .map(|(counted, completed, open)| account.interval(counted.map(reads), &own(*completed, *open)).reads);
+        let each = intervals.iter().map(|(counted, completed, open)| {
+            account.account_interval(counted.map(reads), &own(*completed, *open)).reads
+        });
         each.collect()
     }
 
@@ -299,9 +299,9 @@ mod tests {
     fn counters_that_could_not_be_read_are_in_the_next_reading() {
         assert_eq!(foreign(&[(None, 100, 0), (Some(230), 100, 0), (Some(100), 100, 0)]), [0, 30, 0]);
         let mut account = ForeignAccount::default();
-        account.interval(None, &own(100, 0));
+        account.account_interval(None, &own(100, 0));
         account.begin_anew();
-        assert_eq!(account.interval(Some(reads(120)), &own(100, 0)).reads, 20);
+        assert_eq!(account.account_interval(Some(reads(120)), &own(100, 0)).reads, 20);
     }
 
     #[test]
@@ -310,7 +310,7 @@ mod tests {
         let caused = |n| OwnWork { completed: reads(100), caused: reads(n), ..OwnWork::default() };
         let found: Vec<u64> = [(110, 0), (101, 0), (102, 3), (100, 50), (115, 0)]
             .into_iter()
-            .map(|(counted, n)| account.interval(Some(reads(counted)), &caused(n)).reads)
+            .map(|(counted, n)| account.account_interval(Some(reads(counted)), &caused(n)).reads)
             .collect();
         assert_eq!(found, [0, 1, 0, 0, 5]);
     }
@@ -319,15 +319,15 @@ mod tests {
     #[test]
     fn what_is_reported_is_a_lower_bound_and_close() {
         for seed in 0..200 {
-            let mut prng = Prng::child(80, &[seed]);
+            let mut prng = Prng::for_path(80, &[seed]);
             let (mut account, mut unfound, mut others, mut reported) = (ForeignAccount::default(), 0, 0, 0);
             for _ in 0..50 {
-                let (issued, foreign) = (prng.below(1000), prng.below(2) * prng.below(300));
-                let late = prng.below(20).min(issued + unfound);
+                let (issued, foreign) = (prng.uniform_below(1000), prng.uniform_below(2) * prng.uniform_below(300));
+                let late = prng.uniform_below(20).min(issued + unfound);
                 let found = unfound + issued - late;
                 unfound = late;
                 others += foreign;
-                reported += account.interval(Some(reads(issued + foreign)), &own(found, late)).reads;
+                reported += account.account_interval(Some(reads(issued + foreign)), &own(found, late)).reads;
                 assert!(reported <= others && reported + late >= others, "{seed}: {reported} of {others}, {late} open");
             }
         }
@@ -342,7 +342,7 @@ mod tests {
             let mut account = ForeignAccount::default();
             let each = intervals
                 .iter()
-                .map(|(counted, completed)| account.interval(Some(reads(*counted)), &own(*completed)).reads);
+                .map(|(counted, completed)| account.account_interval(Some(reads(*counted)), &own(*completed)).reads);
             each.collect::<Vec<u64>>()
         };
         assert_eq!(each(&[(100, 100), (160, 100), (100, 100), (100, 100)]), [0, 0, 58, 0]);
@@ -355,14 +355,14 @@ mod tests {
     #[test]
     fn the_largest_part_counts_and_what_is_known_late_is_all() {
         let all = DiskWork { reads: 1000, read_bytes: 1000, time_ns: 1000, ..DiskWork::default() };
-        let load = |work: DiskWork| ForeignLoad::new(0, work, all).map(|load| load.share());
+        let load = |work: DiskWork| ForeignLoad::new(0, work, all).map(|load| load.largest_share());
         assert_eq!(load(DiskWork { reads: 10, read_bytes: 200, ..DiskWork::default() }), Some(0.2));
         assert_eq!(load(DiskWork { discards: 1, time_ns: 900, ..DiskWork::default() }), Some(0.9));
         assert_eq!(load(DiskWork { reads: 5000, ..DiskWork::default() }), Some(1.0));
         assert_eq!(load(DiskWork { time_ns: 900, ..DiskWork::default() }), None);
         let nothing = ForeignLoad::new(3, reads(1), DiskWork::default()).unwrap();
         assert_eq!(
-            (nothing.share(), nothing.disk),
+            (nothing.largest_share(), nothing.disk),
             (1.0, 3),
             "known late, in an interval in which the disk did nothing"
         );

@@ -142,7 +142,7 @@ pub struct StepHead {
 
 impl StepHead {
     /// Whether it is a step of a certification.
-    pub fn certifies(&self) -> bool {
+    pub fn is_certification(&self) -> bool {
         !self.of_workload
     }
 }
@@ -204,7 +204,7 @@ pub struct StreamHead {
 
 impl StreamHead {
     /// What an operation does, as one word.
-    pub fn does(&self) -> String {
+    pub fn operation_word(&self) -> String {
         self.direction.map(|it| it.to_string()).or_else(|| self.operation.clone()).unwrap_or_default()
     }
 
@@ -253,7 +253,7 @@ impl TargetHead {
         let heads = [was, self];
         let by_place = !heads.iter().any(|head| head.reports_identity());
         let by_inode = heads.iter().all(|head| head.facts.contains_key("inode"));
-        let [before, now] = heads.map(|head| head.identity(by_place, by_inode));
+        let [before, now] = heads.map(|head| head.identity_facts(by_place, by_inode));
         let ((what, before), (_, now)) = before.into_iter().zip(now).find(|(before, now)| before != now)?;
         // For many targets the name and the place are the same text.
         Some(match (was.name == before, self.name == now) {
@@ -264,35 +264,35 @@ impl TargetHead {
 
     /// What two heads of one target have in common; `by_place` where they do not report who they are, and `by_inode` where
     /// both report their inode.
-    fn identity(&self, by_place: bool, by_inode: bool) -> [(&'static str, String); 9] {
+    fn identity_facts(&self, by_place: bool, by_inode: bool) -> [(&'static str, String); 9] {
         [
             ("kind", self.kind.clone()),
             ("size", format!("{} bytes", self.size_bytes)),
             ("block size", format!("{} bytes", self.block_bytes)),
-            ("serial", self.fact("serial")),
-            ("wwid", self.fact("wwid")),
+            ("serial", self.fact_or_absent("serial")),
+            ("wwid", self.fact_or_absent("wwid")),
             // A disk reports the same facts for each of its partitions.
-            ("partition", self.fact("partition")),
-            ("place", if by_place { self.place() } else { String::new() }),
+            ("partition", self.fact_or_absent("partition")),
+            ("place", if by_place { self.path_or_name() } else { String::new() }),
             // Another file may have its path by now.
-            ("file", self.fact("file")),
+            ("file", self.fact_or_absent("file")),
             // That of a database; logs of earlier versions do not have it.
-            ("inode", if by_inode { self.fact("inode") } else { String::new() }),
+            ("inode", if by_inode { self.fact_or_absent("inode") } else { String::new() }),
         ]
     }
 
     /// Whether it is a device that reports who it is.
     fn reports_identity(&self) -> bool {
-        self.kind == "block device" && ["serial", "wwid"].iter().any(|name| self.fact(name) != ABSENT)
+        self.kind == "block device" && ["serial", "wwid"].iter().any(|name| self.fact_or_absent(name) != ABSENT)
     }
 
     /// Its path, or its name where it has none.
-    fn place(&self) -> String {
-        if self.facts.contains_key("path") { self.fact("path") } else { self.name.clone() }
+    fn path_or_name(&self) -> String {
+        if self.facts.contains_key("path") { self.fact_or_absent("path") } else { self.name.clone() }
     }
 
     /// A fact, or `absent`.
-    fn fact(&self, name: &str) -> String {
+    fn fact_or_absent(&self, name: &str) -> String {
         self.facts.get(name).cloned().unwrap_or_else(|| ABSENT.to_owned())
     }
 }

@@ -146,13 +146,13 @@ pub struct FailureTimes {
 
 impl FlowInterval {
     /// Number of failed operations over all kinds of errors. A log may claim any numbers, so the sum saturates.
-    pub fn failed(&self) -> u64 {
+    pub fn failed_operations(&self) -> u64 {
         self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
     /// Operations that ended, successfully or not.
-    pub fn ended(&self) -> u64 {
-        self.ok.saturating_add(self.short).saturating_add(self.failed())
+    pub fn ended_operations(&self) -> u64 {
+        self.ok.saturating_add(self.short).saturating_add(self.failed_operations())
     }
 
     /// The number of operations that the next interval takes over: in flight, waiting or stuck.
@@ -161,8 +161,9 @@ impl FlowInterval {
     }
 
     /// True when the accounting identity holds with `carried_in` from the interval before.
-    pub fn balances(&self, carried_in: u64) -> bool {
-        sum_of(&[carried_in, self.scheduled]) == sum_of(&[self.ok, self.failed(), self.short, self.carried_out()])
+    pub fn is_balanced(&self, carried_in: u64) -> bool {
+        sum_of(&[carried_in, self.scheduled])
+            == sum_of(&[self.ok, self.failed_operations(), self.short, self.carried_out()])
     }
 }
 
@@ -191,7 +192,7 @@ impl Timing {
     }
 
     /// The sparse form of `counts`, one per bucket.
-    pub fn sparse(counts: &[u64]) -> Vec<u64> {
+    pub fn sparse_counts(counts: &[u64]) -> Vec<u64> {
         let filled = counts.iter().enumerate().filter(|(_, n)| **n > 0);
         filled.flat_map(|(bucket, &n)| [bucket as u64, n]).collect()
     }
@@ -422,7 +423,7 @@ pub struct FlowHistograms {
 
 impl FlowHistograms {
     /// The three distributions, decoded: response, service, lag.
-    pub fn decode(&self) -> Result<[Times; 3], String> {
+    pub fn decode_times(&self) -> Result<[Times; 3], String> {
         Ok([
             Times::from_text(&self.response, self.overflow[0])?,
             Times::from_text(&self.service, self.overflow[1])?,

@@ -24,7 +24,7 @@ mod running;
 mod thresholds;
 mod times;
 
-pub use commits::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, CommitsWriter, Committed, Noted};
+pub use commits::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, CommitsWriter, Committed, LedgerEntry};
 pub use database::{DatabaseHead, DatabaseSums, PerMinute};
 pub use event::{Event, EventKind};
 pub use flow_counters::{FlowCounters, FlowWork};
@@ -42,7 +42,7 @@ pub use loops::{LoopHead, LoopInterval};
 pub use packed::{Filled, Unpacker};
 pub use pauses::Pauses;
 pub use plan_head::{PlanHead, PlannedAddress, PlannedGroup, PlannedLife, PlannedLoop, PlannedStream};
-pub use recorder::{Excess, Failure, Frame, Recorder, Took};
+pub use recorder::{Excess, Failure, Frame, OperationTimes, Recorder};
 pub use running::{LifeNews, Running, Stretches};
 pub use thresholds::Thresholds;
 pub use times::Times;

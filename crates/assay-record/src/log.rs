@@ -50,12 +50,12 @@ impl<W: Write> Writer<W> {
     }
 
     /// Number of the next line.
-    pub fn seq(&self) -> u64 {
+    pub fn next_seq(&self) -> u64 {
         self.seq
     }
 
     /// Bytes written so far, without those that were there before.
-    pub fn bytes(&self) -> u64 {
+    pub fn bytes_written(&self) -> u64 {
         self.bytes
     }
 
@@ -76,7 +76,7 @@ impl<W: Write> Writer<W> {
 
     /// Appends a line. After an error the file may end in a torn line, which readers notice; then nothing more may be
     /// written.
-    pub fn write(&mut self, entry: &Entry) -> io::Result<()> {
+    pub fn write_entry(&mut self, entry: &Entry) -> io::Result<()> {
         match entry {
             Entry::Header(header) => self.write_as("header", header),
             Entry::Interval(interval) => self.write_as("interval", interval),
@@ -151,7 +151,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Byte offset after the last line that was read.
-    pub fn offset(&self) -> u64 {
+    pub fn offset_behind_line(&self) -> u64 {
         self.offset
     }
 
@@ -177,7 +177,7 @@ impl<R: BufRead> Reader<R> {
             return Ok(Some(Err(damage(if torn { what } else { "longer than any line of a log".into() }, torn))));
         }
         self.buffer.pop();
-        let (seq, entry) = match decode(&mut self.buffer) {
+        let (seq, entry) = match decode_line(&mut self.buffer) {
             Ok(decoded) => decoded,
             Err(what) => {
                 self.expected = self.expected.saturating_add(1);
@@ -197,7 +197,7 @@ impl<R: BufRead> Reader<R> {
 }
 
 /// Checks and parses one line, without its line feed.
-fn decode(line: &mut [u8]) -> Result<(u64, Entry), String> {
+fn decode_line(line: &mut [u8]) -> Result<(u64, Entry), String> {
     if line.len() < PREFIX || !line.starts_with(b"{\"crc\":\"") || &line[16..PREFIX] != b"\"," {
         return Err("not a line of a run log".into());
     }
@@ -205,9 +205,9 @@ fn decode(line: &mut [u8]) -> Result<(u64, Entry), String> {
     if line[8..16] != *format!("{:08x}", crc_fast::crc32_iscsi(&line[PREFIX..])).as_bytes() {
         return Err("checksum does not match: the line was damaged".into());
     }
-    let kind_at = PREFIX + find(&line[PREFIX..], b",\"kind\":\"").ok_or("no kind")?;
+    let kind_at = PREFIX + find_bytes(&line[PREFIX..], b",\"kind\":\"").ok_or("no kind")?;
     let kind_from = kind_at + 9;
-    let kind_to = kind_from + find(&line[kind_from..], b"\"").ok_or("no kind")?;
+    let kind_to = kind_from + find_bytes(&line[kind_from..], b"\"").ok_or("no kind")?;
     let kind = String::from_utf8_lossy(&line[kind_from..kind_to]).into_owned();
     let mut head = vec![b'{'];
     head.extend_from_slice(&line[PREFIX..kind_at]);
@@ -216,36 +216,36 @@ fn decode(line: &mut [u8]) -> Result<(u64, Entry), String> {
     let body = line.get_mut(kind_to + 1..).filter(|rest| rest.first() == Some(&b',')).ok_or("no body")?;
     body[0] = b'{';
     let entry = match kind.as_str() {
-        "header" => Entry::Header(Box::new(header(body)?)),
-        "interval" => Entry::Interval(parse(body)?),
-        "histograms" => Entry::Histograms(parse(body)?),
-        "event" => Entry::Event(parse(body)?),
-        "close" => Entry::Close(parse(body)?),
+        "header" => Entry::Header(Box::new(parse_header(body)?)),
+        "interval" => Entry::Interval(parse_body(body)?),
+        "histograms" => Entry::Histograms(parse_body(body)?),
+        "event" => Entry::Event(parse_body(body)?),
+        "close" => Entry::Close(parse_body(body)?),
         other => return Err(format!("unknown kind of line \"{}\"", other.escape_debug())),
     };
     Ok((seq, entry))
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+fn parse_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     // UTF-8 is checked once for the whole text, instead of again for each name in it.
     let text = std::str::from_utf8(body).map_err(|e| format!("not text: {e}"))?;
     serde_json::from_str(text).map_err(|e| format!("its content is not as expected: {e}"))
 }
 
 /// A header of a later format is refused because of its number, before its members are read.
-fn header(body: &[u8]) -> Result<Header, String> {
+fn parse_header(body: &[u8]) -> Result<Header, String> {
     #[derive(Deserialize)]
     struct Version {
         format: u32,
     }
-    let Version { format } = parse(body)?;
+    let Version { format } = parse_body(body)?;
     if format > FORMAT {
         return Err(format!("format {format} is newer than this program knows ({FORMAT}); read it with a newer one"));
     }
-    parse(body)
+    parse_body(body)
 }
 
-fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+fn find_bytes(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack.windows(needle.len()).position(|window| window == needle)
 }
 
@@ -259,12 +259,12 @@ mod tests {
         let mut writer = Writer::new(Vec::new(), 0);
         for index in 0..5 {
             let flows = vec![FlowInterval { scheduled: 10, ok: 10, ..FlowInterval::default() }];
-            writer.write(&Entry::Interval(Interval { index, flows, ..Interval::default() })).unwrap();
+            writer.write_entry(&Entry::Interval(Interval { index, flows, ..Interval::default() })).unwrap();
         }
         let text = "all phases ran".to_owned();
         let reason = CloseReason::Completed;
         let close = Close { reason, at_ns: 5, text, intervals: 5, issued: 50, completed: 50, stuck: 0 };
-        writer.write(&Entry::Close(close)).unwrap();
+        writer.write_entry(&Entry::Close(close)).unwrap();
         writer.into_inner()
     }
 

@@ -35,7 +35,7 @@ pub struct Filled {
 
 impl Filled {
     /// Each filled cell and the number of times in it, ascending; times above an hour are in no cell.
-    pub fn cells(&self) -> impl Iterator<Item = (u32, u64)> {
+    pub fn filled_cells(&self) -> impl Iterator<Item = (u32, u64)> {
         self.cells.iter().copied()
     }
 
@@ -51,8 +51,8 @@ impl Filled {
 
     /// As [`Times::quantiles`](crate::Times::quantiles).
     pub fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<Span>; N] {
-        let count = self.cells().fold(self.overflow, |sum, (_, n)| sum.saturating_add(n));
-        quantiles_of(self.cells(), count, quantiles)
+        let count = self.filled_cells().fold(self.overflow, |sum, (_, n)| sum.saturating_add(n));
+        quantiles_of(self.filled_cells(), count, quantiles)
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn quantiles_of<const N: usize>(
 }
 
 /// The text for counts by cell, ascending.
-pub(crate) fn pack(cells: impl Iterator<Item = (u32, u64)>) -> String {
+pub(crate) fn pack_cells(cells: impl Iterator<Item = (u32, u64)>) -> String {
     let mut plain = Vec::new();
     for number in [UNPACKED, 0, 0, 3] {
         plain.extend(number.to_be_bytes());
@@ -108,15 +108,15 @@ pub(crate) fn pack(cells: impl Iterator<Item = (u32, u64)>) -> String {
         // One empty cell is written as a zero, several as a skip.
         match cell - next {
             0 => {}
-            1 => varint(zigzag(0), &mut plain),
-            empty => varint(zigzag(-i64::from(empty)), &mut plain),
+            1 => push_varint(zigzag_encode(0), &mut plain),
+            empty => push_varint(zigzag_encode(-i64::from(empty)), &mut plain),
         }
-        varint(zigzag(i64::try_from(n).unwrap_or(i64::MAX)), &mut plain);
+        push_varint(zigzag_encode(i64::try_from(n).unwrap_or(i64::MAX)), &mut plain);
         next = cell + 1;
     }
     // Without any count, one empty first cell is written.
     if next == 0 {
-        varint(zigzag(0), &mut plain);
+        push_varint(zigzag_encode(0), &mut plain);
     }
     let length = (plain.len() - HEAD) as u32;
     plain[4..8].copy_from_slice(&length.to_be_bytes());
@@ -128,12 +128,12 @@ pub(crate) fn pack(cells: impl Iterator<Item = (u32, u64)>) -> String {
     STANDARD.encode(packed)
 }
 
-fn zigzag(n: i64) -> u64 {
+fn zigzag_encode(n: i64) -> u64 {
     ((n << 1) ^ (n >> 63)) as u64
 }
 
 /// Seven bits per byte; the ninth byte has eight.
-fn varint(mut value: u64, bytes: &mut Vec<u8>) {
+fn push_varint(mut value: u64, bytes: &mut Vec<u8>) {
     for _ in 0..8 {
         if value < 0x80 {
             return bytes.push(value as u8);
@@ -171,7 +171,7 @@ impl fmt::Debug for Unpacker {
 impl Unpacker {
     /// The distribution that `Times::to_text` wrote, with the `overflow` that is stored beside it; the error says what
     /// is wrong.
-    pub fn unpack(&mut self, text: &str, overflow: u64) -> Result<Filled, String> {
+    pub fn unpack_text(&mut self, text: &str, overflow: u64) -> Result<Filled, String> {
         let mut filled = Filled::default();
         self.unpack_into(text, overflow, &mut filled)?;
         Ok(filled)
@@ -188,8 +188,8 @@ impl Unpacker {
         self.packed.clear();
         STANDARD.decode_vec(text, &mut self.packed).map_err(|e| format!("a distribution is not base64: {e}"))?;
         let Unpacker { inflate, packed, plain, cells } = self;
-        let counts = inflated(inflate, packed, plain).map_err(|why| format!("not a distribution: {why}"))?;
-        let cells = filled(counts, cells)?;
+        let counts = inflate_counts(inflate, packed, plain).map_err(|why| format!("not a distribution: {why}"))?;
+        let cells = decode_cells(counts, cells)?;
         into.cells.clear();
         into.cells.extend_from_slice(cells);
         into.overflow = overflow;
@@ -198,8 +198,8 @@ impl Unpacker {
 }
 
 /// Inflates into `plain`, checks the numbers of the header and returns what follows it.
-fn inflated<'a>(inflate: &mut Inflate, packed: &[u8], plain: &'a mut [u8]) -> Result<&'a [u8], &'static str> {
-    if word(packed, 0)? != PACKED || word(packed, 4)? as usize != packed.len() - 8 {
+fn inflate_counts<'a>(inflate: &mut Inflate, packed: &[u8], plain: &'a mut [u8]) -> Result<&'a [u8], &'static str> {
+    if read_u32(packed, 0)? != PACKED || read_u32(packed, 4)? as usize != packed.len() - 8 {
         return Err("not HdrHistogram's V2 deflate");
     }
     inflate.reset(true);
@@ -212,41 +212,42 @@ fn inflated<'a>(inflate: &mut Inflate, packed: &[u8], plain: &'a mut [u8]) -> Re
         return Err("it does not unpack");
     }
     let plain = &plain[..length];
-    if word(plain, 0)? != UNPACKED || word(plain, 4)? as usize != length.saturating_sub(HEAD) {
+    if read_u32(plain, 0)? != UNPACKED || read_u32(plain, 4)? as usize != length.saturating_sub(HEAD) {
         return Err("its length differs from the one in its head");
     }
-    let (offset, digits, lowest, highest) = (word(plain, 8)?, word(plain, 12)?, wide(plain, 16)?, wide(plain, 24)?);
+    let (offset, digits, lowest, highest) =
+        (read_u32(plain, 8)?, read_u32(plain, 12)?, read_u64(plain, 16)?, read_u64(plain, 24)?);
     if (offset, digits, lowest, highest) != (0, 3, 1, LONGEST_NS) {
         return Err("it has other bounds than 1 ns to 1 h with 3 digits");
     }
     plain.get(HEAD..).ok_or("its head is cut")
 }
 
-fn word(bytes: &[u8], at: usize) -> Result<u32, &'static str> {
+fn read_u32(bytes: &[u8], at: usize) -> Result<u32, &'static str> {
     let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
     four.map(u32::from_be_bytes).ok_or("its head is cut")
 }
 
-fn wide(bytes: &[u8], at: usize) -> Result<u64, &'static str> {
-    Ok((u64::from(word(bytes, at)?) << 32) | u64::from(word(bytes, at + 4)?))
+fn read_u64(bytes: &[u8], at: usize) -> Result<u64, &'static str> {
+    Ok((u64::from(read_u32(bytes, at)?) << 32) | u64::from(read_u32(bytes, at + 4)?))
 }
 
 /// The cells that `bytes` count, in the memory of `cells`. Nearly all numbers are one byte long, so eight of these are
 /// taken together; where there is a longer one, or the end is near, they are taken one by one.
 #[inline(never)] // What changes with every number finds its register.
-fn filled<'a>(mut bytes: &[u8], cells: &'a mut [(u32, u64)]) -> Result<&'a [(u32, u64)], &'static str> {
+fn decode_cells<'a>(mut bytes: &[u8], cells: &'a mut [(u32, u64)]) -> Result<&'a [(u32, u64)], &'static str> {
     const LONGER: u64 = 0x8080_8080_8080_8080;
     const LARGER: &str = "a distribution larger than any run makes";
-    let (mut length, mut next) = (0, Next::default());
+    let (mut length, mut next) = (0, DecodingState::default());
     while !bytes.is_empty() {
         let room = cells[length..].first_chunk_mut().ok_or(LARGER)?;
         match bytes.first_chunk::<TOGETHER>() {
             Some(eight) if u64::from_le_bytes(*eight) & LONGER == 0 => {
-                length += next.take(room, eight.map(u64::from));
+                length += next.take_numbers(room, eight.map(u64::from));
                 bytes = &bytes[TOGETHER..];
             }
             _ => {
-                length += next.take(room, [number(&mut bytes)?]);
+                length += next.take_numbers(room, [read_varint(&mut bytes)?]);
                 // Only long numbers are large: limited here, the sums cannot overflow.
                 next.cell = next.cell.min(CELLS as u64);
                 if next.total > MOST_OPERATIONS {
@@ -266,17 +267,17 @@ const TOGETHER: usize = 8;
 
 /// The state of counting: the next cell, and the sum of all counts.
 #[derive(Default)]
-struct Next {
+struct DecodingState {
     cell: u64,
     total: u64,
 }
 
-impl Next {
+impl DecodingState {
     /// Takes at most [`TOGETHER`] zigzag numbers: an even one is the count of its cell (0: an empty cell); an odd one
     /// skips cells. Which kind comes next is unpredictable, so there is no branch on it: every number is written down,
     /// and one that was no count is overwritten by the next. Returns how many cells were filled.
     #[inline]
-    fn take<const N: usize>(&mut self, room: &mut [(u32, u64); TOGETHER], numbers: [u64; N]) -> usize {
+    fn take_numbers<const N: usize>(&mut self, room: &mut [(u32, u64); TOGETHER], numbers: [u64; N]) -> usize {
         let mut length = 0;
         for zigzag in numbers {
             let (half, odd) = (zigzag >> 1, (zigzag & 1).wrapping_neg());
@@ -291,19 +292,19 @@ impl Next {
 }
 
 /// A number of seven bits per byte; the ninth byte has eight.
-fn number(bytes: &mut &[u8]) -> Result<u64, &'static str> {
+fn read_varint(bytes: &mut &[u8]) -> Result<u64, &'static str> {
     let mut value = 0u64;
     for place in 0..8 {
-        let byte = first(bytes)?;
+        let byte = take_byte(bytes)?;
         value |= u64::from(byte & 0x7f) << (7 * place);
         if byte & 0x80 == 0 {
             return Ok(value);
         }
     }
-    Ok(value | u64::from(first(bytes)?) << 56)
+    Ok(value | u64::from(take_byte(bytes)?) << 56)
 }
 
-fn first(bytes: &mut &[u8]) -> Result<u8, &'static str> {
+fn take_byte(bytes: &mut &[u8]) -> Result<u8, &'static str> {
     let (&byte, rest) = bytes.split_first().ok_or("a distribution ends within a number")?;
     *bytes = rest;
     Ok(byte)
@@ -318,25 +319,25 @@ mod tests {
     /// `n` times of all magnitudes.
     fn some(prng: &mut assay_base::Prng, n: u64) -> Times {
         let mut times = Times::default();
-        (0..n).for_each(|_| times.record(prng.next_u64() >> (22 + prng.below(42))));
+        (0..n).for_each(|_| times.record_time(prng.next_u64() >> (22 + prng.uniform_below(42))));
         times
     }
 
     #[test]
     fn it_writes_and_reads_what_the_library_does() {
-        let mut prng = assay_base::Prng::seeded(5);
+        let mut prng = assay_base::Prng::from_seed(5);
         let mut unpacker = Unpacker::default();
         for round in 0..20 {
             let times = some(&mut prng, round * 100);
             let text = times.to_text();
             let mut theirs = Vec::new();
-            V2DeflateSerializer::new().serialize(&times.histogram(), &mut theirs).unwrap();
+            V2DeflateSerializer::new().serialize(&times.to_hdr_histogram(), &mut theirs).unwrap();
             assert_eq!(STANDARD.decode(&text).unwrap(), theirs, "round {round}");
             let theirs: hdrhistogram::Histogram<u64> = Deserializer::new().deserialize(&mut theirs.as_slice()).unwrap();
             let theirs: Vec<(u64, u64)> =
                 theirs.iter_recorded().map(|s| (s.value_iterated_to(), s.count_at_value())).collect();
-            let filled = unpacker.unpack(&text, times.overflow()).unwrap();
-            let ours: Vec<(u64, u64)> = filled.cells().map(|(cell, n)| (Times::largest_of(cell), n)).collect();
+            let filled = unpacker.unpack_text(&text, times.count_above_hour()).unwrap();
+            let ours: Vec<(u64, u64)> = filled.filled_cells().map(|(cell, n)| (Times::largest_of(cell), n)).collect();
             assert_eq!(ours, theirs, "round {round}");
         }
     }
@@ -345,9 +346,9 @@ mod tests {
     fn numbers_of_every_length() {
         for n in (0..62).flat_map(|bits| [(1i64 << bits) - 1, 1 << bits, -(1 << bits)]).chain([i64::MAX, i64::MIN]) {
             let mut bytes = Vec::new();
-            varint(zigzag(n), &mut bytes);
+            push_varint(zigzag_encode(n), &mut bytes);
             let mut rest = bytes.as_slice();
-            assert_eq!((number(&mut rest), rest.len()), (Ok(zigzag(n)), 0), "{n}: {bytes:?}");
+            assert_eq!((read_varint(&mut rest), rest.len()), (Ok(zigzag_encode(n)), 0), "{n}: {bytes:?}");
         }
     }
 
@@ -355,9 +356,9 @@ mod tests {
     fn what_no_run_makes_is_refused_and_all_else_is_counted() {
         let read = |numbers: &[i64]| {
             let mut bytes = Vec::new();
-            numbers.iter().for_each(|n| varint(zigzag(*n), &mut bytes));
+            numbers.iter().for_each(|n| push_varint(zigzag_encode(*n), &mut bytes));
             let mut cells = vec![(0, 0); CELLS + TOGETHER];
-            filled(&bytes, &mut cells).map(<[_]>::to_vec)
+            decode_cells(&bytes, &mut cells).map(<[_]>::to_vec)
         };
         let last = CELLS as i64 - 1;
         let most = MOST_OPERATIONS as i64;
@@ -403,9 +404,13 @@ mod tests {
         [UNPACKED, 0, 0, 3].iter().for_each(|n| head.extend(n.to_be_bytes()));
         [1, LONGEST_NS, 1f64.to_bits()].iter().for_each(|n| head.extend(n.to_be_bytes()));
         let mut unpacker = Unpacker::default();
-        assert_eq!(unpacker.unpack(&deflated(&head), 0).unwrap(), Filled::default(), "whole, and nothing behind it");
+        assert_eq!(
+            unpacker.unpack_text(&deflated(&head), 0).unwrap(),
+            Filled::default(),
+            "whole, and nothing behind it"
+        );
         for length in 0..HEAD {
-            let told = unpacker.unpack(&deflated(&head[..length]), 0).unwrap_err();
+            let told = unpacker.unpack_text(&deflated(&head[..length]), 0).unwrap_err();
             assert!(told.contains("not a distribution"), "{length}: {told}");
         }
     }
@@ -423,31 +428,31 @@ mod tests {
         ] {
             let text = packed(declared, digits, lowest, highest, zeros);
             assert!(text.len() < LONGEST_TEXT, "{} bytes", text.len());
-            let told = unpacker.unpack(&text, 0).unwrap_err();
+            let told = unpacker.unpack_text(&text, 0).unwrap_err();
             assert!(told.contains(why), "{why}: {told}");
         }
         // A refused text leaves no trace in the unpacker.
-        assert_eq!(unpacker.unpack(&packed(2, 3, 1, LONGEST_NS, 2), 0).unwrap(), Filled::default());
+        assert_eq!(unpacker.unpack_text(&packed(2, 3, 1, LONGEST_NS, 2), 0).unwrap(), Filled::default());
     }
 
     #[test]
     fn damaged_text_is_refused_or_read_and_never_panics() {
         let mut times = Times::default();
-        [0, 1, 999, 123_456_789, LONGEST_NS].iter().for_each(|&ns| times.record(ns));
+        [0, 1, 999, 123_456_789, LONGEST_NS].iter().for_each(|&ns| times.record_time(ns));
         let text = times.to_text();
         let mut unpacker = Unpacker::default();
         for at in 0..text.len() {
             for flip in [1u8, 4, 16] {
                 let mut bad = text.clone().into_bytes();
                 bad[at] ^= flip;
-                let _ = unpacker.unpack(&String::from_utf8_lossy(&bad), 0);
+                let _ = unpacker.unpack_text(&String::from_utf8_lossy(&bad), 0);
             }
         }
         for bad in ["", "!!", "AAAA"] {
-            assert!(unpacker.unpack(bad, 0).is_err(), "{bad}");
+            assert!(unpacker.unpack_text(bad, 0).is_err(), "{bad}");
         }
-        assert!(unpacker.unpack(&text, u64::MAX).is_err());
-        let kept = unpacker.unpack(&text, 0).unwrap();
-        assert_eq!(kept.cells().count(), 5);
+        assert!(unpacker.unpack_text(&text, u64::MAX).is_err());
+        let kept = unpacker.unpack_text(&text, 0).unwrap();
+        assert_eq!(kept.filled_cells().count(), 5);
     }
 }

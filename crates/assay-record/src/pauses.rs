@@ -18,7 +18,7 @@ pub struct Pauses {
 
 impl Pauses {
     /// Counts a pause of `ns` nanoseconds.
-    pub fn record(&mut self, ns: u64) {
+    pub fn record_pause(&mut self, ns: u64) {
         self.add(&Pauses { sum_ns: ns, max_ns: ns, count: 1 });
     }
 

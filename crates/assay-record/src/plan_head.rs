@@ -32,30 +32,33 @@ impl PlanHead {
     /// Reads the plan of a header.
     pub fn parse(plan: &Value) -> PlanHead {
         PlanHead {
-            streams: list(plan, "streams").iter().map(PlannedStream::parse).collect(),
-            loops: list(plan, "loops").iter().map(PlannedLoop::parse).collect(),
-            groups: member(plan, "groups"),
-            backlog: member(plan, "backlog"),
-            half_windows: member(plan, "half_windows"),
-            page_cached: list(plan, "page_cache").iter().filter_map(|cached| member(cached, "target")).collect(),
-            verify: member(plan, "verify"),
-            sealed_only: member(plan, "sealed_only"),
+            streams: list_elements(plan, "streams").iter().map(PlannedStream::parse).collect(),
+            loops: list_elements(plan, "loops").iter().map(PlannedLoop::parse).collect(),
+            groups: member_or_default(plan, "groups"),
+            backlog: member_or_default(plan, "backlog"),
+            half_windows: member_or_default(plan, "half_windows"),
+            page_cached: list_elements(plan, "page_cache")
+                .iter()
+                .filter_map(|cached| member_or_default(cached, "target"))
+                .collect(),
+            verify: member_or_default(plan, "verify"),
+            sealed_only: member_or_default(plan, "sealed_only"),
         }
     }
 
     /// The stream at this place of the header; `None` where the plan has none there.
-    pub fn stream(&self, place: usize) -> Option<&PlannedStream> {
+    pub fn stream_at(&self, place: usize) -> Option<&PlannedStream> {
         self.streams.get(place)
     }
 
     /// When the stream at this place begins and ends: its loop decides for all of its streams.
-    pub fn life(&self, place: usize) -> PlannedLife {
+    pub fn life_at(&self, place: usize) -> PlannedLife {
         let Some(stream) = self.streams.get(place) else { return PlannedLife::default() };
         let lasting = self.loop_of(stream).map_or(&stream.lasting, |shared| &shared.lasting);
         PlannedLife {
             start_ns: lasting.start.map_or(0, Span::as_ns),
             lasts_ns: lasting.lasts.map(Span::as_ns),
-            after: lasting.awaited(),
+            after: lasting.awaited_names(),
             by_number: lasting.ends_by_number(),
             by_bytes: lasting.has_bytes,
             recorded: stream.is_recorded,
@@ -122,10 +125,10 @@ impl PlannedStream {
     fn parse(stream: &Value) -> PlannedStream {
         let arrival = &stream["arrival"];
         PlannedStream {
-            name: member(stream, "name"),
+            name: member_or_default(stream, "name"),
             address: PlannedAddress::parse(&stream["address"]),
-            durable: member(stream, "durable"),
-            looped: member(&arrival["looped"], "looped"),
+            durable: member_or_default(stream, "durable"),
+            looped: member_or_default(&arrival["looped"], "looped"),
             is_recorded: !arrival["recorded"].is_null(),
             lasting: PlannedLasting::parse(stream),
             members: stream.clone(),
@@ -180,7 +183,7 @@ pub struct PlannedLoop {
 
 impl PlannedLoop {
     fn parse(shared: &Value) -> PlannedLoop {
-        PlannedLoop { name: member(shared, "name"), lasting: PlannedLasting::parse(shared) }
+        PlannedLoop { name: member_or_default(shared, "name"), lasting: PlannedLasting::parse(shared) }
     }
 }
 
@@ -199,11 +202,11 @@ struct PlannedLasting {
 impl PlannedLasting {
     fn parse(stream: &Value) -> PlannedLasting {
         PlannedLasting {
-            start: member(stream, "start"),
-            lasts: member(stream, "for"),
-            after: member(stream, "after"),
-            and_after: list(stream, "and_after").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-            operations: member(stream, "operations"),
+            start: member_or_default(stream, "start"),
+            lasts: member_or_default(stream, "for"),
+            after: member_or_default(stream, "after"),
+            and_after: list_elements(stream, "and_after").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            operations: member_or_default(stream, "operations"),
             has_bytes: !stream["bytes"].is_null(),
         }
     }
@@ -213,7 +216,7 @@ impl PlannedLasting {
     }
 
     /// The names of all that it waits for.
-    fn awaited(&self) -> Option<String> {
+    fn awaited_names(&self) -> Option<String> {
         let first = self.after.as_deref()?;
         let others = self.and_after.iter().map(String::as_str);
         Some(std::iter::once(first).chain(others).collect::<Vec<_>>().join(", "))
@@ -221,12 +224,12 @@ impl PlannedLasting {
 }
 
 /// A member of a part of a plan; its default where it is absent or has another shape.
-fn member<'a, T: Deserialize<'a> + Default>(part: &'a Value, name: &str) -> T {
+fn member_or_default<'a, T: Deserialize<'a> + Default>(part: &'a Value, name: &str) -> T {
     T::deserialize(&part[name]).unwrap_or_default()
 }
 
 /// The elements of a list in a part of a plan; none where it is absent or no list.
-fn list<'a>(part: &'a Value, name: &str) -> &'a [Value] {
+fn list_elements<'a>(part: &'a Value, name: &str) -> &'a [Value] {
     part[name].as_array().map_or(&[], Vec::as_slice)
 }
 
@@ -269,7 +272,7 @@ mod tests {
         let head = PlanHead::parse(&plan);
         assert_eq!((head.streams.len(), &head.streams[0].members), (3, &json!(7)));
         assert_eq!((&head.streams[1].name, &head.streams[2].name, head.streams[2].durable), (&None, &None, false));
-        assert_eq!((head.life(2).lasts_ns, head.life(2).after.as_deref()), (None, Some("a, b")));
+        assert_eq!((head.life_at(2).lasts_ns, head.life_at(2).after.as_deref()), (None, Some("a, b")));
         assert_eq!((head.groups.len(), head.backlog, head.half_windows), (0, Span::ZERO, false));
         assert!(head.verify && !head.sealed_only && head.loops.is_empty());
         assert_eq!(head.page_cached, [1]);

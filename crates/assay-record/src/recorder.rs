@@ -6,7 +6,7 @@
 
 use crate::flow_counters::FlowCounters;
 use crate::interval::{FailureTimes, FlowHistograms, FlowInterval, Histograms, Interval, PARTS, Timing};
-use crate::late::{Lessened, Rests};
+use crate::late::{LessenedTimes, TargetLateness};
 use crate::loops::LoopInterval;
 use crate::thresholds::Thresholds;
 use crate::times::Times;
@@ -27,7 +27,7 @@ impl Counts {
     }
 
     #[inline]
-    fn record(&mut self, ns: u64, bucket: usize) {
+    fn record_time(&mut self, ns: u64, bucket: usize) {
         self.record_many(ns, bucket, 1);
     }
 
@@ -54,13 +54,13 @@ impl Counts {
         self.buckets.fill(0);
     }
 
-    fn timing(&self) -> Timing {
+    fn as_timing(&self) -> Timing {
         self.timing_with_max(0)
     }
 
     /// The timing with a largest value of at least `max_ns`, which is that of times that were not counted here.
     fn timing_with_max(&self, max_ns: u64) -> Timing {
-        Timing { sum_ns: self.sum_ns, max_ns: self.max_ns.max(max_ns), counts: Timing::sparse(&self.buckets) }
+        Timing { sum_ns: self.sum_ns, max_ns: self.max_ns.max(max_ns), counts: Timing::sparse_counts(&self.buckets) }
     }
 }
 
@@ -79,8 +79,8 @@ struct FlowRecord {
     /// interval ends (5 % on the null device).
     on_time: u64,
     forgiven: Box<[u64]>,
-    floor: Lessened,
-    service_floor: Lessened,
+    floor: LessenedTimes,
+    service_floor: LessenedTimes,
 }
 
 impl FlowRecord {
@@ -95,8 +95,8 @@ impl FlowRecord {
             submit: (0, 0),
             on_time: 0,
             forgiven: vec![0; buckets].into(),
-            floor: Lessened::new(buckets),
-            service_floor: Lessened::new(buckets),
+            floor: LessenedTimes::new(buckets),
+            service_floor: LessenedTimes::new(buckets),
         }
     }
 
@@ -125,18 +125,22 @@ impl FlowRecord {
         add_each(&mut self.forgiven, &other.forgiven);
     }
 
-    fn interval(&self) -> FlowInterval {
+    fn flow_interval(&self) -> FlowInterval {
         FlowInterval {
             errors: self.failures.errors.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
             response: self.response.timing_with_max(self.floor.whole_max_ns()),
             service: self.service.timing_with_max(self.service_floor.whole_max_ns()),
             submit: Timing { sum_ns: self.submit.0, max_ns: self.submit.1, counts: Vec::new() },
-            lag: self.lag.timing(),
-            own_lag: self.own_lag.timing(),
-            forgiven: Timing::sparse(&self.forgiven),
-            floor: self.floor.timing(self.response.sum_ns, self.response.max_ns, &self.response.buckets),
-            service_floor: self.service_floor.timing(self.service.sum_ns, self.service.max_ns, &self.service.buckets),
-            failures: self.failures.times(),
+            lag: self.lag.as_timing(),
+            own_lag: self.own_lag.as_timing(),
+            forgiven: Timing::sparse_counts(&self.forgiven),
+            floor: self.floor.lessened_timing(self.response.sum_ns, self.response.max_ns, &self.response.buckets),
+            service_floor: self.service_floor.lessened_timing(
+                self.service.sum_ns,
+                self.service.max_ns,
+                &self.service.buckets,
+            ),
+            failures: self.failures.failure_times(),
             ..FlowInterval::from_counters(&self.counters)
         }
     }
@@ -164,14 +168,14 @@ impl FailureRecord {
     }
 
     fn add(&mut self, other: &mut FailureRecord) {
-        other.errors.drain(..).for_each(|(name, n)| count(&mut self.errors, name, n));
+        other.errors.drain(..).for_each(|(name, n)| count_error(&mut self.errors, name, n));
         self.response.add(&other.response);
         add_each(&mut self.at[..], &other.at[..]);
     }
 
-    fn times(&self) -> Option<FailureTimes> {
-        let at = Timing::sparse(&self.at[..]);
-        (!at.is_empty()).then(|| FailureTimes { at, response: self.response.timing() })
+    fn failure_times(&self) -> Option<FailureTimes> {
+        let at = Timing::sparse_counts(&self.at[..]);
+        (!at.is_empty()).then(|| FailureTimes { at, response: self.response.as_timing() })
     }
 }
 
@@ -180,7 +184,7 @@ fn add_each(sums: &mut [u64], more: &[u64]) {
     sums.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
 }
 
-fn count(errors: &mut Vec<(Cow<'static, str>, u64)>, name: Cow<'static, str>, n: u64) {
+fn count_error(errors: &mut Vec<(Cow<'static, str>, u64)>, name: Cow<'static, str>, n: u64) {
     match errors.iter_mut().find(|(known, _)| *known == name) {
         Some((_, counted)) => *counted += n,
         None => errors.push((name, n)),
@@ -210,7 +214,7 @@ pub struct Excess {
 
 /// The times of an operation that completed in full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Took {
+pub struct OperationTimes {
     /// completed − intended.
     pub response: Span,
     /// completed − issued.
@@ -229,7 +233,7 @@ pub struct Took {
 struct Alike {
     flow: usize,
     bytes: u32,
-    took: Took,
+    took: OperationTimes,
     many: u64,
 }
 
@@ -255,7 +259,7 @@ pub struct Frame {
     /// One record for each flow.
     cells: Vec<FlowRecord>,
     /// One entry for each target whose lateness is counted.
-    rests: Vec<Rests>,
+    rests: Vec<TargetLateness>,
     /// One entry for each closed loop.
     loops: Vec<LoopInterval>,
     /// Distributions since the last frame that carried them, and the first interval they cover.
@@ -283,22 +287,22 @@ impl Frame {
     }
 
     /// The plain counts of a flow.
-    pub fn counters(&self, flow: usize) -> &FlowCounters {
+    pub fn flow_counters(&self, flow: usize) -> &FlowCounters {
         &self.cells[flow].counters
     }
 
     /// The log line of scalars.
-    pub fn interval(&self) -> Interval {
-        let flows = self.cells.iter().map(FlowRecord::interval).collect();
+    pub fn interval_line(&self) -> Interval {
+        let flows = self.cells.iter().map(FlowRecord::flow_interval).collect();
         let Frame { index, start_ns, end_ns, phase, .. } = *self;
         let lateness =
-            self.rests.iter().enumerate().filter_map(|(target, rests)| rests.lateness(target as u16)).collect();
+            self.rests.iter().enumerate().filter_map(|(target, rests)| rests.log_entry(target as u16)).collect();
         let loops = self.loops.clone();
         Interval { index, start_ns, end_ns, phase, flows, lateness, loops, ..Interval::default() }
     }
 
     /// The log line of distributions, where this frame closes a group.
-    pub fn histograms(&self) -> Option<Histograms> {
+    pub fn histograms_line(&self) -> Option<Histograms> {
         let (first, times) = self.times.as_ref()?;
         let filled = times.iter().enumerate().filter(|(_, t)| !t.lag.is_empty() || !t.response.is_empty());
         let flows = filled.map(|(flow, times)| FlowHistograms {
@@ -306,7 +310,11 @@ impl Frame {
             response: times.response.to_text(),
             service: times.service.to_text(),
             lag: times.lag.to_text(),
-            overflow: [times.response.overflow(), times.service.overflow(), times.lag.overflow()],
+            overflow: [
+                times.response.count_above_hour(),
+                times.service.count_above_hour(),
+                times.lag.count_above_hour(),
+            ],
         });
         Some(Histograms { first: *first, last: self.index, phase: self.phase, flows: flows.collect() })
     }
@@ -317,19 +325,19 @@ impl Frame {
 pub struct Recorder {
     thresholds: Thresholds,
     cells: Vec<FlowRecord>,
-    rests: Vec<Rests>,
+    rests: Vec<TargetLateness>,
     loops: Vec<LoopInterval>,
     times: Vec<FlowTimes>,
     alike: Alike,
     times_first: u64,
-    spare_cells: Vec<(Vec<FlowRecord>, Vec<Rests>)>,
+    spare_cells: Vec<(Vec<FlowRecord>, Vec<TargetLateness>)>,
     spare_times: Vec<Vec<FlowTimes>>,
 }
 
 impl Recorder {
     /// Counters for `flows` flows against `thresholds`.
     pub fn new(thresholds: Thresholds, flows: usize) -> Recorder {
-        let cells = vec![FlowRecord::new(thresholds.buckets()); flows];
+        let cells = vec![FlowRecord::new(thresholds.bucket_count()); flows];
         let times = vec![FlowTimes::default(); flows];
         let (rests, spare_cells, spare_times) = (Vec::new(), Vec::new(), Vec::new());
         let (loops, alike) = (Vec::new(), Alike::default());
@@ -344,7 +352,7 @@ impl Recorder {
 
     /// Counts, for the interval that ends now, since when the slots of a closed loop wait or carry, and how long they
     /// paused.
-    pub fn slots(&mut self, looped: u16, open_ns: i64, paused: Span) {
+    pub fn count_slots(&mut self, looped: u16, open_ns: i64, paused: Span) {
         let (open, pauses) = (open_ns, paused.as_ns());
         self.loops[usize::from(looped)].add(&LoopInterval {
             open_ns: open,
@@ -356,40 +364,40 @@ impl Recorder {
     /// Counts that the generator left a slot of a closed loop without an operation.
     #[cold]
     pub fn left_idle(&mut self, looped: u16, span: Span) {
-        self.loops[usize::from(looped)].idle.record(span.as_ns());
+        self.loops[usize::from(looped)].idle.record_pause(span.as_ns());
     }
 
     /// Makes this recorder also count the generator's lateness on each of `targets` targets.
     pub fn with_lateness(mut self, targets: usize) -> Recorder {
-        self.rests = vec![Rests::new(self.thresholds.buckets()); targets];
+        self.rests = vec![TargetLateness::new(self.thresholds.bucket_count()); targets];
         self
     }
 
     /// Counts that a target was empty for `empty`; during `given` of it an operation was due, which the schedule had
     /// set `gap` after the one before it.
-    pub fn idle(&mut self, target: u16, empty: Span, given: Span, gap: Span) {
-        self.rests[usize::from(target)].idle(self.thresholds.bucket(empty.as_ns()), given, gap);
+    pub fn count_idle(&mut self, target: u16, empty: Span, given: Span, gap: Span) {
+        self.rests[usize::from(target)].count_idle(self.thresholds.bucket_for_time(empty.as_ns()), given, gap);
     }
 
     /// Notes the largest shift of operations on a target.
-    pub fn shifted(&mut self, target: u16, span: Span) {
-        self.rests[usize::from(target)].shifted(span);
+    pub fn note_shift(&mut self, target: u16, span: Span) {
+        self.rests[usize::from(target)].note_shift(span);
     }
 
     /// Counts that the generator looked for completions of a target too late, by `span`.
-    pub fn overslept(&mut self, target: u16, span: Span) {
-        self.rests[usize::from(target)].overslept(span);
+    pub fn count_overslept(&mut self, target: u16, span: Span) {
+        self.rests[usize::from(target)].count_overslept(span);
     }
 
     /// The counters of a flow, for the plain ones that the engine updates itself.
     #[inline]
-    pub fn cell(&mut self, flow: usize) -> &mut FlowCounters {
+    pub fn flow_counters_mut(&mut self, flow: usize) -> &mut FlowCounters {
         &mut self.cells[flow].counters
     }
 
     /// Counts an operation that completed in full.
     #[inline(always)]
-    pub fn completed(&mut self, flow: usize, bytes: u32, took: Took) {
+    pub fn count_completed(&mut self, flow: usize, bytes: u32, took: OperationTimes) {
         let last = &mut self.alike;
         if last.took == took && last.flow == flow && last.bytes == bytes {
             last.many += 1;
@@ -406,14 +414,14 @@ impl Recorder {
             return;
         }
         let Alike { flow, bytes, took, many } = alike;
-        let Took { response, service, lag, submit, excess } = took;
+        let OperationTimes { response, service, lag, submit, excess } = took;
         self.count_lag(flow, lag, excess.own_lag, many);
         self.count_submit(flow, submit, many);
         let cell = &mut self.cells[flow];
         cell.counters.ok += many;
         cell.counters.bytes += u64::from(bytes) * many;
-        let over = self.thresholds.bucket(response.as_ns());
-        let bucket = if service == response { over } else { self.thresholds.bucket(service.as_ns()) };
+        let over = self.thresholds.bucket_for_time(response.as_ns());
+        let bucket = if service == response { over } else { self.thresholds.bucket_for_time(service.as_ns()) };
         cell.response.record_but_for_max(response.as_ns(), over, many);
         cell.service.record_but_for_max(service.as_ns(), bucket, many);
         let times = &mut self.times[flow];
@@ -426,32 +434,39 @@ impl Recorder {
     /// times.
     #[inline(always)]
     fn count_excess(&mut self, alike: &Alike, over: usize, bucket: usize) {
-        let Alike { flow, took: Took { response, service, excess, .. }, many, .. } = *alike;
+        let Alike { flow, took: OperationTimes { response, service, excess, .. }, many, .. } = *alike;
         let cell = &mut self.cells[flow];
         let mut fell = false;
         match excess.response {
             Span::ZERO => cell.response.max_ns = cell.response.max_ns.max(response.as_ns()),
             part => {
                 let floor = response.saturating_sub(part).as_ns();
-                fell = cell.floor.record(response.as_ns(), over, floor, self.thresholds.bucket(floor), many);
+                fell =
+                    cell.floor.record_time(response.as_ns(), over, floor, self.thresholds.bucket_for_time(floor), many);
             }
         }
         match excess.service {
             Span::ZERO => cell.service.max_ns = cell.service.max_ns.max(service.as_ns()),
             part => {
                 let floor = service.saturating_sub(part).as_ns();
-                cell.service_floor.record(service.as_ns(), bucket, floor, self.thresholds.bucket(floor), many);
+                cell.service_floor.record_time(
+                    service.as_ns(),
+                    bucket,
+                    floor,
+                    self.thresholds.bucket_for_time(floor),
+                    many,
+                );
             }
         }
         // A time that stays in its bucket without the whole excess also stays there without its own lag.
         if fell && !excess.own_lag.is_zero() {
-            let without = self.thresholds.bucket(response.saturating_sub(excess.own_lag).as_ns());
+            let without = self.thresholds.bucket_for_time(response.saturating_sub(excess.own_lag).as_ns());
             self.cells[flow].forgiven[without + 1..=over].iter_mut().for_each(|n| *n += many);
         }
     }
 
     /// Counts the lag and the hand-over of an operation that did not complete in full.
-    pub fn fell_short(&mut self, flow: usize, took: &Took) {
+    pub fn fell_short(&mut self, flow: usize, took: &OperationTimes) {
         self.count_lag(flow, took.lag, took.excess.own_lag, 1);
         self.count_submit(flow, took.submit, 1);
     }
@@ -463,9 +478,9 @@ impl Recorder {
             cell.on_time += many;
             return;
         }
-        let bucket = self.thresholds.bucket(lag.as_ns());
+        let bucket = self.thresholds.bucket_for_time(lag.as_ns());
         cell.lag.record_many(lag.as_ns(), bucket, many);
-        let own = if own_lag == lag { bucket } else { self.thresholds.bucket(own_lag.as_ns()) };
+        let own = if own_lag == lag { bucket } else { self.thresholds.bucket_for_time(own_lag.as_ns()) };
         cell.own_lag.record_many(own_lag.as_ns(), own, many);
         self.times[flow].lag.record_many(lag.as_ns(), many);
     }
@@ -480,57 +495,57 @@ impl Recorder {
     /// Counts an operation that was handed over in time, whose hand-over took no time, and that completed in full after
     /// `took`.
     #[inline(always)]
-    pub fn prompt(&mut self, flow: usize, bytes: u32, took: Span) {
+    pub fn count_prompt(&mut self, flow: usize, bytes: u32, took: Span) {
         let cell = &mut self.cells[flow];
         cell.on_time += 1;
         cell.counters.ok += 1;
         cell.counters.bytes += u64::from(bytes);
-        let bucket = self.thresholds.bucket(took.as_ns());
-        cell.response.record(took.as_ns(), bucket);
-        cell.service.record(took.as_ns(), bucket);
+        let bucket = self.thresholds.bucket_for_time(took.as_ns());
+        cell.response.record_time(took.as_ns(), bucket);
+        cell.service.record_time(took.as_ns(), bucket);
         let times = &mut self.times[flow];
-        times.response.record(took.as_ns());
-        times.service.record(took.as_ns());
+        times.response.record_time(took.as_ns());
+        times.service.record_time(took.as_ns());
     }
 
     /// Counts an operation that failed with the error of this name.
-    pub fn failed(&mut self, flow: usize, name: Cow<'static, str>, failure: Failure) {
-        count(&mut self.cells[flow].failures.errors, name, 1);
-        self.failure(flow, failure);
+    pub fn count_failed(&mut self, flow: usize, name: Cow<'static, str>, failure: Failure) {
+        count_error(&mut self.cells[flow].failures.errors, name, 1);
+        self.record_failure(flow, failure);
     }
 
     /// Counts an operation that moved too few bytes.
-    pub fn short(&mut self, flow: usize, failure: Failure) {
+    pub fn count_short(&mut self, flow: usize, failure: Failure) {
         self.cells[flow].counters.short += 1;
-        self.failure(flow, failure);
+        self.record_failure(flow, failure);
     }
 
     /// Counts an operation that was never handed to the device.
     pub fn not_submitted(&mut self, flow: usize) {
-        count(&mut self.cells[flow].failures.errors, Code::NOT_SUBMITTED.name(), 1);
+        count_error(&mut self.cells[flow].failures.errors, Code::NOT_SUBMITTED.symbolic_name(), 1);
     }
 
-    fn failure(&mut self, flow: usize, failure: Failure) {
+    fn record_failure(&mut self, flow: usize, failure: Failure) {
         let (cell, ns) = (&mut self.cells[flow], failure.response.as_ns());
-        cell.failures.response.record(ns, self.thresholds.bucket(ns));
+        cell.failures.response.record_time(ns, self.thresholds.bucket_for_time(ns));
         cell.failures.at[failure.part.min(PARTS - 1)] += 1;
     }
 
     /// Takes the counters of the interval that ends now and begins the next one. With `close_group` the distributions
     /// are taken too.
-    pub fn take(&mut self, index: u64, start_ns: u64, end_ns: u64, phase: u16, close_group: bool) -> Frame {
+    pub fn take_frame(&mut self, index: u64, start_ns: u64, end_ns: u64, phase: u16, close_group: bool) -> Frame {
         self.completed_other(Alike::default());
         for (cell, times) in self.cells.iter_mut().zip(&mut self.times) {
             let on_time = std::mem::take(&mut cell.on_time);
-            let bucket = self.thresholds.bucket(0);
+            let bucket = self.thresholds.bucket_for_time(0);
             cell.lag.buckets[bucket] += on_time;
             cell.own_lag.buckets[bucket] += on_time;
             times.lag.record_many(0, on_time);
         }
         let (cells, rests) = self.spare_cells.pop().unwrap_or_else(|| {
             (
-                vec![FlowRecord::new(self.thresholds.buckets()); self.cells.len()],
-                vec![Rests::new(self.thresholds.buckets()); self.rests.len()],
+                vec![FlowRecord::new(self.thresholds.bucket_count()); self.cells.len()],
+                vec![TargetLateness::new(self.thresholds.bucket_count()); self.rests.len()],
             )
         });
         let cells = std::mem::replace(&mut self.cells, cells);
@@ -546,9 +561,9 @@ impl Recorder {
     }
 
     /// Takes a frame's memory back for later use.
-    pub fn recycle(&mut self, mut frame: Frame) {
+    pub fn recycle_frame(&mut self, mut frame: Frame) {
         frame.cells.iter_mut().for_each(FlowRecord::clear);
-        frame.rests.iter_mut().for_each(Rests::clear);
+        frame.rests.iter_mut().for_each(TargetLateness::clear);
         self.spare_cells.push((frame.cells, frame.rests));
         if let Some((_, mut times)) = frame.times {
             for flow in &mut times {
@@ -564,11 +579,11 @@ mod tests {
     use super::*;
 
     fn record(recorder: &mut Recorder, response: u64, own: u64) {
-        recorder.cell(0).scheduled += 1;
-        recorder.cell(0).issued += 1;
+        recorder.flow_counters_mut(0).scheduled += 1;
+        recorder.flow_counters_mut(0).issued += 1;
         let (response, service, lag) = (Span::from_us(response), Span::from_us(response - own), Span::from_us(own));
         let excess = Excess { own_lag: lag, response: lag, service: Span::ZERO };
-        recorder.completed(0, 512, Took { response, service, lag, submit: Span::ZERO, excess });
+        recorder.count_completed(0, 512, OperationTimes { response, service, lag, submit: Span::ZERO, excess });
     }
 
     #[test]
@@ -578,14 +593,14 @@ mod tests {
         record(&mut recorder, 900, 0);
         record(&mut recorder, 1100, 200);
         record(&mut recorder, 1100, 50);
-        let flow = recorder.take(0, 0, 1, 0, true).interval().flows.remove(0);
-        let mut over = vec![0; thresholds.buckets()];
+        let flow = recorder.take_frame(0, 0, 1, 0, true).interval_line().flows.remove(0);
+        let mut over = vec![0; thresholds.bucket_count()];
         Timing::add_to(&flow.response.counts, &mut over).unwrap();
-        assert_eq!(thresholds.over(&over, Span::from_ms(1)), Some(2));
-        let mut forgiven = vec![0; thresholds.buckets()];
+        assert_eq!(thresholds.count_over(&over, Span::from_ms(1)), Some(2));
+        let mut forgiven = vec![0; thresholds.bucket_count()];
         Timing::add_to(&flow.forgiven, &mut forgiven).unwrap();
         assert_eq!(forgiven[thresholds.first_over(Span::from_ms(1)).unwrap()], 1);
-        assert!(flow.balances(0));
+        assert!(flow.is_balanced(0));
     }
 
     #[test]
@@ -593,22 +608,25 @@ mod tests {
         let mut workers = [Recorder::new(Thresholds::new([]), 1), Recorder::new(Thresholds::new([]), 1)];
         for round in 0..3 {
             workers.iter_mut().for_each(|worker| record(worker, 500 + round, 1));
-            workers[1].failed(0, Code::EIO.name(), Failure { part: 63, response: Span::from_ms(7) });
+            workers[1].count_failed(0, Code::EIO.symbolic_name(), Failure { part: 63, response: Span::from_ms(7) });
             workers[0].not_submitted(0);
-            let [mut a, mut b] = workers.each_mut().map(|worker| worker.take(round, 0, 1, 0, round == 2));
+            let [mut a, mut b] = workers.each_mut().map(|worker| worker.take_frame(round, 0, 1, 0, round == 2));
             a.add(&mut b);
-            let flow = &a.interval().flows[0];
-            assert_eq!((flow.ok, flow.failed(), flow.bytes), (2, 2, 1024));
+            let flow = &a.interval_line().flows[0];
+            assert_eq!((flow.ok, flow.failed_operations(), flow.bytes), (2, 2, 1024));
             let failures = flow.failures.as_ref().unwrap();
             assert_eq!((&failures.at[..], failures.response.max_ns), (&[63, 1][..], 7_000_000));
-            match a.histograms() {
+            match a.histograms_line() {
                 Some(lines) => {
-                    assert_eq!((lines.first, lines.last, lines.flows[0].decode().unwrap()[0].count()), (0, 2, 6))
+                    assert_eq!(
+                        (lines.first, lines.last, lines.flows[0].decode_times().unwrap()[0].total_count()),
+                        (0, 2, 6)
+                    )
                 }
                 None => assert!(round < 2),
             }
-            workers[0].recycle(a);
-            workers[1].recycle(b);
+            workers[0].recycle_frame(a);
+            workers[1].recycle_frame(b);
         }
         assert_eq!(workers[0].spare_cells.len(), 1);
     }
@@ -618,14 +636,14 @@ mod tests {
     fn operations_that_are_alike_are_counted_like_others() {
         let us = Span::from_us;
         let excess = Excess { own_lag: us(500), response: us(500), service: us(300) };
-        let one = Took { response: us(1400), service: us(900), lag: us(500), submit: us(3), excess };
-        let other = Took { lag: us(100), ..one };
-        let counted = |order: &[(usize, u32, Took)]| {
+        let one = OperationTimes { response: us(1400), service: us(900), lag: us(500), submit: us(3), excess };
+        let other = OperationTimes { lag: us(100), ..one };
+        let counted = |order: &[(usize, u32, OperationTimes)]| {
             let mut recorder = Recorder::new(Thresholds::new([]), 2);
-            order.iter().for_each(|(flow, bytes, took)| recorder.completed(*flow, *bytes, *took));
+            order.iter().for_each(|(flow, bytes, took)| recorder.count_completed(*flow, *bytes, *took));
             recorder.fell_short(1, &one);
-            let frame = recorder.take(0, 0, 1, 0, true);
-            (frame.interval(), frame.histograms())
+            let frame = recorder.take_frame(0, 0, 1, 0, true);
+            (frame.interval_line(), frame.histograms_line())
         };
         let together =
             counted(&[(0, 512, one), (0, 512, one), (0, 512, one), (0, 512, other), (1, 512, one), (0, 4096, one)]);
@@ -642,17 +660,17 @@ mod tests {
     #[test]
     fn the_slots_of_several_workers_are_one_loop() {
         let mut workers = [0; 2].map(|_| Recorder::new(Thresholds::new([]), 1).with_loops(2));
-        workers[0].slots(1, -5, Span::from_ns(7));
+        workers[0].count_slots(1, -5, Span::from_ns(7));
         workers[0].left_idle(1, Span::from_ms(2));
-        workers[1].slots(1, 20, Span::from_ns(1));
+        workers[1].count_slots(1, 20, Span::from_ns(1));
         workers[1].left_idle(1, Span::from_ms(3));
-        let [mut a, mut b] = workers.each_mut().map(|worker| worker.take(0, 0, 1, 0, false));
+        let [mut a, mut b] = workers.each_mut().map(|worker| worker.take_frame(0, 0, 1, 0, false));
         a.add(&mut b);
         let idle = crate::pauses::Pauses { sum_ns: 5_000_000, max_ns: 3_000_000, count: 2 };
         let expected = LoopInterval { open_ns: 15, paused_ns: 8, idle };
-        assert_eq!(a.interval().loops, [LoopInterval::default(), expected]);
+        assert_eq!(a.interval_line().loops, [LoopInterval::default(), expected]);
         assert_eq!(
-            workers[0].take(1, 1, 2, 0, false).interval().loops,
+            workers[0].take_frame(1, 1, 2, 0, false).interval_line().loops,
             [LoopInterval::default(); 2],
             "for each interval"
         );

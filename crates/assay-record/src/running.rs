@@ -46,7 +46,7 @@ impl Running {
 
     /// The same with the plan of that header.
     pub fn new(header: &Header, plan: &PlanHead) -> Running {
-        let streams: Vec<PlannedLife> = (0..header.streams.len()).map(|stream| plan.life(stream)).collect();
+        let streams: Vec<PlannedLife> = (0..header.streams.len()).map(|stream| plan.life_at(stream)).collect();
         if streams.iter().all(|life| !life.is_special()) {
             return Running::default();
         }
@@ -62,7 +62,7 @@ impl Running {
     }
 
     /// The beginning or the end of a flow that an event reports; `None` for any other event.
-    pub fn news(&self, event: &Event) -> Option<LifeNews> {
+    pub fn life_news(&self, event: &Event) -> Option<LifeNews> {
         let flow = usize::try_from(number_in(event, "flow")?).ok().filter(|flow| *flow < self.flows.len())?;
         match event.what {
             EventKind::StreamBegin => Some(LifeNews { flow, at_ns: number_in(event, "begun_ns")?, begins: true }),
@@ -72,7 +72,7 @@ impl Running {
     }
 
     /// Takes what an event said, at `at_ns` of the measured time.
-    pub fn take(&mut self, news: LifeNews, at_ns: u64) {
+    pub fn note_life_news(&mut self, news: LifeNews, at_ns: u64) {
         let Some(flow) = self.flows.get_mut(news.flow) else { return };
         if news.begins {
             flow.begun_ns = Some(at_ns)
@@ -95,7 +95,7 @@ impl Running {
     ///
     /// A flow whose time is over may have operations in flight that complete later. Those that complete within the
     /// interval in which its time ended cannot be told from the others, so its rate is over their time too.
-    pub fn ran(&self, flow: usize, from_ns: u64, to_ns: u64) -> Option<(u64, u64)> {
+    pub fn running_part(&self, flow: usize, from_ns: u64, to_ns: u64) -> Option<(u64, u64)> {
         let Some(own) = self.flows.get(flow) else { return Some((from_ns, to_ns)) };
         let Some(life) = self.streams.get(own.stream) else { return Some((from_ns, to_ns)) };
         let begin = if life.after.is_some() { own.begun_ns? } else { life.start_ns };
@@ -136,7 +136,7 @@ pub struct Stretches {
 
 impl Stretches {
     /// Adds one, from its beginning to its end. Most are equal to the one before.
-    pub fn add(&mut self, stretch: (u64, u64)) {
+    pub fn add_stretch(&mut self, stretch: (u64, u64)) {
         if self.each.last() != Some(&stretch) {
             self.each.push(stretch);
         }
@@ -144,7 +144,7 @@ impl Stretches {
 
     /// Adds all of another list.
     pub fn add_all(&mut self, others: &Stretches) {
-        others.each.iter().for_each(|stretch| self.add(*stretch));
+        others.each.iter().for_each(|stretch| self.add_stretch(*stretch));
     }
 
     /// The length of what they cover together, in nanoseconds.
@@ -169,7 +169,7 @@ mod tests {
     fn running(reads: Value, writes: Value) -> Running {
         let plan = json!({ "streams": [reads, writes] });
         let plan = PlanHead::parse(&plan);
-        let streams = (0..2).map(|stream| plan.life(stream)).collect();
+        let streams = (0..2).map(|stream| plan.life_at(stream)).collect();
         let flow = |stream| FlowTimes { stream, ..FlowTimes::default() };
         Running { streams, flows: vec![flow(0), flow(1)], recordings_completed_ns: None }
     }
@@ -202,14 +202,14 @@ mod tests {
             let mut running = running(life.clone(), json!({"start": "1ns"}));
             for (begins, at_ns) in [(true, begun), (false, completed)] {
                 if let Some(at_ns) = at_ns {
-                    running.take(LifeNews { flow: 0, at_ns, begins }, at_ns);
+                    running.note_life_news(LifeNews { flow: 0, at_ns, begins }, at_ns);
                 }
             }
-            let ran: Vec<_> = (0..10).filter_map(|at| running.ran(0, at * S, (at + 1) * S)).collect();
+            let ran: Vec<_> = (0..10).filter_map(|at| running.running_part(0, at * S, (at + 1) * S)).collect();
             assert_eq!(ran, expected, "{life}, {begun:?}, {completed:?}");
         }
         let known = running(json!({"for": "2s"}), json!({}));
-        assert_eq!(known.ran(9, 0, S), Some((0, S)), "a flow of which nothing is known");
+        assert_eq!(known.running_part(9, 0, S), Some((0, S)), "a flow of which nothing is known");
     }
 
     /// The reads and writes of a recording last as long as the recording.
@@ -217,12 +217,12 @@ mod tests {
     fn the_streams_of_a_recording_run_equally_long() {
         let recorded = || json!({"operations": 2, "arrival": {"recorded": {"rate": "1/s"}}});
         let mut running = running(recorded(), recorded());
-        running.take(LifeNews { flow: 0, at_ns: S, begins: false }, S);
-        assert_eq!(running.ran(0, 3 * S, 4 * S), Some((3 * S, 4 * S)), "the other one has not ended");
-        running.take(LifeNews { flow: 1, at_ns: 5 * S, begins: false }, 5 * S);
-        assert_eq!(running.ran(0, 0, 9 * S), Some((0, 5 * S)));
+        running.note_life_news(LifeNews { flow: 0, at_ns: S, begins: false }, S);
+        assert_eq!(running.running_part(0, 3 * S, 4 * S), Some((3 * S, 4 * S)), "the other one has not ended");
+        running.note_life_news(LifeNews { flow: 1, at_ns: 5 * S, begins: false }, 5 * S);
+        assert_eq!(running.running_part(0, 0, 9 * S), Some((0, 5 * S)));
         running.start_over();
-        assert_eq!(running.ran(0, 0, 9 * S), Some((0, 9 * S)));
+        assert_eq!(running.running_part(0, 0, 9 * S), Some((0, 9 * S)));
     }
 
     #[test]
@@ -231,10 +231,10 @@ mod tests {
         let loops = json!([{ "name": "other", "for": "7s" }, { "name": "mix", "for": "9s", "bytes": "1GiB" }]);
         let plan = json!({ "streams": [looped, {"for": "3s", "after": "a", "and_after": ["b"]}], "loops": loops });
         let plan = PlanHead::parse(&plan);
-        let [mix, own] = [0, 1].map(|stream| plan.life(stream));
+        let [mix, own] = [0, 1].map(|stream| plan.life_at(stream));
         assert_eq!((mix.lasts_ns, mix.by_number, mix.by_bytes, mix.after.as_deref()), (Some(9 * S), true, true, None));
         assert_eq!((own.lasts_ns, own.by_number, own.after.as_deref()), (Some(3 * S), false, Some("a, b")));
-        assert!(mix.is_special() && own.is_special() && !plan.life(2).is_special());
+        assert!(mix.is_special() && own.is_special() && !plan.life_at(2).is_special());
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
             (&[(7, 7), (1, 2)], 1),
         ] {
             let mut all = Stretches::default();
-            stretches.iter().for_each(|stretch| all.add(*stretch));
+            stretches.iter().for_each(|stretch| all.add_stretch(*stretch));
             assert_eq!(all.length_ns(), expected, "{stretches:?}");
         }
     }

@@ -41,18 +41,18 @@ impl Thresholds {
     }
 
     /// The boundaries, ascending, in nanoseconds.
-    pub fn bounds(&self) -> &[u64] {
+    pub fn bounds_ns(&self) -> &[u64] {
         &self.bounds
     }
 
     /// Number of buckets: one more than boundaries.
-    pub fn buckets(&self) -> usize {
+    pub fn bucket_count(&self) -> usize {
         self.bounds.len() + 1
     }
 
     /// The bucket of an operation that took `ns` nanoseconds.
     #[inline]
-    pub fn bucket(&self, ns: u64) -> usize {
+    pub fn bucket_for_time(&self, ns: u64) -> usize {
         if ns == 0 {
             return 0;
         }
@@ -70,7 +70,7 @@ impl Thresholds {
     }
 
     /// How many of `counts` (one per bucket) are over `threshold`; `None` when it is not a boundary.
-    pub fn over(&self, counts: &[u64], threshold: Span) -> Option<u64> {
+    pub fn count_over(&self, counts: &[u64], threshold: Span) -> Option<u64> {
         Some(counts.get(self.first_over(threshold)?..)?.iter().sum())
     }
 }
@@ -82,23 +82,23 @@ mod tests {
     #[test]
     fn a_bucket_is_where_a_plain_search_finds_it() {
         let thresholds = Thresholds::new([Span::from_us(1500), Span::from_ms(30), Span::from_us(1000)]);
-        let mut prng = assay_base::Prng::seeded(1);
-        let near = thresholds.bounds().iter().flat_map(|&b| [b - 1, b, b + 1]).collect::<Vec<_>>();
-        let random = (0..100_000).map(|_| prng.next_u64() >> prng.below(64)).collect::<Vec<_>>();
+        let mut prng = assay_base::Prng::from_seed(1);
+        let near = thresholds.bounds_ns().iter().flat_map(|&b| [b - 1, b, b + 1]).collect::<Vec<_>>();
+        let random = (0..100_000).map(|_| prng.next_u64() >> prng.uniform_below(64)).collect::<Vec<_>>();
         for ns in near.into_iter().chain(random).chain([0, 1, u64::MAX]) {
-            assert_eq!(thresholds.bucket(ns), thresholds.bounds().partition_point(|&b| b <= ns), "{ns} ns");
+            assert_eq!(thresholds.bucket_for_time(ns), thresholds.bounds_ns().partition_point(|&b| b <= ns), "{ns} ns");
         }
     }
 
     #[test]
     fn exactly_one_millisecond_is_over_it() {
         let thresholds = Thresholds::new([]);
-        let mut counts = vec![0; thresholds.buckets()];
+        let mut counts = vec![0; thresholds.bucket_count()];
         for ns in [999_999, 1_000_000, 1_000_001] {
-            counts[thresholds.bucket(ns)] += 1;
+            counts[thresholds.bucket_for_time(ns)] += 1;
         }
-        assert_eq!(thresholds.over(&counts, Span::from_ms(1)), Some(2));
-        assert_eq!(thresholds.over(&counts, Span::from_us(1)), Some(3));
-        assert_eq!(thresholds.over(&counts, Span::from_us(1500)), None, "no boundary, no count");
+        assert_eq!(thresholds.count_over(&counts, Span::from_ms(1)), Some(2));
+        assert_eq!(thresholds.count_over(&counts, Span::from_us(1)), Some(3));
+        assert_eq!(thresholds.count_over(&counts, Span::from_us(1500)), None, "no boundary, no count");
     }
 }

@@ -3,7 +3,7 @@
 //! A value above an hour is counted as overflow, never clamped into the top bucket. An empty histogram has no percentiles.
 
 use crate::cells::{CELLS, cell_of, lengths_of};
-use crate::packed::{Filled, Unpacker, pack, quantiles_of};
+use crate::packed::{Filled, Unpacker, pack_cells, quantiles_of};
 use assay_base::Span;
 use hdrhistogram::Histogram;
 
@@ -25,7 +25,7 @@ impl Default for Times {
 impl Times {
     /// Counts one time of `ns` nanoseconds.
     #[inline]
-    pub fn record(&mut self, ns: u64) {
+    pub fn record_time(&mut self, ns: u64) {
         self.record_many(ns, 1);
     }
 
@@ -52,21 +52,21 @@ impl Times {
 
     /// True when nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.overflow == 0 && self.filled().next().is_none()
+        self.overflow == 0 && self.filled_cells().next().is_none()
     }
 
     /// How many times were counted, including those above an hour.
-    pub fn count(&self) -> u64 {
-        self.within().saturating_add(self.overflow)
+    pub fn total_count(&self) -> u64 {
+        self.count_within_hour().saturating_add(self.overflow)
     }
 
     /// How many times were an hour or shorter.
-    fn within(&self) -> u64 {
-        self.filled().fold(0, |sum, (_, n)| sum.saturating_add(n))
+    fn count_within_hour(&self) -> u64 {
+        self.filled_cells().fold(0, |sum, (_, n)| sum.saturating_add(n))
     }
 
     /// How many times were longer than an hour.
-    pub fn overflow(&self) -> u64 {
+    pub fn count_above_hour(&self) -> u64 {
         self.overflow
     }
 
@@ -79,20 +79,20 @@ impl Times {
 
     /// [`Times::quantile`] of each of `quantiles`, which ascend, in one pass.
     pub fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<Span>; N] {
-        quantiles_of(self.filled(), self.count(), quantiles)
+        quantiles_of(self.filled_cells(), self.total_count(), quantiles)
     }
 
     /// The same as a histogram of the HdrHistogram library, for exports.
-    pub fn histogram(&self) -> Histogram<u64> {
-        let mut histogram = empty();
-        for (cell, n) in self.filled() {
+    pub fn to_hdr_histogram(&self) -> Histogram<u64> {
+        let mut histogram = empty_histogram();
+        for (cell, n) in self.filled_cells() {
             histogram.record_n(lengths_of(cell as usize).0, n).expect("every cell lies within the bounds");
         }
         histogram
     }
 
     /// The cells that are not empty, ascending. Most cells are empty, so they are skipped many at a time.
-    fn filled(&self) -> impl Iterator<Item = (u32, u64)> {
+    fn filled_cells(&self) -> impl Iterator<Item = (u32, u64)> {
         const STRETCH: usize = 64;
         let stretches = self.cells.chunks(STRETCH).enumerate();
         let filled = stretches.filter(|(_, cells)| cells.iter().fold(0, |any, n| any | n) != 0);
@@ -104,19 +104,19 @@ impl Times {
 
     /// V2 deflate of HdrHistogram in base64; the overflow is not in it and is stored beside it in the log.
     pub fn to_text(&self) -> String {
-        pack(self.filled())
+        pack_cells(self.filled_cells())
     }
 
     /// The reverse of [`Times::to_text`]; the error says what is wrong with the text.
     pub fn from_text(text: &str, overflow: u64) -> Result<Times, String> {
         let mut times = Times::default();
-        times.add_filled(&Unpacker::default().unpack(text, overflow)?);
+        times.add_filled(&Unpacker::default().unpack_text(text, overflow)?);
         Ok(times)
     }
 
     /// Adds all of `filled`.
     pub fn add_filled(&mut self, filled: &Filled) {
-        for (cell, n) in filled.cells() {
+        for (cell, n) in filled.filled_cells() {
             let cell = &mut self.cells[cell as usize];
             *cell = cell.saturating_add(n);
         }
@@ -130,7 +130,7 @@ impl Times {
     }
 }
 
-fn empty() -> Histogram<u64> {
+fn empty_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("1 ns to 1 h with 3 digits are valid bounds")
 }
 
@@ -140,11 +140,11 @@ mod tests {
 
     #[test]
     fn cells_are_those_of_the_library() {
-        let mut prng = assay_base::Prng::seeded(1);
-        let (mut times, mut theirs) = (Times::default(), empty());
+        let mut prng = assay_base::Prng::from_seed(1);
+        let (mut times, mut theirs) = (Times::default(), empty_histogram());
         for _ in 0..100_000 {
-            let ns = (prng.next_u64() >> prng.below(64)).min(LONGEST_NS);
-            times.record(ns);
+            let ns = (prng.next_u64() >> prng.uniform_below(64)).min(LONGEST_NS);
+            times.record_time(ns);
             theirs.record(ns).unwrap();
             let (first, width) = lengths_of(cell_of(ns));
             assert!(first <= ns && ns < first + width, "{ns} in {first} + {width}");
@@ -154,7 +154,7 @@ mod tests {
             assert_eq!(times.quantile(quantile).unwrap().as_ns(), theirs.value_at_quantile(quantile), "{quantile}");
         }
         let ours: Vec<_> =
-            times.histogram().iter_recorded().map(|s| (s.value_iterated_to(), s.count_at_value())).collect();
+            times.to_hdr_histogram().iter_recorded().map(|s| (s.value_iterated_to(), s.count_at_value())).collect();
         assert_eq!(
             ours,
             theirs.iter_recorded().map(|s| (s.value_iterated_to(), s.count_at_value())).collect::<Vec<_>>()
@@ -164,33 +164,33 @@ mod tests {
     /// A sum of filled cells has the percentiles of the table of all cells.
     #[test]
     fn filled_cells_add_up_as_the_table_does() {
-        let mut prng = assay_base::Prng::seeded(2);
+        let mut prng = assay_base::Prng::from_seed(2);
         let (mut table, mut sum) = (Times::default(), Filled::default());
         for _ in 0..20 {
             let mut part = Times::default();
-            (0..prng.below(200)).for_each(|_| part.record(prng.next_u64() >> prng.below(64)));
-            let filled = Unpacker::default().unpack(&part.to_text(), part.overflow()).unwrap();
+            (0..prng.uniform_below(200)).for_each(|_| part.record_time(prng.next_u64() >> prng.uniform_below(64)));
+            let filled = Unpacker::default().unpack_text(&part.to_text(), part.count_above_hour()).unwrap();
             table.add(&part);
             sum.add(&filled);
-            assert_eq!(sum.cells().collect::<Vec<_>>(), table.filled().collect::<Vec<_>>());
+            assert_eq!(sum.filled_cells().collect::<Vec<_>>(), table.filled_cells().collect::<Vec<_>>());
             let quantiles = [0.0, 0.5, 0.99, 0.999, 1.0];
             assert_eq!(sum.quantiles(quantiles), table.quantiles(quantiles));
         }
-        assert_eq!(sum.overflow, table.overflow());
+        assert_eq!(sum.overflow, table.count_above_hour());
         assert_eq!(Filled::default().quantiles([0.5]), [None]);
     }
 
     #[test]
     fn empty_has_no_percentiles() {
         assert_eq!(Times::default().quantile(0.99), None);
-        assert_eq!(Times::default().count(), 0);
+        assert_eq!(Times::default().total_count(), 0);
     }
 
     #[test]
     fn an_hour_and_more_is_overflow_not_the_top_bucket() {
         let mut times = Times::default();
-        [1_000, LONGEST_NS, LONGEST_NS + 1].iter().for_each(|&ns| times.record(ns));
-        assert_eq!((times.count(), times.overflow()), (3, 1));
+        [1_000, LONGEST_NS, LONGEST_NS + 1].iter().for_each(|&ns| times.record_time(ns));
+        assert_eq!((times.total_count(), times.count_above_hour()), (3, 1));
         assert_eq!(times.quantile(1.0), None, "the largest is not known to the histogram");
         assert!(times.quantile(0.5).is_some());
     }
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn three_significant_digits() {
         let mut times = Times::default();
-        (1..=100_000u64).for_each(|i| times.record(i * 1000));
+        (1..=100_000u64).for_each(|i| times.record_time(i * 1000));
         for (quantile, ns) in [(0.5, 50e6), (0.99, 99e6), (0.999, 99.9e6)] {
             let got = times.quantile(quantile).unwrap().as_ns() as f64;
             assert!((got / ns - 1.0).abs() < 1e-3, "{quantile}: {got}");
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn text_reads_back_and_hostile_text_does_not_panic() {
         let mut times = Times::default();
-        [0, 1, 999, 123_456_789].iter().for_each(|&ns| times.record(ns));
+        [0, 1, 999, 123_456_789].iter().for_each(|&ns| times.record_time(ns));
         let text = times.to_text();
         assert_eq!(Times::from_text(&text, 0).unwrap(), times);
         for at in 0..text.len() {

@@ -68,12 +68,12 @@ fn version_1_counts_what_it_counted() {
         let mut carried = 0;
         for interval in intervals(&entries) {
             let of = &interval.flows[flow];
-            let mut buckets = vec![0; thresholds.buckets()];
+            let mut buckets = vec![0; thresholds.bucket_count()];
             Timing::add_to(&of.response.counts, &mut buckets).unwrap();
-            let over = |ms| thresholds.over(&buckets, Span::from_ms(ms)).unwrap();
-            assert!(of.balances(carried), "interval {}, flow {flow}", interval.index);
+            let over = |ms| thresholds.count_over(&buckets, Span::from_ms(ms)).unwrap();
+            assert!(of.is_balanced(carried), "interval {}, flow {flow}", interval.index);
             carried = of.carried_out();
-            let more = [of.scheduled, of.ok, of.bytes, of.failed(), over(1), over(64), of.response.sum_ns];
+            let more = [of.scheduled, of.ok, of.bytes, of.failed_operations(), over(1), over(64), of.response.sum_ns];
             sums.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
             sums[7] = sums[7].max(of.response.max_ns);
         }
@@ -88,10 +88,10 @@ fn version_1_distributions_hold_every_operation() {
     for entry in &entries {
         let Entry::Histograms(line) = entry else { continue };
         for flow in &line.flows {
-            let [response, service, lag] = flow.decode().unwrap();
-            assert_eq!(response.count(), service.count());
-            assert!(lag.count() >= response.count(), "failed operations have a lag too");
-            counted[usize::from(flow.flow)] += response.count();
+            let [response, service, lag] = flow.decode_times().unwrap();
+            assert_eq!(response.total_count(), service.total_count());
+            assert!(lag.total_count() >= response.total_count(), "failed operations have a lag too");
+            counted[usize::from(flow.flow)] += response.total_count();
         }
     }
     assert_eq!(counted, [24_087, 265, 309]);
@@ -101,7 +101,7 @@ fn version_1_distributions_hold_every_operation() {
 #[test]
 fn version_1_is_written_as_it_was() {
     let mut writer = Writer::new(Vec::new(), 0);
-    entries(V1).iter().for_each(|entry| writer.write(entry).unwrap());
+    entries(V1).iter().for_each(|entry| writer.write_entry(entry).unwrap());
     let written = writer.into_inner();
     for (number, (new, old)) in written.split(|b| *b == b'\n').zip(V1.split(|b| *b == b'\n')).enumerate() {
         let text = String::from_utf8_lossy;

@@ -13,7 +13,7 @@ use assay_device::clock::Clock;
 use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting, run_real};
 use assay_engine::{Limits, Parts, Setup, Worker};
 use assay_model::arrival::Part;
-use assay_model::tpcc::{Deck, Kind, Mix};
+use assay_model::tpcc::{Deck, Mix, TransactionKind};
 use assay_model::workload;
 use assay_record::{Entry, Event, Frame, Writer};
 use assay_run::databases::Calls;
@@ -33,13 +33,13 @@ struct AtOnce {
 impl Device for AtOnce {
     type Request = Call;
 
-    fn submit(&mut self, _: Instant, ticket: Ticket, _: &Call) {
+    fn submit_request(&mut self, _: Instant, ticket: Ticket, _: &Call) {
         let issued = self.clock.now();
         let completed = self.clock.now();
         self.done.push(Completion { ticket, result: Ok(0), issued, accepted: issued, completed });
     }
 
-    fn poll(&mut self, _: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, _: Instant, done: &mut Done) {
         done.append(&mut self.done);
     }
 
@@ -47,7 +47,7 @@ impl Device for AtOnce {
         None
     }
 
-    fn wait(&mut self, _: Span) {}
+    fn wait_for_completion(&mut self, _: Span) {}
 }
 
 struct Machine(Clock);
@@ -59,7 +59,7 @@ impl Host for Machine {
     fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
         None
     }
-    fn stop(&self) -> Option<Stop> {
+    fn requested_stop(&self) -> Option<Stop> {
         None
     }
 }
@@ -67,16 +67,16 @@ impl Host for Machine {
 struct Log(Writer<File>);
 
 impl Sink for Log {
-    fn frame(&mut self, frame: Frame) {
-        self.0.write(&Entry::Interval(frame.interval())).unwrap();
-        if let Some(histograms) = frame.histograms() {
-            self.0.write(&Entry::Histograms(histograms)).unwrap();
+    fn receive_frame(&mut self, frame: Frame) {
+        self.0.write_entry(&Entry::Interval(frame.interval_line())).unwrap();
+        if let Some(histograms) = frame.histograms_line() {
+            self.0.write_entry(&Entry::Histograms(histograms)).unwrap();
         }
     }
-    fn event(&mut self, event: Event) {
-        self.0.write(&Entry::Event(event)).unwrap();
+    fn receive_event(&mut self, event: Event) {
+        self.0.write_entry(&Entry::Event(event)).unwrap();
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -93,17 +93,22 @@ fn main() {
         "name = \"closed\"\nmodel = \"tpcc\"\nsessions = {SESSIONS}\nwarm_up = \"0s\"\nduration = \"{seconds}s\"\nslice = \"1s\"\n"
     );
     let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
-    let plan = workload::read("closed", &file).unwrap().plan(&adjust).unwrap();
+    let plan = workload::read_workload("closed", &file).unwrap().make_plan(&adjust).unwrap();
     let clock = Clock::start();
     let mut log = Log(Writer::new(File::options().write(true).open("/dev/null").unwrap(), 0));
-    log.0.write(&Entry::Header(Box::new(header::header(&plan, HeaderFacts::default())))).unwrap();
+    log.0.write_entry(&Entry::Header(Box::new(header::make_header(&plan, HeaderFacts::default())))).unwrap();
     let (part, start) = (Part { index: 0, of: 1 }, clock.now());
-    let calls = Calls::closed(Deck::new(Mix::Deck, plan.load.seed), plan.load.seed, SESSIONS, start);
-    let parts = Parts { sources: vec![calls], flows_of: vec![(0..Kind::ALL.len()).collect()], after: 1, payload: () };
+    let calls = Calls::closed_loop(Deck::new(Mix::Deck, plan.load.seed), plan.load.seed, SESSIONS, start);
+    let parts = Parts {
+        sources: vec![calls],
+        flows_of: vec![(0..TransactionKind::ALL.len()).collect()],
+        after: 1,
+        payload: (),
+    };
     let setup = Setup {
         part,
-        thresholds: header::thresholds(&plan),
-        bound: assay_engine::bound(&plan, part),
+        thresholds: header::exact_thresholds(&plan),
+        bound: assay_engine::in_flight_bound(&plan, part),
         start,
         run: 0,
         limits: Limits::default(),
@@ -115,5 +120,5 @@ fn main() {
     let waiting = Waiting { spin: Spin::Fixed(Span::ZERO) };
     let before = used();
     run_real(&mut worker, &Machine(clock), &mut log, waiting);
-    println!("{}", (used() - before) as f64 / worker.totals().completed as f64);
+    println!("{}", (used() - before) as f64 / worker.operation_totals().completed as f64);
 }

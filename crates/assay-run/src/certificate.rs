@@ -10,8 +10,8 @@ mod lacks;
 pub mod records;
 pub mod signing;
 
-use crate::files::sum::{Hashing, sum};
-use crate::log::tool::tool;
+use crate::files::sum::{Hashing, blake3_hex};
+use crate::log::tool::tool_version;
 use crate::log::{reading, reading_ahead, rundir};
 use assay_judge::{Fold, JudgeError, Judgement, Options, Verdict};
 use assay_record::{Entry, Header, Reader};
@@ -56,7 +56,7 @@ pub struct Judged {
 }
 
 /// Judges a log in one pass that also computes its checksum, so that exactly the judged bytes are summed.
-pub fn judge(log: impl Read + Send, options: &Options) -> Result<Judged, JudgeError> {
+pub fn judge_with_sum(log: impl Read + Send, options: &Options) -> Result<Judged, JudgeError> {
     let mut hashing = Hashing::new(log);
     let mut reader = Reader::new(BufReader::with_capacity(reading::READ_AT_ONCE, &mut hashing));
     let mut fold = Fold::new(options.clone());
@@ -65,38 +65,38 @@ pub fn judge(log: impl Read + Send, options: &Options) -> Result<Judged, JudgeEr
         if let Ok(Entry::Header(header)) = item {
             heads.push((**header).clone());
         }
-        fold.item(item);
+        fold.take_item(item);
         Ok(())
     })??;
     drop(reader);
-    Ok(Judged { judgement: fold.finish()?.sealed(hashing.sum(), sum), heads })
+    Ok(Judged { judgement: fold.finish()?.seal_with_log(hashing.into_sum(), blake3_hex), heads })
 }
 
 /// Id of the key that, according to the certificate, signs it.
-pub fn signer(certificate: &[u8]) -> Option<String> {
+pub fn claimed_signer(certificate: &[u8]) -> Option<String> {
     serde_json::from_slice::<Judgement>(certificate).ok()?.part.history.signer
 }
 
 /// Compares a certificate with its log.
-pub fn examine(certificate: &[u8], log: impl Read + Send) -> Standing {
-    compare(certificate, log).unwrap_or_else(Standing::Untrusted)
+pub fn examine_certificate(certificate: &[u8], log: impl Read + Send) -> Standing {
+    compare_with_log(certificate, log).unwrap_or_else(Standing::Untrusted)
 }
 
-fn compare(certificate: &[u8], log: impl Read + Send) -> Result<Standing, String> {
+fn compare_with_log(certificate: &[u8], log: impl Read + Send) -> Result<Standing, String> {
     let claimed: Judgement = serde_json::from_slice(certificate)
         .map_err(|e| format!("it is not a certificate: {e}; name the verdict.json of a run"))?;
     let Some(claimed_sum) = &claimed.log else {
         return Err("it has no checksum of a log, so it cannot be checked against one".into());
     };
     let options = Options { judge_on: claimed.judged_on, ..Options::default() };
-    let Judged { judgement, heads } = judge(log, &options).map_err(|e| e.to_string())?;
+    let Judged { judgement, heads } = judge_with_sum(log, &options).map_err(|e| e.to_string())?;
     if judgement.log.as_ref() != Some(claimed_sum) {
         return Err("the log is not the log of this certificate: the checksum differs".into());
     }
     let mut again = String::new();
-    assay_judge::render::json(&judgement, &mut again).map_err(|e| e.to_string())?;
+    assay_judge::render::write_json(&judgement, &mut again).map_err(|e| e.to_string())?;
     if again.as_bytes() != certificate {
-        return Err(differs(&claimed, &judgement));
+        return Err(describe_difference(&claimed, &judgement));
     }
     if let Some(place) = judgement.damage.iter().find(|place| !place.torn_tail) {
         return Err(format!("the log is damaged in line {}: {}", place.line, place.what));
@@ -111,16 +111,16 @@ fn compare(certificate: &[u8], log: impl Read + Send) -> Result<Standing, String
             head.created
         ));
     }
-    Ok(standing(&judgement, &heads))
+    Ok(standing_by_log(&judgement, &heads))
 }
 
 /// Whether the label with the start time differs from the clock reading that it was made from.
 fn is_misdated(head: &Header) -> bool {
-    head.clocks.is_some_and(|clocks| rundir::moment(clocks.real_ns) != head.created)
+    head.clocks.is_some_and(|clocks| rundir::format_moment(clocks.real_ns) != head.created)
 }
 
-fn differs(claimed: &Judgement, again: &Judgement) -> String {
-    let ours = tool();
+fn describe_difference(claimed: &Judgement, again: &Judgement) -> String {
+    let ours = tool_version();
     let other = if claimed.tool == ours {
         String::new()
     } else {
@@ -136,7 +136,7 @@ fn differs(claimed: &Judgement, again: &Judgement) -> String {
     }
 }
 
-fn standing(judgement: &Judgement, heads: &[Header]) -> Standing {
+fn standing_by_log(judgement: &Judgement, heads: &[Header]) -> Standing {
     let lacks = missing_for_certificate(judgement, heads);
     match (judgement.verdict, lacks) {
         (Verdict::Pass, None) => Standing::Pass,

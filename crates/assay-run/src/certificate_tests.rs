@@ -1,9 +1,9 @@
 //! 10,000 mutations of certificate and log, forged pairs, and everything that keeps an authentic record from being a
 //! certification.
 
-use super::lacks::schedule;
+use super::lacks::schedule_lack;
 use super::*;
-use crate::drive::{Drive, drive};
+use crate::drive::{Drive, drive_plan};
 use crate::host::signals::StopCell;
 use crate::log::header;
 use crate::log::logfile::LogFile;
@@ -26,10 +26,10 @@ fn pair() -> (Vec<u8>, Vec<u8>) {
     let targets = Targets::Simulated(vec![(names[0].clone(), spec)]);
     let measure = Some(Span::from_secs(12));
     let adjust = Adjust { measure, slice: Some(Span::from_secs(3)), targets: 1, ..Adjust::default() };
-    let plan = workloads::find("random-read").unwrap().plan(&adjust).unwrap();
-    let mut log = LogFile::create(&path).unwrap();
+    let plan = workloads::find_workload("random-read").unwrap().make_plan(&adjust).unwrap();
+    let mut log = LogFile::create_new(&path).unwrap();
     let how = Drive { prepared: vec![None], ..Drive::default() };
-    drive(&plan, &targets, &how, &mut log, &mut Unobserved, &StopCell::default()).unwrap();
+    drive_plan(&plan, &targets, &how, &mut log, &mut Unobserved, &StopCell::default()).unwrap();
     drop(log);
     let log = std::fs::read(path).unwrap();
     (certificate(&log), log)
@@ -37,7 +37,7 @@ fn pair() -> (Vec<u8>, Vec<u8>) {
 
 fn certificate(log: &[u8]) -> Vec<u8> {
     let mut text = String::new();
-    assay_judge::render::json(&judge(log, &Options::default()).unwrap().judgement, &mut text).unwrap();
+    assay_judge::render::write_json(&judge_with_sum(log, &Options::default()).unwrap().judgement, &mut text).unwrap();
     text.into_bytes()
 }
 
@@ -60,20 +60,20 @@ fn joined(lines: &[Vec<u8>]) -> Vec<u8> {
 /// Changes one digit somewhere in a line, without a leading zero, which JSON does not allow.
 fn digit(line: &mut [u8], prng: &mut Prng) {
     let places: Vec<usize> = (18..line.len()).filter(|at| line[*at].is_ascii_digit()).collect();
-    let Some(at) = places.get(prng.below(places.len().max(1) as u64) as usize) else { return };
+    let Some(at) = places.get(prng.uniform_below(places.len().max(1) as u64) as usize) else { return };
     let before = line[*at];
     while line[*at] == before {
-        line[*at] = b'1' + prng.below(9) as u8;
+        line[*at] = b'1' + prng.uniform_below(9) as u8;
     }
 }
 
 /// One mutation of the log: bytes, lines, cuts, and numbers with a corrected checksum.
 fn mutate(log: &[u8], prng: &mut Prng) -> Vec<u8> {
     let mut rows = lines(log);
-    let (a, b) = (prng.below(rows.len() as u64) as usize, prng.below(rows.len() as u64) as usize);
-    match prng.below(7) {
+    let (a, b) = (prng.uniform_below(rows.len() as u64) as usize, prng.uniform_below(rows.len() as u64) as usize);
+    match prng.uniform_below(7) {
         0 => flipped(log, prng),
-        1 => log[..prng.below(log.len() as u64) as usize].to_vec(),
+        1 => log[..prng.uniform_below(log.len() as u64) as usize].to_vec(),
         2 => {
             rows.remove(a);
             joined(&rows)
@@ -96,19 +96,21 @@ fn mutate(log: &[u8], prng: &mut Prng) -> Vec<u8> {
 
 fn flipped(bytes: &[u8], prng: &mut Prng) -> Vec<u8> {
     let mut bad = bytes.to_vec();
-    let at = prng.below(bad.len() as u64) as usize;
-    bad[at] ^= 1 << prng.below(8);
+    let at = prng.uniform_below(bad.len() as u64) as usize;
+    bad[at] ^= 1 << prng.uniform_below(8);
     bad
 }
 
 #[test]
 fn ten_thousand_mutations_are_rejected() {
     let (certificate, log) = pair();
-    assert!(matches!(examine(&certificate, log.as_slice()), Standing::Record(why) if why.contains("SIMULATED")));
-    let mut prng = Prng::seeded(7);
+    assert!(
+        matches!(examine_certificate(&certificate, log.as_slice()), Standing::Record(why) if why.contains("SIMULATED"))
+    );
+    let mut prng = Prng::from_seed(7);
     let (mut tried, mut unseen_by_judging) = (0, 0);
     while tried < 10_000 {
-        let (bad_certificate, bad_log) = match prng.below(3) {
+        let (bad_certificate, bad_log) = match prng.uniform_below(3) {
             0 => (flipped(&certificate, &mut prng), log.clone()),
             1 => {
                 let mut bad = certificate.clone();
@@ -121,11 +123,11 @@ fn ten_thousand_mutations_are_rejected() {
             continue;
         }
         tried += 1;
-        let standing = examine(&bad_certificate, bad_log.as_slice());
+        let standing = examine_certificate(&bad_certificate, bad_log.as_slice());
         assert!(matches!(standing, Standing::Untrusted(_)), "mutation {tried}: {standing:?}");
         // Without the checksum of the file: how many would judging the log again alone have accepted? A sample shows
         // it.
-        if tried % 10 == 0 && bad_log != log && judge(bad_log.as_slice(), &Options::default()).is_ok() {
+        if tried % 10 == 0 && bad_log != log && judge_with_sum(bad_log.as_slice(), &Options::default()).is_ok() {
             let strip = |bytes: &[u8]| {
                 let mut value: Judgement = serde_json::from_slice(bytes).unwrap();
                 value.log = None;
@@ -146,25 +148,25 @@ fn a_pair_that_was_forged_together_is_rejected_by_the_key() {
         minisign::sign(None, &keys.sk, std::io::Cursor::new(bytes), Some("assay"), None).unwrap().into_string()
     };
     let signature = sign(&keys, &good);
-    crate::certificate::signing::check(&keys.pk, &signature, &good).unwrap();
-    assert!(crate::certificate::signing::check(&other.pk, &signature, &good).is_err());
-    assert!(crate::certificate::signing::check(&keys.pk, &sign(&other, &good), &good).is_err());
-    let mut prng = Prng::seeded(11);
+    crate::certificate::signing::check_signature(&keys.pk, &signature, &good).unwrap();
+    assert!(crate::certificate::signing::check_signature(&other.pk, &signature, &good).is_err());
+    assert!(crate::certificate::signing::check_signature(&keys.pk, &sign(&other, &good), &good).is_err());
+    let mut prng = Prng::from_seed(11);
     let (mut fits, mut tried) = (0, 0);
     while tried < 500 {
         let mut rows = lines(&log);
-        let at = prng.below(rows.len() as u64) as usize;
+        let at = prng.uniform_below(rows.len() as u64) as usize;
         digit(&mut rows[at], &mut prng);
         resum(&mut rows[at]);
         let forged_log = joined(&rows);
-        if forged_log == log || judge(forged_log.as_slice(), &Options::default()).is_err() {
+        if forged_log == log || judge_with_sum(forged_log.as_slice(), &Options::default()).is_err() {
             continue;
         }
         tried += 1;
         let forged = certificate(&forged_log);
         // Without a key some pairs match, which is the known limit. None of them is signed.
-        fits += usize::from(!matches!(examine(&forged, forged_log.as_slice()), Standing::Untrusted(_)));
-        assert!(crate::certificate::signing::check(&keys.pk, &signature, &forged).is_err());
+        fits += usize::from(!matches!(examine_certificate(&forged, forged_log.as_slice()), Standing::Untrusted(_)));
+        assert!(crate::certificate::signing::check_signature(&keys.pk, &signature, &forged).is_err());
     }
     assert!(fits < tried, "{fits} of {tried} forged pairs fit");
 }
@@ -177,7 +179,9 @@ fn the_same_log_gives_the_same_bytes() {
     let mut without: serde_json::Value = serde_json::from_slice(&first).unwrap();
     without.as_object_mut().unwrap().remove("log");
     let bytes = serde_json::to_vec(&without).unwrap();
-    assert!(matches!(examine(&bytes, log.as_slice()), Standing::Untrusted(why) if why.contains("checksum")));
+    assert!(
+        matches!(examine_certificate(&bytes, log.as_slice()), Standing::Untrusted(why) if why.contains("checksum"))
+    );
 }
 
 /// The headers of a certification of `all` devices at `load`, as the program writes them.
@@ -191,9 +195,9 @@ fn heads_of(profile: &str, all: u16, load: &str) -> Vec<Header> {
         let stress = number.is_multiple_of(2);
         let load: Multiple = load.parse().unwrap();
         let (numerator, denominator) = load.as_ratio();
-        let load = Multiple::ratio(numerator * if stress { 2 } else { 1 }, denominator);
+        let load = Multiple::from_ratio(numerator * if stress { 2 } else { 1 }, denominator);
         let adjust = Adjust { load, targets, seed: u64::from(number), ..Adjust::default() };
-        let plan = workloads::find(profile).unwrap().plan(&adjust).unwrap();
+        let plan = workloads::find_workload(profile).unwrap().make_plan(&adjust).unwrap();
         let target = |index| TargetHead {
             name: format!("/dev/nvme{index}n1"),
             kind: "block device".into(),
@@ -215,7 +219,7 @@ fn heads_of(profile: &str, all: u16, load: &str) -> Vec<Header> {
             targets: (0..targets).map(target).collect(),
             ..header::HeaderFacts::default()
         };
-        header::header(&plan, facts)
+        header::make_header(&plan, facts)
     };
     let of = if all > 1 { 4 } else { 2 };
     (1..=of).map(|number| step(number, of)).collect()
@@ -269,7 +273,7 @@ fn judgement(verdict: Verdict, heads: &[Header]) -> Judgement {
 fn a_certification_is_the_whole_published_procedure() {
     for (profile, devices, load) in [("act-storage", 1, "30x"), ("act-storage", 3, "1.5x"), ("act-index", 2, "30x")] {
         let mut heads = heads_of(profile, devices, load);
-        let of = |verdict, heads: &[Header]| standing(&judgement(verdict, heads), heads);
+        let of = |verdict, heads: &[Header]| standing_by_log(&judgement(verdict, heads), heads);
         assert_eq!(of(Verdict::Pass, &heads), Standing::Pass, "{profile} on {devices} at {load}");
         assert_eq!(of(Verdict::Fail, &heads), Standing::Fail);
         // A failed certification may end early, a passed one may not.
@@ -278,7 +282,7 @@ fn a_certification_is_the_whole_published_procedure() {
         // The streams of one model are not those of the other, whatever their name.
         let passed = judgement(Verdict::Pass, &heads);
         heads[0].model = if profile == "act-index" { "act-storage" } else { "act-index" }.to_owned();
-        assert!(matches!(standing(&passed, &heads), Standing::Record(_)), "{profile}");
+        assert!(matches!(standing_by_log(&passed, &heads), Standing::Record(_)), "{profile}");
     }
 }
 
@@ -343,7 +347,7 @@ fn what_limits_a_run_keeps_it_from_being_a_certification() {
     for (number, (words, change)) in changes.iter().enumerate() {
         let (mut heads, mut judged) = (heads(1, "30x"), good.clone());
         change(&mut heads, &mut judged);
-        let standing = standing(&judged, &heads);
+        let standing = standing_by_log(&judged, &heads);
         let Standing::Record(why) = &standing else { panic!("change {number}: {standing:?}") };
         assert!(why.contains(words), "change {number}: {why}");
         assert_eq!(standing.exit_code(), 3);
@@ -355,17 +359,17 @@ fn what_limits_a_run_keeps_it_from_being_a_certification() {
 fn nobody_wrote_to_any_of_the_devices() {
     let good = heads(3, "30x");
     let judged = judgement(Verdict::Pass, &good);
-    assert_eq!(standing(&judged, &good), Standing::Pass);
+    assert_eq!(standing_by_log(&judged, &good), Standing::Pass);
     for device in 0..3 {
         let mut heads = good.clone();
         let first = heads.iter_mut().find(|head| head.targets.len() > device).unwrap();
         first.targets[device].prepared.as_mut().unwrap().foreign_bytes = Some(512);
-        let Standing::Record(why) = standing(&judged, &heads) else { panic!("device {device}") };
+        let Standing::Record(why) = standing_by_log(&judged, &heads) else { panic!("device {device}") };
         assert!(why.contains("others wrote 512 bytes"), "{why}");
         // What the run itself wrote is only known at its beginning.
         let mut heads = good.clone();
         heads[3].targets[device].prepared.as_mut().unwrap().foreign_bytes = Some(512);
-        assert_eq!(standing(&judged, &heads), Standing::Pass);
+        assert_eq!(standing_by_log(&judged, &heads), Standing::Pass);
     }
 }
 
@@ -374,9 +378,9 @@ fn even_arrivals_are_checked_to_the_operation() {
     let mut heads = heads(1, "30x");
     heads.iter_mut().flat_map(|head| &mut head.streams).for_each(|stream| stream.arrival = "steady".into());
     let mut judged = judgement(Verdict::Pass, &heads);
-    assert_eq!(schedule(&judged.steps[0].part, &heads[0]), None);
+    assert_eq!(schedule_lack(&judged.steps[0].part, &heads[0]), None);
     judged.steps[0].part.streams.each[1].counts.scheduled += 3;
-    let why = schedule(&judged.steps[0].part, &heads[0]).unwrap();
+    let why = schedule_lack(&judged.steps[0].part, &heads[0]).unwrap();
     assert!(why.starts_with("large-block-reads scheduled"), "{why}");
 }
 
@@ -403,7 +407,7 @@ fn clocked(change: impl Fn(&mut Header, &mut [assay_record::Interval])) -> Vec<u
     let mut head =
         entries.iter().find_map(|entry| if let Entry::Header(head) = entry { Some(head.clone()) } else { None });
     let head = head.as_mut().unwrap();
-    (head.clocks, head.created) = (Some(sample(0)), rundir::moment(sample(0).real_ns));
+    (head.clocks, head.created) = (Some(sample(0)), rundir::format_moment(sample(0).real_ns));
     change(head, &mut intervals);
     let mut intervals = intervals.into_iter();
     for entry in entries {
@@ -412,14 +416,14 @@ fn clocked(change: impl Fn(&mut Header, &mut [assay_record::Interval])) -> Vec<u
             Entry::Interval(_) => Entry::Interval(intervals.next().unwrap()),
             other => other,
         };
-        writer.write(&entry).unwrap();
+        writer.write_entry(&entry).unwrap();
     }
     writer.into_inner()
 }
 
 #[test]
 fn clocks_that_contradict_the_log_are_not_to_be_trusted() {
-    let of = |log: &[u8]| examine(&certificate(log), log);
+    let of = |log: &[u8]| examine_certificate(&certificate(log), log);
     assert!(matches!(of(&clocked(|_, _| {})), Standing::Record(why) if why.contains("SIMULATED")));
     type Change = fn(&mut Header, &mut [assay_record::Interval]);
     fn all(
@@ -455,7 +459,7 @@ fn clocks_that_contradict_the_log_are_not_to_be_trusted() {
 /// The wall clock is a label: setting it during a run is noted, and every figure stays the same.
 #[test]
 fn a_wall_clock_that_jumps_changes_no_figure() {
-    let judged = |log: &[u8]| judge(log, &Options::default()).unwrap().judgement;
+    let judged = |log: &[u8]| judge_with_sum(log, &Options::default()).unwrap().judgement;
     let good = judged(&clocked(|_, _| {}));
     for (by, words) in [(3_600_000_000_000i64, "set forward by 1 h"), (-3_600_000_000_000, "set back by 1 h")] {
         let jumped = judged(&clocked(|_, intervals| {
@@ -483,7 +487,7 @@ fn a_machine_that_slept_proves_nothing() {
             clocks.real_ns += 5_000_000_000;
         }
     });
-    let judged = judge(log.as_slice(), &Options::default()).unwrap().judgement;
+    let judged = judge_with_sum(log.as_slice(), &Options::default()).unwrap().judgement;
     assert_eq!(judged.verdict, Verdict::Invalid, "{}", judged.reason);
     assert!(judged.reason.contains("slept for 5 s"), "{}", judged.reason);
     let part = &judged.part;
@@ -499,9 +503,9 @@ fn a_log_that_contradicts_itself_is_not_to_be_trusted_even_with_a_certificate_of
         if let Entry::Interval(interval) = &mut entry {
             interval.flows[0].ok += u64::from(interval.index == 5);
         }
-        writer.write(&entry).unwrap();
+        writer.write_entry(&entry).unwrap();
     }
     let bad = writer.into_inner();
-    let standing = examine(&certificate(&bad), bad.as_slice());
+    let standing = examine_certificate(&certificate(&bad), bad.as_slice());
     assert_eq!(standing, Standing::Untrusted("the log does not add up".into()));
 }

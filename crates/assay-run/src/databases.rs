@@ -22,7 +22,7 @@ pub(crate) use ledger::LedgerFile;
 pub use logged::LoggedCommits;
 pub use opened::{Facts, Opened, Settings};
 pub use target::{Database, NamedDatabase, per_minute};
-pub(crate) use target::{fit_in_memory, watermarks};
+pub(crate) use target::{durability_watermarks, fit_in_memory};
 
 use crate::failure::{Failure, one_line};
 use crate::host::signals::StopCell;
@@ -74,8 +74,8 @@ impl Loaded {
         let population = marker.population;
         Loaded {
             database: one_line(url),
-            warehouses: population.warehouses(),
-            seed: population.seed(),
+            warehouses: population.warehouse_count(),
+            seed: population.run_seed(),
             c_load: population.c_load(),
             load: one_line(&marker.run),
             derived: DERIVED,
@@ -86,24 +86,29 @@ impl Loaded {
 
 /// Reads the name of a database, with what the environment adds to it: the role and the password.
 pub fn parse_url(name: &str) -> Result<Url, Failure> {
-    let completed = Url::read(name).and_then(|mut url| {
+    let completed = Url::parse_url(name).and_then(|mut url| {
         match &mut url {
             Url::Sqlite(_) => {}
-            Url::Postgres(server) => server.complete(&variable)?,
-            Url::Mysql(server) => server.complete(&variable)?,
+            Url::Postgres(server) => server.complete_from_environment(&environment_variable)?,
+            Url::Mysql(server) => server.complete_from_environment(&environment_variable)?,
         }
         Ok(url)
     });
-    completed.map_err(|trouble| Failure::database(&trouble))
+    completed.map_err(|trouble| Failure::from_database_trouble(&trouble))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a password is in the environment, where no command line shows it")]
-fn variable(name: &str) -> Option<String> {
+fn environment_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 /// Loads a database, or goes on with a load that was interrupted.
-pub fn load(url: &Url, request: LoadRequest, observer: &mut dyn Observer, stop: &StopCell) -> Result<Loaded, Failure> {
+pub fn load_database(
+    url: &Url,
+    request: LoadRequest,
+    observer: &mut dyn Observer,
+    stop: &StopCell,
+) -> Result<Loaded, Failure> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let population = Population::new(Scale::STANDARD, request.warehouses, request.seed);
     let loaders = request.loaders.unwrap_or(processors.min(LOADERS));
@@ -111,32 +116,33 @@ pub fn load(url: &Url, request: LoadRequest, observer: &mut dyn Observer, stop: 
     let clock = Clock::start();
     let since = clock.now();
     let mut watch = |Progress { done, of, found }: Progress| {
-        observer.rows(done, of, found, clock.now().since(since));
+        observer.rows_done(done, of, found, clock.now().since(since));
         if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let marker = match url {
         Url::Sqlite(file) => {
-            sqlite::load(&sqlite::Loading { url: file.clone(), population, run, loaders, clear }, &mut watch)
+            sqlite::load_missing(&sqlite::Loading { url: file.clone(), population, run, loaders, clear }, &mut watch)
         }
-        Url::Postgres(server) => {
-            postgres::load(&postgres::Loading { url: server.clone(), population, run, loaders, clear }, &mut watch)
-        }
+        Url::Postgres(server) => postgres::load_missing(
+            &postgres::Loading { url: server.clone(), population, run, loaders, clear },
+            &mut watch,
+        ),
         Url::Mysql(server) => {
-            mysql::load(&mysql::Loading { url: server.clone(), population, run, loaders, clear }, &mut watch)
+            mysql::load_missing(&mysql::Loading { url: server.clone(), population, run, loaders, clear }, &mut watch)
         }
     };
-    observer.finish();
-    let marker = marker.map_err(|trouble| Failure::database(&trouble))?;
+    observer.finish_part();
+    let marker = marker.map_err(|trouble| Failure::from_database_trouble(&trouble))?;
     if !marker.complete {
         let url = one_line(url);
-        return Err(Failure::incomplete(format!("loading {url} was interrupted; repeat the command to continue")));
+        return Err(Failure::cut_short(format!("loading {url} was interrupted; repeat the command to continue")));
     }
     Ok(Loaded::new(url, &marker))
 }
 
 /// A name that no other load has.
 fn name_of_a_load() -> String {
-    let now = assay_device::clock::wall().duration_since(std::time::UNIX_EPOCH);
+    let now = assay_device::clock::wall_time().duration_since(std::time::UNIX_EPOCH);
     format!("{:016x}", now.map_or(0, |since| since.as_nanos() as u64))
 }
 
@@ -150,26 +156,26 @@ pub struct Checked {
 }
 
 /// Examines a database that is loaded in full.
-pub fn check(url: &Url) -> Result<Checked, Failure> {
-    let (marker, violations) = examine(url).map_err(Failure::from_trouble)?;
+pub fn check_database(url: &Url) -> Result<Checked, Failure> {
+    let (marker, violations) = find_violations(url).map_err(Failure::from_trouble)?;
     Ok(Checked { loaded: Loaded::new(url, &marker), violations })
 }
 
-fn examine(url: &Url) -> Result<(Marker, Vec<Violation>), Trouble> {
+fn find_violations(url: &Url) -> Result<(Marker, Vec<Violation>), Trouble> {
     match url {
         Url::Sqlite(file) => {
             let (_, connection, marker) = sqlite::ready_to_check(file)?;
-            let violations = sqlite::check(&connection, marker.population)?;
+            let violations = sqlite::check_conditions(&connection, marker.population)?;
             Ok((marker, violations))
         }
         Url::Postgres(server) => {
-            let (_permit, mut connection, marker) = postgres::ready(server, None)?;
-            let violations = postgres::check(&mut connection, marker.population)?;
+            let (_permit, mut connection, marker) = postgres::open_for_run(server, None)?;
+            let violations = postgres::check_conditions(&mut connection, marker.population)?;
             Ok((marker, violations))
         }
         Url::Mysql(server) => {
-            let (_permit, mut connection, marker) = mysql::ready(server, None)?;
-            let violations = mysql::check(&mut connection, marker.population)?;
+            let (_permit, mut connection, marker) = mysql::open_for_run(server, None)?;
+            let violations = mysql::check_conditions(&mut connection, marker.population)?;
             Ok((marker, violations))
         }
     }

@@ -23,7 +23,7 @@ pub use how::{Drive, Manner};
 use crate::cache::caching;
 use crate::cache::lookaside::{self, with_cache};
 use crate::certificate::records::{Mark, Records};
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::host::signals::StopCell;
 use crate::log::logfile::LogFile;
 use crate::observer::Observer;
@@ -32,12 +32,12 @@ use assay_base::Span;
 use assay_device::sim::Bank;
 use assay_model::{Plan, Stream};
 use assay_record::{CloseReason, SHORT_RUN, SHORT_RUN_GROUP};
-use real::Real;
+use real::RealTimeRun;
 use simulated::Simulated;
 use std::borrow::Cow;
 
 /// Runs `plan` on the first `plan.targets` of `targets` and appends a whole segment to `log`.
-pub fn drive(
+pub fn drive_plan(
     plan: &Plan,
     targets: &Targets,
     how: &Drive,
@@ -47,46 +47,50 @@ pub fn drive(
 ) -> Result<CloseReason, Failure> {
     let ready = integrity::refuse_impossible(plan, targets)
         .and_then(|()| caching::refuse_impossible(plan, targets))
-        .and_then(|()| log.reserve(room(plan, how)))
-        .and_then(|()| targets.recheck())
+        .and_then(|()| log.reserve_room(log_room(plan, how)))
+        .and_then(|()| targets.recheck_gate())
         .and_then(|()| with_unseen_blocks(plan, targets));
     let plan = ready.inspect_err(|_| log.forget_unbegun())?;
     let plan = plan.as_ref();
-    let cache = lookaside::begin(plan, targets).inspect_err(|_| log.forget_unbegun())?;
+    let cache = lookaside::open_lookaside(plan, targets).inspect_err(|_| log.forget_unbegun())?;
     if let Some(cache) = &cache {
-        lookaside::announce(cache, |line| observer.warn(line));
+        lookaside::announce_empty_start(cache, |line| observer.warn_user(line));
     }
-    let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::from_target).collect();
+    let marks: Vec<Option<Mark>> = targets.real_targets().iter().map(Mark::from_target).collect();
     if !matches!(targets, Targets::Simulated(_)) {
-        log.remember(how.manner.judge_on);
+        log.keep_in_memory(how.manner.judge_on);
     }
     let result = match targets {
         Targets::Simulated(all) => {
             let specs = all.iter().take(with_cache(plan)).map(|(_, spec)| spec.clone()).collect();
             let run = Simulated { plan, targets, cache: cache.as_ref(), how, log, observer, stop };
-            run.run(Bank::new(plan.load.seed, specs))
+            run.run_on_bank(Bank::new(plan.load.seed, specs))
         }
-        _ => Real::new(plan, targets, cache.as_ref(), how, stop).run(log, observer),
+        _ => RealTimeRun::new(plan, targets, cache.as_ref(), how, stop).carry_out_run(log, observer),
     };
     if let Some(cache) = cache {
-        cache.keep(targets, |line| observer.warn(line));
+        cache.keep_for_next_run(targets, |line| observer.warn_user(line));
     }
     if result.is_err() {
         log.forget_unbegun();
     }
     if plan.load.writes() {
-        let records = Records::host();
-        targets.real().iter().zip(&marks).for_each(|(real, before)| records.wrote(real, before.as_ref()));
+        let records = Records::for_host();
+        targets
+            .real_targets()
+            .iter()
+            .zip(&marks)
+            .for_each(|(real, before)| records.add_own_writes(real, before.as_ref()));
     }
-    match (result, log.failure()) {
+    match (result, log.write_failure()) {
         (Ok(_), Some(why)) if log.is_empty() => {
-            Err(Failure::incomplete(format!("the run log {} could not be kept: {why}", shown(log.path()))))
+            Err(Failure::cut_short(format!("the run log {} could not be kept: {why}", escaped_path(log.log_path()))))
         }
         // What the log contains is valid, and is judged.
         (Ok(_), Some(why)) => {
-            observer.warn(&format!(
+            observer.warn_user(&format!(
                 "error: the run log {} could not be kept: {why}; the result below is made from what it holds up to there",
-                shown(log.path())
+                escaped_path(log.log_path())
             ));
             Ok(CloseReason::LogFailed)
         }
@@ -97,7 +101,7 @@ pub fn drive(
 /// The plan with its place among all that was ever seen, where it has one.
 fn with_unseen_blocks<'a>(plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failure> {
     if plan.load.streams.iter().any(Stream::goes_once) {
-        Records::host().with_unseen_blocks(plan, targets.real()).map(Cow::Owned)
+        Records::for_host().with_unseen_blocks(plan, targets.real_targets()).map(Cow::Owned)
     } else {
         Ok(Cow::Borrowed(plan))
     }
@@ -106,7 +110,7 @@ fn with_unseen_blocks<'a>(plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, P
 /// The space that the log of this step and of those after it will take, according to logs of real runs: 300 to 980
 /// bytes per flow and interval, 2 to 16 KB per flow for distributions, which come each ten seconds, or each two in a
 /// short run. A run that ends when its streams are done is mostly far shorter than it may last: space for an hour is enough for it.
-fn room(plan: &Plan, how: &Drive) -> u64 {
+fn log_room(plan: &Plan, how: &Drive) -> u64 {
     const HEAD: u64 = 64 << 10;
     const INTERVAL: (u64, u64) = (300, 700);
     const DISTRIBUTIONS: u64 = 8 << 10;

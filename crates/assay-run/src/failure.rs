@@ -2,7 +2,7 @@
 
 pub use assay_base::text::one_line;
 use assay_device::safety::{Refusal, RuleId};
-use assay_sql::{Kind, Trouble};
+use assay_sql::{Trouble, TroubleKind};
 use std::fmt::Display;
 use std::path::Path;
 
@@ -43,82 +43,83 @@ impl Failure {
     }
 
     /// The command line does not make sense.
-    pub fn usage(message: impl Display) -> Failure {
+    pub fn bad_usage(message: impl Display) -> Failure {
         Failure::new(code::USAGE, message)
     }
     /// The workload or a log cannot be used.
-    pub fn workload(message: impl Display) -> Failure {
+    pub fn bad_workload(message: impl Display) -> Failure {
         Failure::new(code::WORKLOAD, message)
     }
     /// Refused, to protect data.
-    pub fn refused(message: impl Display) -> Failure {
+    pub fn refused_for_safety(message: impl Display) -> Failure {
         Failure::new(code::REFUSED, message)
     }
     /// The safety gate refused, or it could not look because this process lacks the rights to.
-    pub fn gate(refusal: Refusal) -> Failure {
-        let failure = if refusal.lacks_rights() { Failure::host(&refusal) } else { Failure::refused(&refusal) };
+    pub fn from_gate_refusal(refusal: Refusal) -> Failure {
+        let failure =
+            if refusal.lacks_rights() { Failure::host_unable(&refusal) } else { Failure::refused_for_safety(&refusal) };
         Failure { refusal: Some(Box::new(refusal)), ..failure }
     }
     /// The host is not able to do it.
-    pub fn host(message: impl Display) -> Failure {
+    pub fn host_unable(message: impl Display) -> Failure {
         Failure::new(code::HOST, message)
     }
     /// Cut short; it can be continued.
-    pub fn incomplete(message: impl Display) -> Failure {
+    pub fn cut_short(message: impl Display) -> Failure {
         Failure::new(code::INCOMPLETE, message)
     }
     /// The target failed its test.
-    pub fn failed(message: impl Display) -> Failure {
+    pub fn target_failed(message: impl Display) -> Failure {
         Failure::new(code::FAILED, message)
     }
     /// It would prove nothing.
-    pub fn invalid(message: impl Display) -> Failure {
+    pub fn invalid_result(message: impl Display) -> Failure {
         Failure::new(code::INVALID, message)
     }
     /// A bug.
-    pub fn bug(message: impl Display) -> Failure {
+    pub fn internal_bug(message: impl Display) -> Failure {
         Failure::new(code::BUG, message)
     }
 
     /// A database, or the machine it is on, cannot do it.
-    pub fn database(trouble: &Trouble) -> Failure {
+    pub fn from_database_trouble(trouble: &Trouble) -> Failure {
         let code = match trouble.kind {
-            Kind::Usage => code::USAGE,
-            Kind::Refused => code::REFUSED,
-            Kind::Host => code::HOST,
-            Kind::Damaged => code::FAILED,
-            Kind::NotReady => code::INVALID,
+            TroubleKind::Usage => code::USAGE,
+            TroubleKind::Refused => code::REFUSED,
+            TroubleKind::Host => code::HOST,
+            TroubleKind::Damaged => code::FAILED,
+            TroubleKind::NotReady => code::INVALID,
         };
         Failure::new(code, trouble)
     }
 
     /// [`Failure::database`] of a trouble that is not needed any more.
     pub fn from_trouble(trouble: Trouble) -> Failure {
-        Failure::database(&trouble)
+        Failure::from_database_trouble(&trouble)
     }
 
     /// The same with another line of advice.
-    pub fn advised(self, advice: &str) -> Failure {
+    pub fn with_advice(self, advice: &str) -> Failure {
         Failure { message: format!("{}\n  = {advice}", self.message), ..self }
     }
 
     /// The refusal of the safety gate, if it was one.
-    pub fn refusal(&self) -> Option<&Refusal> {
+    pub fn gate_refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()
     }
 
     /// Whether only a person's consent is missing.
     pub fn lacks_consent_alone(&self) -> bool {
-        self.refusal().is_some_and(|refusal| refusal.rule == RuleId::Consent && refusal.also.is_empty())
+        self.gate_refusal().is_some_and(|refusal| refusal.rule == RuleId::Consent && refusal.also.is_empty())
     }
 
     /// The message for the user.
-    pub fn message(&self) -> &str {
+    pub fn user_message(&self) -> &str {
         &self.message
     }
 }
 
 /// A path for use in a message: control characters in it are escaped, so that it cannot begin a new line.
-pub fn shown(path: &Path) -> String {
+pub fn escaped_path(path: &Path) -> String {
     one_line(path.display())
 }

@@ -18,7 +18,7 @@ mod dir;
 mod held;
 pub mod sum;
 
-use dir::{Dir, OURS, in_the_way, kind, obstacle};
+use dir::{Dir, OURS, describe_obstacle, file_kind, in_the_way};
 pub use held::HeldDirectory;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -35,9 +35,9 @@ const PIPES: u64 = 0x5049_5045;
 ///
 /// # Errors
 /// Something other than a regular file is at `path`, or the kernel's error. Nothing has changed then.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (dir, name) = Dir::open_parent(path)?;
-    let before = dir.ordinary(name)?;
+    let before = dir.stat_regular_file(name)?;
     dir.write_file(name, bytes, before.map(|stat| Mode::from_raw_mode(stat.st_mode)), before.is_some())
 }
 
@@ -47,7 +47,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// As [`replace`].
 pub(crate) fn replace_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (dir, name) = Dir::open_parent(path)?;
-    let over = dir.ordinary(name)?.is_some();
+    let over = dir.stat_regular_file(name)?.is_some();
     dir.write_file(name, bytes, Some(Mode::from_raw_mode(mode)), over)
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn replace_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<(
 ///
 /// # Errors
 /// Something with this name exists, or the kernel's error. No partial file is left.
-pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn create_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     new(path, bytes, None)
 }
 
@@ -69,7 +69,7 @@ pub fn create_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 
 fn new(path: &Path, bytes: &[u8], mode: Option<Mode>) -> io::Result<()> {
     let (dir, name) = Dir::open_parent(path)?;
-    match dir.stat(name)? {
+    match dir.stat_entry(name)? {
         Some(stat) => Err(dir.name_is_taken(name, &stat)),
         None => dir.write_file(name, bytes, mode, false),
     }
@@ -79,17 +79,19 @@ fn new(path: &Path, bytes: &[u8], mode: Option<Mode>) -> io::Result<()> {
 ///
 /// # Errors
 /// Something with this name exists, or the kernel's error.
-pub fn begin(path: &Path) -> io::Result<File> {
+pub fn begin_file(path: &Path) -> io::Result<File> {
     let (dir, name) = Dir::open_parent(path)?;
     let flags = OURS | OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
-    match dir.open(name, flags) {
-        Err(Errno::EXIST) => Err(dir.stat(name)?.map_or(Errno::EXIST.into(), |stat| dir.name_is_taken(name, &stat))),
+    match dir.open_entry(name, flags) {
+        Err(Errno::EXIST) => {
+            Err(dir.stat_entry(name)?.map_or(Errno::EXIST.into(), |stat| dir.name_is_taken(name, &stat)))
+        }
         Err(e) => Err(e.into()),
         Ok(file) => {
             // The directory entry must survive a power cut too. If the file system cannot sync directories, the first sync of
             // the file reports it.
-            let _ = dir.sync();
-            held::begin(path, &file)?;
+            let _ = dir.sync_entries();
+            held::remember_begun(path, &file)?;
             Ok(file)
         }
     }
@@ -103,7 +105,7 @@ pub fn make_directory(path: &Path) -> io::Result<HeldDirectory> {
     let (dir, name) = Dir::open_parent(path)?;
     rustix::fs::mkdirat(&dir.fd, name, Mode::from_bits_retain(0o777))?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    held::hold(path, rustix::fs::openat(&dir.fd, name, flags, Mode::empty())?)
+    held::hold_open_directory(path, rustix::fs::openat(&dir.fd, name, flags, Mode::empty())?)
 }
 
 /// Creates a directory and those above it, as far as they do not exist.
@@ -111,7 +113,7 @@ pub fn make_directory(path: &Path) -> io::Result<HeldDirectory> {
 /// # Errors
 /// The kernel's error.
 pub fn make_directories(path: &Path) -> io::Result<()> {
-    match held::open(path) {
+    match held::open_below_held(path) {
         // It is below a directory of ours, which exists.
         Some(opened) => opened.map(drop),
         None => std::fs::create_dir_all(path),
@@ -124,23 +126,23 @@ pub fn make_directories(path: &Path) -> io::Result<()> {
 /// `WouldBlock`: another process works in it. Otherwise the kernel's error.
 pub fn hold_directory(path: &Path) -> io::Result<HeldDirectory> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = match held::open(held::parent(path)) {
-        Some(parent) => rustix::fs::openat(parent?, held::name(path)?, flags | OFlags::NOFOLLOW, Mode::empty()),
+    let opened = match held::open_below_held(held::parent_directory(path)) {
+        Some(parent) => rustix::fs::openat(parent?, held::last_name(path)?, flags | OFlags::NOFOLLOW, Mode::empty()),
         None => rustix::fs::open(path, flags, Mode::empty()),
     };
-    held::hold(path, opened?)
+    held::hold_open_directory(path, opened?)
 }
 
 /// Where a directory that this process holds is now, if its name does not lead to it any more; an empty path if
 /// nothing does.
 pub(crate) fn moved_directory(path: &Path) -> Option<PathBuf> {
-    held::moved(path)
+    held::moved_to(path)
 }
 
 /// The names of the directories in a directory that have a file with this name, in their order.
 pub fn directories_with(path: &Path, file: &str) -> Vec<PathBuf> {
     let Ok(dir) = Dir::open_directory(path) else { return Vec::new() };
-    let Ok(entries) = dir.names() else { return Vec::new() };
+    let Ok(entries) = dir.entry_names() else { return Vec::new() };
     let mut found: Vec<PathBuf> =
         entries.into_iter().filter(|name| dir.has_file_in(name, file)).map(PathBuf::from).collect();
     found.sort();
@@ -161,13 +163,13 @@ pub fn remove_directory(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The copy cannot be written.
-pub fn rescue(path: &Path, rescued: &str) -> io::Result<Rescue> {
-    let Some(begun) = held::stat(path) else { return Ok(Rescue::NotNeeded) };
+pub fn rescue_if_moved(path: &Path, rescued: &str) -> io::Result<Rescue> {
+    let Some(begun) = held::stat_begun(path) else { return Ok(Rescue::NotNeeded) };
     let (dir, name) = Dir::open_parent(path)?;
-    if dir.stat(name)?.is_some_and(|named| begun.as_ref().is_ok_and(|begun| held::is_same(&named, begun))) {
+    if dir.stat_entry(name)?.is_some_and(|named| begun.as_ref().is_ok_and(|begun| held::is_same(&named, begun))) {
         return Ok(Rescue::NotNeeded);
     }
-    let Some(file) = held::read(path) else { return Ok(Rescue::NotNeeded) };
+    let Some(file) = held::open_begun(path) else { return Ok(Rescue::NotNeeded) };
     dir.put_copy(OsStr::new(rescued), &file?)?;
     Ok(Rescue::Copied)
 }
@@ -187,7 +189,7 @@ pub enum Rescue {
 /// `path` is not a regular file with one name, or the kernel's error.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
     let file = open_existing(path)?;
-    held::begin(path, &file)?;
+    held::remember_begun(path, &file)?;
     Ok(file)
 }
 
@@ -202,10 +204,10 @@ pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
 /// Opens one of the program's own files, which must exist. It follows no link and never blocks.
 fn existing_with(path: &Path, flags: OFlags) -> io::Result<File> {
     let (dir, name) = Dir::open_parent(path)?;
-    dir.ordinary(name)?;
-    let file: File = dir.open(name, OURS | flags)?;
+    dir.stat_regular_file(name)?;
+    let file: File = dir.open_entry(name, OURS | flags)?;
     // Only the opened file counts: the path may name another file by now.
-    match obstacle(&rustix::fs::fstat(&file)?, None) {
+    match describe_obstacle(&rustix::fs::fstat(&file)?, None) {
         Some(what) => Err(in_the_way(&what)),
         None => Ok(file),
     }
@@ -215,20 +217,20 @@ fn existing_with(path: &Path, flags: OFlags) -> io::Result<File> {
 ///
 /// # Errors
 /// What is in the way.
-pub fn check(path: &Path) -> io::Result<()> {
+pub fn check_replaceable(path: &Path) -> io::Result<()> {
     let (dir, name) = Dir::open_parent(path)?;
-    dir.ordinary(name).map(drop)
+    dir.stat_regular_file(name).map(drop)
 }
 
 /// Removes one of the program's own files, if it exists.
 ///
 /// # Errors
 /// `path` is not a regular file, or the kernel's error.
-pub fn remove(path: &Path) -> io::Result<()> {
+pub fn remove_file(path: &Path) -> io::Result<()> {
     let (dir, name) = Dir::open_parent(path)?;
-    match dir.ordinary(name)? {
+    match dir.stat_regular_file(name)? {
         Some(_) => {
-            held::forget(path);
+            held::forget_begun(path);
             Ok(rustix::fs::unlinkat(&dir.fd, name, AtFlags::empty())?)
         }
         None => Ok(()),
@@ -239,12 +241,14 @@ pub fn remove(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Something else is at `path`, or the kernel's error.
-pub fn directory(path: &Path) -> io::Result<()> {
+pub fn ensure_directory(path: &Path) -> io::Result<()> {
     let (dir, name) = Dir::open_parent(path)?;
     match rustix::fs::mkdirat(&dir.fd, name, Mode::from_bits_retain(0o777)) {
-        Err(Errno::EXIST) => match dir.stat(name)? {
-            Some(stat) if kind(&stat) == FileType::Directory => Ok(()),
-            Some(stat) => Err(in_the_way(&obstacle(&stat, dir.target(name)).unwrap_or_else(|| "a file".into()))),
+        Err(Errno::EXIST) => match dir.stat_entry(name)? {
+            Some(stat) if file_kind(&stat) == FileType::Directory => Ok(()),
+            Some(stat) => {
+                Err(in_the_way(&describe_obstacle(&stat, dir.link_target(name)).unwrap_or_else(|| "a file".into())))
+            }
             None => Err(Errno::EXIST.into()),
         },
         other => Ok(other?),
@@ -255,17 +259,17 @@ pub fn directory(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's error.
-pub fn set(path: &Path, value: &str) -> io::Result<()> {
+pub fn set_kernel_value(path: &Path, value: &str) -> io::Result<()> {
     let (dir, name) = Dir::open_parent(path)?;
-    dir.open(name, OURS | OFlags::WRONLY | OFlags::TRUNC)?.write_all(value.as_bytes())
+    dir.open_entry(name, OURS | OFlags::WRONLY | OFlags::TRUNC)?.write_all(value.as_bytes())
 }
 
 /// Opens one of the program's own files for reading. It follows no link and never blocks.
 ///
 /// # Errors
 /// `path` is not a regular file with one name, or the kernel's error.
-pub fn look(path: &Path) -> io::Result<File> {
-    if let Some(begun) = held::read(path) {
+pub fn open_own_file(path: &Path) -> io::Result<File> {
+    if let Some(begun) = held::open_begun(path) {
         return begun;
     }
     existing_with(path, OFlags::RDONLY)
@@ -276,19 +280,19 @@ pub fn look(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// `path` is something else, which the error names, or the kernel's error.
-pub fn open(path: &Path) -> io::Result<File> {
-    if let Some(begun) = held::read(path) {
+pub fn open_named_file(path: &Path) -> io::Result<File> {
+    if let Some(begun) = held::open_begun(path) {
         return begun;
     }
-    if let Some(directory) = held::open(held::parent(path)) {
-        return open_held(&directory?, held::name(path)?);
+    if let Some(directory) = held::open_below_held(held::parent_directory(path)) {
+        return open_held(&directory?, held::last_name(path)?);
     }
     // The type is checked before opening, because opening alone can affect a device or the process at the other end of a FIFO.
-    readable(&rustix::fs::stat(path)?, rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type as u64 == PIPES))?;
+    check_readable(&rustix::fs::stat(path)?, rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type as u64 == PIPES))?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let pipe = rustix::fs::fstatfs(&file).is_ok_and(|fs| fs.f_type as u64 == PIPES);
-    readable(&rustix::fs::fstat(&file)?, pipe)?;
+    check_readable(&rustix::fs::fstat(&file)?, pipe)?;
     if pipe {
         // The writer of an anonymous pipe is running, so blocking reads are safe.
         rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
@@ -298,9 +302,9 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// Opens a file of ours in a directory that this process holds, for reading.
 fn open_held(directory: &OwnedFd, name: &OsStr) -> io::Result<File> {
-    readable(&rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?, false)?;
+    check_readable(&rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?, false)?;
     let file = File::from(rustix::fs::openat(directory, name, OURS | OFlags::RDONLY, Mode::empty())?);
-    readable(&rustix::fs::fstat(&file)?, false)?;
+    check_readable(&rustix::fs::fstat(&file)?, false)?;
     Ok(file)
 }
 
@@ -308,11 +312,11 @@ fn open_held(directory: &OwnedFd, name: &OsStr) -> io::Result<File> {
 ///
 /// # Errors
 /// It is not a regular file, it is larger than `limit`, or the kernel's error.
-pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+pub fn read_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    open_named_file(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        Err(io::Error::other(format!("it is larger than {}", assay_base::Bytes::new(limit).human())))
+        Err(io::Error::other(format!("it is larger than {}", assay_base::Bytes::new(limit).human_text())))
     } else {
         Ok(bytes)
     }
@@ -322,17 +326,18 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`read`], or it is not text.
-pub fn text(path: &Path, limit: u64) -> io::Result<String> {
-    String::from_utf8(read(path, limit)?).map_err(|_| io::Error::other("it is not text"))
+pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+    String::from_utf8(read_file(path, limit)?).map_err(|_| io::Error::other("it is not text"))
 }
 
-fn readable(stat: &Stat, nameless: bool) -> io::Result<()> {
-    match kind(stat) {
+fn check_readable(stat: &Stat, nameless: bool) -> io::Result<()> {
+    match file_kind(stat) {
         FileType::RegularFile => Ok(()),
         FileType::Fifo if nameless => Ok(()),
-        _ => {
-            Err(io::Error::other(format!("it is not a regular file but {}", obstacle(stat, None).unwrap_or_default())))
-        }
+        _ => Err(io::Error::other(format!(
+            "it is not a regular file but {}",
+            describe_obstacle(stat, None).unwrap_or_default()
+        ))),
     }
 }
 

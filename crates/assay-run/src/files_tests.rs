@@ -1,6 +1,6 @@
 //! Cases that the table of the program's own tests (`tests/files`) cannot reach.
 
-use super::dir::Half;
+use super::dir::UnfinishedFile;
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 
@@ -15,10 +15,10 @@ fn names(dir: &Path) -> Vec<String> {
 fn a_file_is_replaced_whole_and_keeps_its_permissions() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a");
-    replace(&path, b"one").unwrap();
+    replace_file(&path, b"one").unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
     let before = std::fs::File::open(&path).unwrap();
-    replace(&path, b"two").unwrap();
+    replace_file(&path, b"two").unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"two");
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
     let mut text = String::new();
@@ -31,15 +31,15 @@ fn a_file_is_replaced_whole_and_keeps_its_permissions() {
 fn a_new_file_is_made_over_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a");
-    create(&path, b"one").unwrap();
-    for refused in [create(&path, b"two"), begin(&path).map(drop)] {
+    create_file(&path, b"one").unwrap();
+    for refused in [create_file(&path, b"two"), begin_file(&path).map(drop)] {
         assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     }
     assert_eq!(std::fs::read(&path).unwrap(), b"one");
-    remove(&path).unwrap();
-    remove(&path).unwrap();
+    remove_file(&path).unwrap();
+    remove_file(&path).unwrap();
     assert!(open_to_append(&path).is_err() && !path.exists());
-    begin(&path).unwrap().write_all(b"one").unwrap();
+    begin_file(&path).unwrap().write_all(b"one").unwrap();
     open_to_append(&path).unwrap().write_all(b" two").unwrap();
     assert_eq!((std::fs::read(&path).unwrap(), names(dir.path())), (b"one two".to_vec(), vec!["a".to_owned()]));
 }
@@ -50,14 +50,14 @@ fn a_name_is_claimed_before_it_is_taken() {
     let temporary = tempfile::tempdir().unwrap();
     let path = temporary.path().join("a");
     let (dir, name) = Dir::open_parent(&path).unwrap();
-    let mut half = Half::new(&dir).unwrap();
+    let mut half = UnfinishedFile::new(&dir).unwrap();
     half.file.write_all(b"whole").unwrap();
-    half.claim(name).unwrap();
+    half.claim_name(name).unwrap();
     half.taken = true;
     drop(half);
     assert_eq!((std::fs::read(&path).unwrap(), names(temporary.path())), (b"whole".to_vec(), vec!["a".to_owned()]));
-    let half = Half::new(&dir).unwrap();
-    assert!(half.claim(name).is_err(), "what has the name keeps it");
+    let half = UnfinishedFile::new(&dir).unwrap();
+    assert!(half.claim_name(name).is_err(), "what has the name keeps it");
     drop(half);
     assert_eq!((std::fs::read(&path).unwrap(), names(temporary.path())), (b"whole".to_vec(), vec!["a".to_owned()]));
 }
@@ -87,7 +87,7 @@ fn a_link_that_comes_late_is_not_followed() {
     std::fs::write(&path, "before").unwrap();
     std::fs::write(&precious, "precious").unwrap();
     let (dir, name) = Dir::open_parent(&path).unwrap();
-    let before = dir.ordinary(name).unwrap();
+    let before = dir.stat_regular_file(name).unwrap();
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(&precious, &path).unwrap();
     dir.write_file(name, b"ours", None, before.is_some()).unwrap();
@@ -104,13 +104,13 @@ fn what_is_read_has_a_limit() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a");
     std::fs::write(&path, [b'x'; 100]).unwrap();
-    assert_eq!(text(&path, 100).unwrap().len(), 100);
-    assert!(read(&path, 99).unwrap_err().to_string().contains("larger than"));
+    assert_eq!(read_text(&path, 100).unwrap().len(), 100);
+    assert!(read_file(&path, 99).unwrap_err().to_string().contains("larger than"));
     std::fs::write(&path, [0xff]).unwrap();
-    assert!(text(&path, 100).unwrap_err().to_string().contains("not text"));
-    assert!(directory(&path).unwrap_err().to_string().contains("a file"));
-    directory(&dir.path().join("made")).unwrap();
-    directory(&dir.path().join("made")).unwrap();
+    assert!(read_text(&path, 100).unwrap_err().to_string().contains("not text"));
+    assert!(ensure_directory(&path).unwrap_err().to_string().contains("a file"));
+    ensure_directory(&dir.path().join("made")).unwrap();
+    ensure_directory(&dir.path().join("made")).unwrap();
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn what_could_not_be_replaced_is_refused_early() {
         (".", Some("")),
         ("no/where", Some("")),
     ] {
-        let found = check(&at(name));
+        let found = check_replaceable(&at(name));
         assert_eq!(found.is_err(), refusal.is_some(), "{name}");
         assert!(found.err().is_none_or(|e| e.to_string().contains(refusal.unwrap_or_default())), "{name}");
     }
@@ -152,7 +152,7 @@ fn descriptors_are_not_for_the_programs_we_start() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a");
     std::fs::write(&path, b"one").unwrap();
-    let file = open(&path).unwrap();
+    let file = open_named_file(&path).unwrap();
     assert!(rustix::io::fcntl_getfd(&file).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
     assert!(rustix::fs::fcntl_getfl(&file).unwrap().contains(OFlags::NONBLOCK));
     let (dir, _) = Dir::open_parent(&path).unwrap();

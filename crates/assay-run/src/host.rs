@@ -11,11 +11,11 @@ use assay_device::safety::Roots;
 use std::collections::BTreeMap;
 
 /// The facts about the machine that it reports. A simulated run has none, so that it is the same everywhere.
-pub(crate) fn host(simulated: bool) -> BTreeMap<String, String> {
+pub(crate) fn host_facts(simulated: bool) -> BTreeMap<String, String> {
     if simulated {
         return BTreeMap::from([("simulated".into(), "yes".into())]);
     }
-    let host = probe::host(&Roots::host());
+    let host = probe::read_host(&Roots::of_machine());
     let facts = [
         ("hostname", host.hostname),
         ("kernel", host.kernel),
@@ -33,14 +33,14 @@ pub(crate) fn host(simulated: bool) -> BTreeMap<String, String> {
         ("cgroup memory", bytes_in_words(host.cgroup.memory)),
         ("memlock", bytes_in_words(host.memlock)),
     ];
-    facts.into_iter().map(|(name, value)| fact(name, value)).collect()
+    facts.into_iter().map(|(name, value)| named_fact(name, value)).collect()
 }
 
 /// A fact by its name. A fact that the machine does not report is recorded as `absent`, because an omitted fact could be misread.
-pub(crate) fn fact(name: &str, value: Option<String>) -> (String, String) {
+pub(crate) fn named_fact(name: &str, value: Option<String>) -> (String, String) {
     (name.to_owned(), value.filter(|value| !value.is_empty()).unwrap_or_else(|| "absent".to_owned()))
 }
 
 fn bytes_in_words(bytes: Option<u64>) -> Option<String> {
-    bytes.map(|bytes| assay_base::Bytes::new(bytes).human())
+    bytes.map(|bytes| assay_base::Bytes::new(bytes).human_text())
 }

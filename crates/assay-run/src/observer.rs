@@ -6,22 +6,22 @@ use assay_record::{Event, Header, Interval};
 /// Receives the progress of a run or of a preparation. An implementation overrides only the methods it needs.
 pub trait Observer {
     /// The next part of the work begins; it is called `title`.
-    fn title(&mut self, title: &str) {
+    fn begin_part(&mut self, title: &str) {
         let _ = title;
     }
 
     /// A line about what was done, which a quiet observer leaves out.
-    fn say(&self, line: &str) {
+    fn say_line(&self, line: &str) {
         let _ = line;
     }
 
     /// A run with this header begins, or `watch` has begun to follow one.
-    fn start(&mut self, head: &Header) {
+    fn begin_run(&mut self, head: &Header) {
         let _ = head;
     }
 
     /// An interval has ended.
-    fn interval(&mut self, interval: &Interval) {
+    fn interval_ended(&mut self, interval: &Interval) {
         let _ = interval;
     }
 
@@ -31,29 +31,29 @@ pub trait Observer {
     }
 
     /// Something happened that the user should see at once.
-    fn event(&mut self, event: &Event) {
+    fn show_event(&mut self, event: &Event) {
         let _ = event;
     }
 
     /// Time passes between intervals.
-    fn tick(&self) {}
+    fn time_passes(&self) {}
 
     /// A pass of writing or reading has completed `done` of `total` bytes, in the time `took`.
-    fn bytes(&mut self, what: &str, done: u64, total: u64, took: Span) {
+    fn bytes_done(&mut self, what: &str, done: u64, total: u64, took: Span) {
         let _ = (what, done, total, took);
     }
 
     /// About `done` of `total` rows of a database are loaded, `found` of them by an earlier load, the others in the time
     /// `took`.
-    fn rows(&mut self, done: u64, total: u64, found: u64, took: Span) {
+    fn rows_done(&mut self, done: u64, total: u64, found: u64, took: Span) {
         let _ = (done, total, found, took);
     }
 
     /// The run, or the pass, is over.
-    fn finish(&mut self) {}
+    fn finish_part(&mut self) {}
 
     /// A line that the user must see, whatever else is shown.
-    fn warn(&self, line: &str) {
+    fn warn_user(&self, line: &str) {
         let _ = line;
     }
 }

@@ -25,7 +25,7 @@ use assay_model::Plan;
 use assay_model::workload::{Adjust, Load, Workload};
 
 /// ACT's usual load (README, "Process for Certifying Device(s) for 30x Performance").
-const FULL_LOAD: Multiple = Multiple::whole(30);
+const FULL_LOAD: Multiple = Multiple::from_whole(30);
 /// The stress step runs at twice the load (README, Test 2: 60x after 30x).
 const STRESS: u64 = 2;
 /// Length of the stress step of a quick look, shorter than its load step.
@@ -64,7 +64,7 @@ pub struct Step {
 impl Procedure {
     /// From the words of a command line: an optional workload, and targets, which an ACT configuration may name too. `model`
     /// is the test that a configuration is for, where its keys do not say.
-    pub fn parse(
+    pub fn from_words(
         words: &[String],
         quick: bool,
         at: Option<Multiple>,
@@ -73,7 +73,7 @@ impl Procedure {
         let named = words.first().filter(|word| workloads::is_workload(word));
         let targets = &words[usize::from(named.is_some())..];
         if let Some(name) = named.filter(|_| quick) {
-            return Err(Failure::usage(format!(
+            return Err(Failure::bad_usage(format!(
                 "a quick look has a workload of its own: leave out {}, or test it with assay run {} --for 1min",
                 crate::failure::one_line(name),
                 assay_judge::for_a_shell(name)
@@ -87,22 +87,22 @@ impl Procedure {
         let targets = if targets.is_empty() { workload.targets.paths.clone() } else { targets.to_vec() };
         let workload = for_each(workload, targets.len())?;
         // A configuration itself determines which multiple of ACT's 1x it is.
-        let usual = if PROFILES.contains(&name) { FULL_LOAD } else { workload.load.own(1) };
+        let usual = if PROFILES.contains(&name) { FULL_LOAD } else { workload.load.load_as_written(1) };
         if workload.criteria.is_empty() {
             let name = crate::failure::one_line(name);
             let why =
                 format!("{name} has no criteria, so that nothing could be certified; write a [[criterion]], or reads");
-            return Err(Failure::workload(why));
+            return Err(Failure::bad_workload(why));
         }
         Ok((Procedure { workload, load: at.unwrap_or(usual), quick }, targets))
     }
 
     /// Its steps on `all` targets. `measure` is the length that the user asked for.
-    pub fn steps(&self, all: u16, measure: Option<Span>) -> Result<Vec<Step>, Failure> {
+    pub fn steps_on_targets(&self, all: u16, measure: Option<Span>) -> Result<Vec<Step>, Failure> {
         let load = self.load;
         let (numerator, denominator) = load.as_ratio();
-        let stress = numerator.checked_mul(STRESS).and_then(|n| Multiple::ratio(n, denominator));
-        let stress = stress.ok_or_else(|| Failure::usage(format!("twice {load} is too large")))?;
+        let stress = numerator.checked_mul(STRESS).and_then(|n| Multiple::from_ratio(n, denominator));
+        let stress = stress.ok_or_else(|| Failure::bad_usage(format!("twice {load} is too large")))?;
         let stress_time = measure.or(self.quick.then_some(QUICK_STRESS));
         // A closed loop has no rate that could be doubled.
         let has_stress = self.workload.load.streams.iter().any(|stream| stream.arrival.rate().is_some());
@@ -123,13 +123,13 @@ impl Procedure {
     }
 
     /// The plan of one of its steps: load, length and targets are those of the step, everything else as asked for.
-    pub fn plan(&self, step: &Step, asked: Adjust) -> Result<Plan, Failure> {
+    pub fn plan_step(&self, step: &Step, asked: Adjust) -> Result<Plan, Failure> {
         let adjust = Adjust { load: Some(step.load), measure: step.measure, targets: step.targets, ..asked };
-        self.workload.plan(&adjust).map_err(Failure::workload)
+        self.workload.make_plan(&adjust).map_err(Failure::bad_workload)
     }
 
     /// The measured time of one of its steps unless it is shortened.
-    pub fn whole(&self) -> Span {
+    pub fn full_length(&self) -> Span {
         let act = self.workload.model.starts_with("act-");
         if act && !self.quick { self.workload.timing.duration.max(DAY) } else { self.workload.timing.duration }
     }
@@ -142,12 +142,12 @@ fn for_each(workload: Workload, targets: usize) -> Result<Workload, Failure> {
         return Ok(workload);
     }
     let among = if workload.targets.paths.is_empty() { targets } else { workload.targets.paths.len() }.max(1) as u64;
-    let standard = workload.load.standard.and_then(|all| all.per(Multiple::whole(among)));
-    let part = Multiple::ratio(1, among).ok_or_else(|| Failure::bug("a part that is not a number"))?;
+    let standard = workload.load.standard.and_then(|all| all.divided_by(Multiple::from_whole(among)));
+    let part = Multiple::from_ratio(1, among).ok_or_else(|| Failure::internal_bug("a part that is not a number"))?;
     let mut streams = workload.load.streams.clone();
     for stream in &mut streams {
         let arrival = stream.arrival.scaled(part);
-        stream.arrival = arrival.ok_or_else(|| Failure::workload("its rates are too large to be divided"))?;
+        stream.arrival = arrival.ok_or_else(|| Failure::bad_workload("its rates are too large to be divided"))?;
     }
     let mut notes = workload.notes.clone();
     if among > 1 {

@@ -6,8 +6,8 @@ mod mistaken;
 pub mod production;
 mod recordings;
 
-use crate::failure::{Failure, one_line, shown};
-use assay_base::fault::nearest;
+use crate::failure::{Failure, escaped_path, one_line};
+use assay_base::fault::nearest_known_name;
 use assay_formats::act::conf::{self, Kind};
 use assay_formats::act::lower;
 use assay_formats::fio::{self, Choice};
@@ -44,7 +44,7 @@ pub const SHIPPED: [(&str, &str); 24] = [
 ];
 
 /// Reads a workload: a file if there is one with that name, otherwise a shipped one.
-pub fn find(name: &str) -> Result<Workload, Failure> {
+pub fn find_workload(name: &str) -> Result<Workload, Failure> {
     read_named(name, &Reading::default()).map(|found| found.workload)
 }
 
@@ -61,7 +61,7 @@ pub struct Reading {
 
 /// A workload, and what became of the keys of a job file of fio where it is one.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundWorkload {
     /// The workload.
     pub workload: Workload,
     /// Empty for every other kind of workload.
@@ -74,22 +74,22 @@ pub struct Found {
 ///
 /// # Errors
 /// Also if a model is named and none of them is an ACT configuration.
-pub fn read_all(names: &[&str], reading: &Reading) -> Result<Vec<Found>, Failure> {
+pub fn read_all(names: &[&str], reading: &Reading) -> Result<Vec<FoundWorkload>, Failure> {
     let found = names.iter().map(|name| read_named(name, reading)).collect::<Result<Vec<_>, _>>()?;
     if reading.model.is_some() && !found.iter().any(|found| found.is_act) {
         let names: Vec<String> = names.iter().map(|name| one_line(name).to_string()).collect();
-        return Err(Failure::usage(format!("--model is for ACT configurations, and {} is none", names.join(", "))));
+        return Err(Failure::bad_usage(format!("--model is for ACT configurations, and {} is none", names.join(", "))));
     }
     Ok(found)
 }
 
 /// Like [`find`], as the command line asks for. A file is read once: it may be a pipe.
-pub fn read_named(name: &str, reading: &Reading) -> Result<Found, Failure> {
+pub fn read_named(name: &str, reading: &Reading) -> Result<FoundWorkload, Failure> {
     let choice = &reading.jobs;
     let path = Path::new(name);
     let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
     if Url::is_one(name) {
-        return Err(Failure::usage(format!(
+        return Err(Failure::bad_usage(format!(
             "{} is a database, not a workload: put a workload such as tpcc in front of it",
             one_line(name)
         )));
@@ -104,24 +104,24 @@ pub fn read_named(name: &str, reading: &Reading) -> Result<Found, Failure> {
         }
     };
     if shipped.is_none() && is_job_file(path, &bytes) {
-        let text = String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not text"))?;
-        let fio::Lowered { workload, keys } = fio_job::read(name, &text, choice)?;
-        return Ok(Found { workload, keys, is_act: false });
+        let text = String::from_utf8(bytes).map_err(|_| unreadable_file(path, &"it is not text"))?;
+        let fio::Lowered { workload, keys } = fio_job::read_jobs(name, &text, choice)?;
+        return Ok(FoundWorkload { workload, keys, is_act: false });
     }
     if !choice.sections.is_empty() || !choice.maps.is_empty() || choice.page_cache {
-        return Err(Failure::usage(format!(
+        return Err(Failure::bad_usage(format!(
             "--section, --map and --page-cache are for fio job files, and {} is none",
             one_line(name)
         )));
     }
     let is_act = shipped.is_none() && is_act(name, &bytes);
     let mut workload = match shipped {
-        Some((name, text)) => read(&format!("{name}.toml (shipped)"), text)?,
+        Some((name, text)) => parse_workload(&format!("{name}.toml (shipped)"), text)?,
         None if is_act => read_act(name, &bytes, reading)?,
-        None => read(name, &String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not text"))?)?,
+        None => parse_workload(name, &String::from_utf8(bytes).map_err(|_| unreadable_file(path, &"it is not text"))?)?,
     };
     crate::workloads::recordings::add_recording(&mut workload, path)?;
-    Ok(Found { workload, keys: Vec::new(), is_act })
+    Ok(FoundWorkload { workload, keys: Vec::new(), is_act })
 }
 
 /// Whether a file is a job file of fio: it is called one, or has its sections and keys.
@@ -167,14 +167,14 @@ fn read_act(file: &str, bytes: &[u8], reading: &Reading) -> Result<Workload, Fai
     let fits_both = reading.model.is_none() && conf::fits_both(&String::from_utf8_lossy(bytes));
     // Its mistakes are shown first, whichever test it is for.
     let kind = reading.model.or(fits_both.then_some(Kind::Storage));
-    let (conf, notes) = conf::read_bytes(&one_line(file), bytes, kind).map_err(Failure::workload)?;
+    let (conf, notes) = conf::read_bytes(&one_line(file), bytes, kind).map_err(Failure::bad_workload)?;
     if fits_both {
         return Err(choose_model(file, reading.verb));
     }
     let stem = Path::new(file).file_stem().map_or_else(|| "act".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    lower::native(&stem, &conf, &notes).map_err(|why| {
+    lower::native_workload(&stem, &conf, &notes).map_err(|why| {
         let text = String::from_utf8_lossy(bytes);
-        Failure::workload(why.fault(&one_line(file), &text))
+        Failure::bad_workload(why.fault_in_text(&one_line(file), &text))
     })
 }
 
@@ -182,37 +182,37 @@ fn read_act(file: &str, bytes: &[u8], reading: &Reading) -> Result<Workload, Fai
 fn choose_model(file: &str, verb: &str) -> Failure {
     let verb = if verb.is_empty() { "run" } else { verb };
     let command = format!("assay {verb} {} --model", assay_judge::for_a_shell(file));
-    Failure::workload(format!(
+    Failure::bad_workload(format!(
         "{} fits both of ACT's tests, which are different loads: no key of it is for act_index or for act_storage alone\n  = \
          the index test:   {command} {}\n  = the storage test: {command} {}",
         one_line(file),
-        Kind::Index.model(),
-        Kind::Storage.model()
+        Kind::Index.model_name(),
+        Kind::Storage.model_name()
     ))
 }
 
-fn read(file: &str, text: &str) -> Result<Workload, Failure> {
-    workload::read(&one_line(file), text).map_err(Failure::workload)
+fn parse_workload(file: &str, text: &str) -> Result<Workload, Failure> {
+    workload::read_workload(&one_line(file), text).map_err(Failure::bad_workload)
 }
 
 /// The bytes of a workload file, up to the maximum size of a workload.
 fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     use std::io::Read;
-    let file = crate::files::open(path).map_err(|e| unreadable(path, &e))?;
+    let file = crate::files::open_named_file(path).map_err(|e| unreadable_file(path, &e))?;
     let mut bytes = Vec::new();
-    file.take(workload::LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
+    file.take(workload::LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(|e| unreadable_file(path, &e))?;
     Ok(bytes)
 }
 
-fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
+fn unreadable_file(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
     let remedy = match similar_workload(path, &names) {
         Some(meant) => {
-            format!("did you mean {}? (assay workloads lists those that come with the program)", shown(&meant))
+            format!("did you mean {}? (assay workloads lists those that come with the program)", escaped_path(&meant))
         }
         None => format!("name a file, or one of {}", names.join(", ")),
     };
-    Failure::workload(format!("the workload {} cannot be read: {why}\n  = {remedy}", shown(path)))
+    Failure::bad_workload(format!("the workload {} cannot be read: {why}\n  = {remedy}", escaped_path(path)))
 }
 
 /// The name that was probably meant by one that leads nowhere: a workload that comes with the program, or a file beside it.
@@ -221,7 +221,7 @@ fn similar_workload(path: &Path, shipped: &[&str]) -> Option<PathBuf> {
         return None;
     }
     let bare = path.to_str().filter(|name| !name.contains('/'));
-    bare.and_then(|name| nearest(name, shipped)).map(PathBuf::from).or_else(|| meant::similar_file(path))
+    bare.and_then(|name| nearest_known_name(name, shipped)).map(PathBuf::from).or_else(|| meant::similar_file(path))
 }
 
 #[cfg(test)]
@@ -233,7 +233,7 @@ mod tests {
     fn every_shipped_workload_makes_a_plan() {
         for (name, text) in SHIPPED {
             assert!(mistaken::refuse_other_files(Path::new(name), text.as_bytes()).is_ok(), "{name} is a workload");
-            let workload = find(name).map_err(|f| format!("{f:?}")).unwrap();
+            let workload = find_workload(name).map_err(|f| format!("{f:?}")).unwrap();
             assert_eq!(workload.name, name);
             assert!(!workload.description.is_empty());
             let targets = match name {
@@ -241,7 +241,7 @@ mod tests {
                 name if name.starts_with("tpcc") => 1,
                 _ => 2,
             };
-            let plan = workload.plan(&Adjust { targets, ..Adjust::default() }).unwrap();
+            let plan = workload.make_plan(&Adjust { targets, ..Adjust::default() }).unwrap();
             // A closed loop measures what a device gives: there is no load that it could fail to hold.
             assert!(!plan.criteria.is_empty() || !plan.load.can_be_scaled(), "{name} has criteria");
         }

@@ -6,16 +6,16 @@ use assay_base::{Instant, Multiple, Prng, Rate, Span};
 use assay_device::clock::Clock;
 use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting, run_real};
 use assay_engine::{Limits, Parts, Setup, Totals, Worker};
-use assay_judge::{Judgement, Options, judge};
+use assay_judge::{Judgement, Options, judge_log};
 use assay_model::arrival::{Part, Schedule};
 use assay_model::plan::{Caches, Notes, Phase, PlannedLoad, PlannedTiming, PlannedVerification};
-use assay_model::tpcc::{Deck, Kind, Mix, Parameters, Population, Scale};
+use assay_model::tpcc::{Deck, Mix, Parameters, Population, Scale, TransactionKind};
 use assay_model::{Arrival, CarriedOver, Life, Plan, Stream, WarmUp, Work};
 use assay_record::{Close, Entry, Event, Frame, Reader, TargetHead, Writer};
 use assay_run::databases::Calls;
 use assay_run::log::header::{self, HeaderFacts};
-use assay_sql::sqlite::{Connection, Loading, Session, check, load, ready, totals};
-use assay_sql::{Asking, Sessions, SqliteUrl, Synchronous, Tally};
+use assay_sql::sqlite::{Connection, Loading, Session, check_conditions, load_missing, open_for_run, read_totals};
+use assay_sql::{Sessions, SqliteUrl, Synchronous, Tally, TransactionSource};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -23,7 +23,7 @@ const SEED: u64 = 4;
 const SESSIONS: u32 = 4;
 
 fn population() -> Population {
-    Population::new(Scale::reduced(100, 30), 2, 5)
+    Population::new(Scale::for_tests(100, 30), 2, 5)
 }
 
 /// The time of the machine, and nobody who wants the run to end.
@@ -36,7 +36,7 @@ impl Host for Machine {
     fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
         None
     }
-    fn stop(&self) -> Option<Stop> {
+    fn requested_stop(&self) -> Option<Stop> {
         None
     }
 }
@@ -48,18 +48,18 @@ struct Log {
 }
 
 impl Sink for Log {
-    fn frame(&mut self, frame: Frame) {
+    fn receive_frame(&mut self, frame: Frame) {
         self.end = frame.end_ns;
         self.intervals += 1;
-        self.writer.write(&Entry::Interval(frame.interval())).unwrap();
-        if let Some(histograms) = frame.histograms() {
-            self.writer.write(&Entry::Histograms(histograms)).unwrap();
+        self.writer.write_entry(&Entry::Interval(frame.interval_line())).unwrap();
+        if let Some(histograms) = frame.histograms_line() {
+            self.writer.write_entry(&Entry::Histograms(histograms)).unwrap();
         }
     }
-    fn event(&mut self, event: Event) {
-        self.writer.write(&Entry::Event(event)).unwrap();
+    fn receive_event(&mut self, event: Event) {
+        self.writer.write_entry(&Entry::Event(event)).unwrap();
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -67,11 +67,13 @@ impl Sink for Log {
 /// Five streams, measured so long after half a second; a rate makes an open loop.
 fn plan(rate: Option<u64>, seconds: u64) -> Plan {
     let mix = Mix::Deck;
-    let stream = |(kind, weight): (Kind, u64)| Stream {
-        name: kind.name().to_owned(),
-        work: Work::Other { operation: kind.name().to_owned() },
+    let stream = |(kind, weight): (TransactionKind, u64)| Stream {
+        name: kind.stream_name().to_owned(),
+        work: Work::Other { operation: kind.stream_name().to_owned() },
         arrival: match rate {
-            Some(rate) => Arrival::Poisson { rate: Rate::per_second(rate).scaled(weight, mix.whole()).unwrap() },
+            Some(rate) => {
+                Arrival::Poisson { rate: Rate::per_second(rate).scaled_by(weight, mix.total_weight()).unwrap() }
+            }
             None => Arrival::Closed { in_flight: SESSIONS },
         },
         per_target: false,
@@ -86,7 +88,7 @@ fn plan(rate: Option<u64>, seconds: u64) -> Plan {
             multiples: Vec::new(),
             seed: SEED,
             targets: 1,
-            streams: Kind::ALL.into_iter().zip(mix.weights()).map(stream).collect(),
+            streams: TransactionKind::ALL.into_iter().zip(mix.kind_weights()).map(stream).collect(),
             in_flight_bound: SESSIONS,
             lanes: Vec::new(),
             groups: Vec::new(),
@@ -114,21 +116,21 @@ fn run(plan: &Plan, calls: impl FnOnce(Instant) -> Calls) -> (Vec<u8>, Totals, T
     let dir = tempfile::tempdir().unwrap();
     let url = SqliteUrl { synchronous: Some(Synchronous::Off), ..SqliteUrl::new(&dir.path().join("shop.db")) };
     let loading = Loading { url: url.clone(), population: population(), run: "test".into(), loaders: 1, clear: false };
-    load(&loading, &mut |_| ControlFlow::Continue(())).unwrap();
-    let (permit, connection, marker) = ready(&url, Some(2)).unwrap();
-    let before = totals(&connection).unwrap();
+    load_missing(&loading, &mut |_| ControlFlow::Continue(())).unwrap();
+    let (permit, connection, marker) = open_for_run(&url, Some(2)).unwrap();
+    let before = read_totals(&connection).unwrap();
     let population = marker.population;
-    let parameters = Parameters::new(SEED, population.c_load(), population.warehouses(), population.scale());
-    let session = |_| Session::new(Connection::open(&permit, &url).unwrap(), population.scale());
+    let parameters = Parameters::new(SEED, population.c_load(), population.warehouse_count(), population.row_scale());
+    let session = |_| Session::new(Connection::open_permitted(&permit, &url).unwrap(), population.row_scale());
     let all = (0..SESSIONS).map(session).collect();
     let clock = Clock::start();
-    let asking = Asking { parameters, seed: SEED, homes: Some(2) };
-    let device = Sessions::start(all, asking, move || clock.now()).unwrap();
+    let asking = TransactionSource { parameters, seed: SEED, homes: Some(2) };
+    let device = Sessions::start_sessions(all, asking, move || clock.now()).unwrap();
     let (log, totals_of_engine, tally) = drive(plan, device, clock, calls);
-    let after = totals(&connection).unwrap();
+    let after = read_totals(&connection).unwrap();
     assert_eq!(after.next_orders - before.next_orders, tally.orders, "the database holds what was committed");
     assert_eq!((after.payments - before.payments, after.ytd - before.ytd), (tally.payments, tally.paid));
-    assert_eq!(check(&connection, population).unwrap(), []);
+    assert_eq!(check_conditions(&connection, population).unwrap(), []);
     (log, totals_of_engine, tally)
 }
 
@@ -144,14 +146,14 @@ fn drive<C: Fn() -> Instant + Clone + Send + 'static>(
         ..HeaderFacts::default()
     };
     let mut log = Log { writer: Writer::new(Vec::new(), 0), intervals: 0, end: 0 };
-    log.writer.write(&Entry::Header(Box::new(header::header(plan, facts)))).unwrap();
+    log.writer.write_entry(&Entry::Header(Box::new(header::make_header(plan, facts)))).unwrap();
     let (part, start) = (Part { index: 0, of: 1 }, clock.now() + Span::from_ms(5));
-    let flows = (0..Kind::ALL.len()).collect();
+    let flows = (0..TransactionKind::ALL.len()).collect();
     let parts = Parts { sources: vec![calls(start)], flows_of: vec![flows], after: 1, payload: () };
     let setup = Setup {
         part,
-        thresholds: header::thresholds(plan),
-        bound: assay_engine::bound(plan, part),
+        thresholds: header::exact_thresholds(plan),
+        bound: assay_engine::in_flight_bound(plan, part),
         start,
         run: 0,
         limits: Limits::default(),
@@ -161,18 +163,18 @@ fn drive<C: Fn() -> Instant + Clone + Send + 'static>(
     let mut worker = Worker::from_parts(plan, device, parts, setup);
     let waiting = Waiting { spin: Spin::Fixed(Span::ZERO) };
     run_real(&mut worker, &Machine(clock), &mut log, waiting);
-    let (totals, reason) = (worker.totals(), worker.reason());
+    let (totals, reason) = (worker.operation_totals(), worker.close_reason());
     let Totals { issued, completed, stuck } = totals;
     let (at_ns, intervals) = (log.end, log.intervals);
     let close = Close { reason, at_ns, text: String::new(), intervals, issued, completed, stuck };
-    log.writer.write(&Entry::Close(close)).unwrap();
-    (log.writer.into_inner(), totals, worker.device().tally())
+    log.writer.write_entry(&Entry::Close(close)).unwrap();
+    (log.writer.into_inner(), totals, worker.device_mut().current_tally())
 }
 
 /// What the judgement says of a run that did all it issued: operations without errors, by stream.
 fn streams(log: &[u8], totals: Totals) -> BTreeMap<String, u64> {
     assert_eq!((totals.issued, totals.stuck), (totals.completed, 0));
-    let judgement: Judgement = judge(Reader::new(log), &Options::default()).unwrap();
+    let judgement: Judgement = judge_log(Reader::new(log), &Options::default()).unwrap();
     let streams = &judgement.part.streams.each;
     // On a machine that is busy with other tests a session may find the database in use eleven times.
     let errors: Vec<&String> = streams.iter().flat_map(|stream| stream.counts.errors.keys()).collect();
@@ -182,7 +184,7 @@ fn streams(log: &[u8], totals: Totals) -> BTreeMap<String, u64> {
 
 /// The sums that hold for a log and the sessions that it tells of: all kinds came, and none more often than was done.
 fn agree(streams: &BTreeMap<String, u64>, totals: Totals, tally: &Tally) {
-    assert_eq!(streams.len(), Kind::ALL.len());
+    assert_eq!(streams.len(), TransactionKind::ALL.len());
     let measured: u64 = streams.values().sum();
     assert!(measured > 0 && measured <= totals.completed, "{streams:?} of {}", totals.completed);
     assert!(
@@ -192,10 +194,11 @@ fn agree(streams: &BTreeMap<String, u64>, totals: Totals, tally: &Tally) {
 
 #[test]
 fn an_open_loop_of_transactions_is_logged_as_it_was_committed() {
-    let schedule =
-        |start| Schedule::poisson(start, Rate::per_second(200), Part { index: 0, of: 1 }, Prng::seeded(3)).unwrap();
+    let schedule = |start| {
+        Schedule::from_poisson(start, Rate::per_second(200), Part { index: 0, of: 1 }, Prng::from_seed(3)).unwrap()
+    };
     let (log, totals, tally) =
-        run(&plan(Some(200), 1), |start| Calls::scheduled(Deck::new(Mix::Deck, SEED), SEED, SESSIONS, schedule(start)));
+        run(&plan(Some(200), 1), |start| Calls::open_loop(Deck::new(Mix::Deck, SEED), SEED, SESSIONS, schedule(start)));
     let streams = streams(&log, totals);
     agree(&streams, totals, &tally);
     let text = String::from_utf8(log).unwrap();
@@ -205,7 +208,7 @@ fn an_open_loop_of_transactions_is_logged_as_it_was_committed() {
 #[test]
 fn sessions_in_a_closed_loop_are_logged_as_they_committed() {
     let (log, totals, tally) =
-        run(&plan(None, 1), |start| Calls::closed(Deck::new(Mix::Deck, SEED), SEED, SESSIONS, start));
+        run(&plan(None, 1), |start| Calls::closed_loop(Deck::new(Mix::Deck, SEED), SEED, SESSIONS, start));
     let streams = streams(&log, totals);
     agree(&streams, totals, &tally);
 }
@@ -214,7 +217,7 @@ fn sessions_in_a_closed_loop_are_logged_as_they_committed() {
 fn terminals_that_think_are_logged_as_they_committed() {
     // So many that some of them have thought and keyed within three seconds.
     let (log, totals, tally) =
-        run(&plan(None, 3), |start| Calls::keyed(Deck::new(Mix::Deck, SEED), SEED, 2_000, start));
+        run(&plan(None, 3), |start| Calls::keyed_terminals(Deck::new(Mix::Deck, SEED), SEED, 2_000, start));
     streams(&log, totals);
     assert!(tally.payments > 0 && tally.payments as u64 <= totals.completed, "{tally:?}");
 }

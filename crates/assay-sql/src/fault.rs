@@ -39,7 +39,7 @@ impl Fault {
     }
 
     /// A session panicked: a mistake in this program.
-    pub(crate) fn panicked() -> Fault {
+    pub(crate) fn session_panicked() -> Fault {
         Fault { code: Fault::PANIC.to_owned(), text: "a session panicked".to_owned(), again: false }
     }
 

@@ -4,7 +4,7 @@
 //! is therefore asked for before each connection to the database is opened, and at the end of a run, and taken again where
 //! it is gone. If somebody else has it by then, or has loaded the database anew meanwhile, nothing is done any more.
 
-use crate::trouble::{Kind, Trouble};
+use crate::trouble::{Trouble, TroubleKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) trait Lock: Sized {
     type Url;
     /// Takes it over a new connection; refused if somebody else has it.
-    fn take(url: &Self::Url) -> Result<Self, Trouble>;
+    fn take_lock(url: &Self::Url) -> Result<Self, Trouble>;
     /// Whether the server still holds it.
     fn is_held(&mut self) -> bool;
     /// The name of the load that the database held when the lock was taken, if it held a whole one.
-    fn load(&self) -> Option<&str>;
+    fn loaded_name(&self) -> Option<&str>;
     /// The database, as it may be shown.
-    fn shown(url: &Self::Url) -> String;
+    fn display_name(url: &Self::Url) -> String;
 }
 
 /// A lock that is taken again when it is lost.
@@ -45,7 +45,7 @@ struct State<L> {
 impl<L: Lock> Guard<L> {
     /// Guards what is loaded.
     pub(crate) fn of_load(lock: L) -> Guard<L> {
-        let load = lock.load().map(str::to_owned);
+        let load = lock.loaded_name().map(str::to_owned);
         Guard { load, ..Guard::of_anything(lock) }
     }
 
@@ -55,14 +55,14 @@ impl<L: Lock> Guard<L> {
     }
 
     /// The state stays whole if its holder panics.
-    fn state(&self) -> MutexGuard<'_, State<L>> {
+    fn lock_state(&self) -> MutexGuard<'_, State<L>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes sure that the lock is held, and takes it again if it was lost. Once somebody else has had it, this fails for
     /// ever: the database may be that one's now.
-    pub(crate) fn hold(&self, url: &L::Url) -> Result<(), Trouble> {
-        let mut state = self.state();
+    pub(crate) fn ensure_held(&self, url: &L::Url) -> Result<(), Trouble> {
+        let mut state = self.lock_state();
         if let Some(refused) = &state.refused {
             return Err(refused.clone());
         }
@@ -73,7 +73,7 @@ impl<L: Lock> Guard<L> {
         match self.connect_again(url) {
             Ok(lock) => state.lock = Some(lock),
             Err(trouble) => {
-                state.refused = Some(trouble.clone()).filter(|trouble| trouble.kind == Kind::Refused);
+                state.refused = Some(trouble.clone()).filter(|trouble| trouble.kind == TroubleKind::Refused);
                 return Err(trouble);
             }
         }
@@ -82,16 +82,16 @@ impl<L: Lock> Guard<L> {
 
     /// Whether the lock was lost at some time, so that somebody else could have had it.
     pub(crate) fn was_lost(&self) -> bool {
-        self.state().was_lost
+        self.lock_state().was_lost
     }
 
     /// For a load, which does not go on if the lock was lost: another one may have begun meanwhile.
     pub(crate) fn has_held(&self, url: &L::Url) -> Result<(), Trouble> {
-        self.hold(url)?;
+        self.ensure_held(url)?;
         if self.was_lost() {
-            Err(Trouble::host(format!(
+            Err(Trouble::host_unable(format!(
                 "{}: the connection whose lock keeps another Assay out was lost: repeat the command to go on",
-                L::shown(url)
+                L::display_name(url)
             )))
         } else {
             Ok(())
@@ -101,22 +101,22 @@ impl<L: Lock> Guard<L> {
     fn connect_again(&self, url: &L::Url) -> Result<L, Trouble> {
         let mut tries = 1;
         let lock = loop {
-            match L::take(url) {
-                Err(trouble) if trouble.kind == Kind::Refused && tries < TRIES => pause(),
-                Err(trouble) if trouble.kind == Kind::Refused => {
+            match L::take_lock(url) {
+                Err(trouble) if trouble.kind == TroubleKind::Refused && tries < TRIES => pause_briefly(),
+                Err(trouble) if trouble.kind == TroubleKind::Refused => {
                     let text =
                         "the lock that keeps another Assay out was lost with its connection, and cannot be taken again";
-                    return Err(Trouble::refused(format!("{text}: {trouble}")));
+                    return Err(Trouble::refused_for_safety(format!("{text}: {trouble}")));
                 }
                 done => break done?,
             }
             tries += 1;
         };
-        if self.load.is_some() && lock.load() != self.load.as_deref() {
-            return Err(Trouble::refused(format!(
+        if self.load.is_some() && lock.loaded_name() != self.load.as_deref() {
+            return Err(Trouble::refused_for_safety(format!(
                 "{}: the lock that keeps another Assay out was lost with its connection, and somebody has loaded or cleared \
                  the database meanwhile",
-                L::shown(url)
+                L::display_name(url)
             )));
         }
         Ok(lock)
@@ -124,7 +124,7 @@ impl<L: Lock> Guard<L> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "whoever needs the lock waits for it in a thread of its own")]
-fn pause() {
+fn pause_briefly() {
     std::thread::sleep(PAUSE);
 }
 
@@ -148,50 +148,50 @@ mod tests {
 
     impl Lock for Of {
         type Url = RefCell<Server>;
-        fn take(url: &RefCell<Server>) -> Result<Of, Trouble> {
+        fn take_lock(url: &RefCell<Server>) -> Result<Of, Trouble> {
             let mut server = url.borrow_mut();
             if !server.is_up {
-                return Err(Trouble::host("is down"));
+                return Err(Trouble::host_unable("is down"));
             }
             if server.others > 0 {
                 server.others -= 1;
-                return Err(Trouble::refused("in use by another Assay"));
+                return Err(Trouble::refused_for_safety("in use by another Assay"));
             }
             Ok(Of(Some(server.load.to_owned())))
         }
         fn is_held(&mut self) -> bool {
             self.0.is_some()
         }
-        fn load(&self) -> Option<&str> {
+        fn loaded_name(&self) -> Option<&str> {
             self.0.as_deref()
         }
-        fn shown(_: &RefCell<Server>) -> String {
+        fn display_name(_: &RefCell<Server>) -> String {
             "shop".to_owned()
         }
     }
 
     fn held(server: &RefCell<Server>) -> Guard<Of> {
-        Guard::of_load(Of::take(server).unwrap())
+        Guard::of_load(Of::take_lock(server).unwrap())
     }
 
     /// As when the server ends the connection.
     fn lost(guard: &Guard<Of>) {
-        guard.state().lock.as_mut().unwrap().0 = None;
+        guard.lock_state().lock.as_mut().unwrap().0 = None;
     }
 
     #[test]
     fn a_lock_that_was_lost_is_taken_again_when_it_is_free_and_the_load_is_the_same() {
         let server = RefCell::new(Server { is_up: true, others: 0, load: "a" });
         let guard = held(&server);
-        assert_eq!((guard.hold(&server), guard.was_lost()), (Ok(()), false));
+        assert_eq!((guard.ensure_held(&server), guard.was_lost()), (Ok(()), false));
         lost(&guard);
         server.borrow_mut().others = TRIES - 1;
-        assert_eq!((guard.hold(&server), guard.was_lost()), (Ok(()), true), "it is given back a little later");
+        assert_eq!((guard.ensure_held(&server), guard.was_lost()), (Ok(()), true), "it is given back a little later");
         lost(&guard);
         server.borrow_mut().is_up = false;
-        assert_eq!(guard.hold(&server).unwrap_err().kind, Kind::Host);
+        assert_eq!(guard.ensure_held(&server).unwrap_err().kind, TroubleKind::Host);
         server.borrow_mut().is_up = true;
-        assert_eq!(guard.hold(&server), Ok(()), "a server that comes back");
+        assert_eq!(guard.ensure_held(&server), Ok(()), "a server that comes back");
     }
 
     #[test]
@@ -201,20 +201,20 @@ mod tests {
             let guard = held(&server);
             lost(&guard);
             *server.borrow_mut() = Server { is_up: true, others, load };
-            let trouble = guard.hold(&server).unwrap_err();
-            assert!(trouble.kind == Kind::Refused && trouble.to_string().contains(says), "{trouble}");
+            let trouble = guard.ensure_held(&server).unwrap_err();
+            assert!(trouble.kind == TroubleKind::Refused && trouble.to_string().contains(says), "{trouble}");
             assert_eq!((server.borrow().others, server.borrow().load), (0, load));
             server.borrow_mut().load = "a";
-            assert_eq!(guard.hold(&server), Err(trouble), "although it is free now");
+            assert_eq!(guard.ensure_held(&server), Err(trouble), "although it is free now");
         }
     }
 
     #[test]
     fn a_load_may_change_what_is_loaded() {
         let server = RefCell::new(Server { is_up: true, others: 0, load: "a" });
-        let guard = Guard::of_anything(Of::take(&server).unwrap());
+        let guard = Guard::of_anything(Of::take_lock(&server).unwrap());
         lost(&guard);
         server.borrow_mut().load = "b";
-        assert_eq!((guard.hold(&server), guard.was_lost()), (Ok(()), true));
+        assert_eq!((guard.ensure_held(&server), guard.was_lost()), (Ok(()), true));
     }
 }

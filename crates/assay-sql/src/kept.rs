@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// The commits that a database has kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptCommits {
     /// The number in the row of each session; a session whose row is gone is left out.
     pub sessions: BTreeMap<u32, u64>,
     /// The orders that were made after the load.
@@ -30,9 +30,9 @@ pub(crate) fn number_in_row(stored: i64) -> u64 {
     stored.max(0).unsigned_abs()
 }
 
-impl Kept {
+impl KeptCommits {
     /// Whether an order is there. The orders are sorted.
-    pub fn has(&self, warehouse: i32, district: i32, order: i32) -> bool {
+    pub fn has_order(&self, warehouse: i32, district: i32, order: i32) -> bool {
         let key = (warehouse, district, order);
         let after = self.orders.partition_point(|orders| (orders.warehouse, orders.district, orders.first) <= key);
         let before = after.checked_sub(1).and_then(|at| self.orders.get(at));
@@ -56,11 +56,12 @@ mod tests {
     fn an_order_is_there_or_in_a_gap() {
         let of = |warehouse, district, first, last| Orders { warehouse, district, first, last };
         let orders = vec![of(1, 1, 31, 40), of(1, 1, 42, 42), of(1, 2, 31, 31), of(2, 1, 35, 36)];
-        let kept = Kept { orders, ..Kept::default() };
-        let there =
-            |warehouse, district| (30..=50).filter(|order| kept.has(warehouse, district, *order)).collect::<Vec<_>>();
+        let kept = KeptCommits { orders, ..KeptCommits::default() };
+        let there = |warehouse, district| {
+            (30..=50).filter(|order| kept.has_order(warehouse, district, *order)).collect::<Vec<_>>()
+        };
         assert_eq!(there(1, 1), (31..=40).chain([42]).collect::<Vec<_>>());
         assert_eq!((there(1, 2), there(2, 1), there(2, 2)), (vec![31], vec![35, 36], vec![]));
-        assert!(!Kept::default().has(1, 1, 31));
+        assert!(!KeptCommits::default().has_order(1, 1, 31));
     }
 }

@@ -31,13 +31,13 @@ mod url;
 
 pub use checks::Totals;
 pub use fault::Fault;
-pub use kept::{Kept, Orders};
+pub use kept::{KeptCommits, Orders};
 pub use loaders::{Progress, Watch};
 pub use marker::{Marker, VERSION};
 pub use mode::Mode;
 pub use retry::Retry;
 pub use sessions::{
-    Account, Acknowledge, Asking, Call, Converse, Counted, Execute, ROLLED_BACK, Sessions, Tally, Unknown,
+    Account, Acknowledge, Call, Converse, Counted, Execute, ROLLED_BACK, Sessions, Tally, TransactionSource, Unknown,
 };
-pub use trouble::{Kind, Trouble};
+pub use trouble::{Trouble, TroubleKind};
 pub use url::{Host, Journal, MysqlUrl, Password, PostgresUrl, SqliteUrl, Synchronous, Tls, Url};

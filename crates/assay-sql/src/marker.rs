@@ -26,7 +26,7 @@ impl Marker {
     }
 
     /// From the columns as they stand in a database, which anybody may have changed.
-    pub(crate) fn read(columns: Columns) -> Option<Marker> {
+    pub(crate) fn from_columns(columns: Columns) -> Option<Marker> {
         let Columns { version, run, warehouses, seed, c_load, items, customers, complete } = columns;
         let scale = Scale::new(i32::try_from(items).ok()?, i32::try_from(customers).ok()?)?;
         let warehouses = i32::try_from(warehouses).ok().filter(|warehouses| *warehouses > 0)?;
@@ -40,36 +40,36 @@ impl Marker {
     }
 
     /// The columns as they are written.
-    pub(crate) fn columns(&self) -> Columns {
+    pub(crate) fn to_columns(&self) -> Columns {
         let population = self.population;
         Columns {
             version: self.version,
             run: self.run.clone(),
-            warehouses: population.warehouses().into(),
-            seed: population.seed().to_string(),
+            warehouses: population.warehouse_count().into(),
+            seed: population.run_seed().to_string(),
             c_load: population.c_load().into(),
-            items: population.scale().items().into(),
-            customers: population.scale().customers().into(),
+            items: population.row_scale().item_count().into(),
+            customers: population.row_scale().customer_count().into(),
             complete: self.complete.into(),
         }
     }
 
     /// Whether a load of this population may go on here, or is done already.
-    pub(crate) fn takes(&self, population: Population, place: &str) -> Result<(), Trouble> {
+    pub(crate) fn check_loadable(&self, population: Population, place: &str) -> Result<(), Trouble> {
         let Marker { version, population: there, .. } = self;
         let other = if *version != VERSION {
             format!("version {version} of this workload's tables, and this program makes version {VERSION}")
         } else if *there != population {
-            format!("{}, and {} is asked for", described(*there), described(population))
+            format!("{}, and {} is asked for", describe_population(*there), describe_population(population))
         } else {
             return Ok(());
         };
-        Err(Trouble::refused(format!("{place} holds {other}: --clear deletes it and loads anew")))
+        Err(Trouble::refused_for_safety(format!("{place} holds {other}: --clear deletes it and loads anew")))
     }
 
     /// Whether a run on this many warehouses can use it.
-    pub(crate) fn serves(&self, warehouses: Option<i32>, place: &str) -> Result<(), Trouble> {
-        let there = self.population.warehouses();
+    pub(crate) fn check_usable(&self, warehouses: Option<i32>, place: &str) -> Result<(), Trouble> {
+        let there = self.population.warehouse_count();
         let lacks = if self.version != VERSION {
             format!("holds version {} of this workload's tables, and this program uses version {VERSION}", self.version)
         } else if !self.complete {
@@ -83,8 +83,8 @@ impl Marker {
     }
 }
 
-fn described(population: Population) -> String {
-    let (warehouses, seed, scale) = (population.warehouses(), population.seed(), population.scale());
+fn describe_population(population: Population) -> String {
+    let (warehouses, seed, scale) = (population.warehouse_count(), population.run_seed(), population.row_scale());
     let small = if scale == Scale::STANDARD { "" } else { " of a reduced size" };
     format!("{warehouses} warehouse{}{small} with seed {seed}", if warehouses == 1 { "" } else { "s" })
 }
@@ -106,23 +106,23 @@ pub(crate) struct Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trouble::Kind;
+    use crate::trouble::TroubleKind;
 
     fn marker() -> Marker {
-        Marker::new("a", Population::new(Scale::reduced(100, 30), 2, u64::MAX))
+        Marker::new("a", Population::new(Scale::for_tests(100, 30), 2, u64::MAX))
     }
 
     #[test]
     fn what_is_written_is_read() {
         for complete in [false, true] {
             let marker = Marker { complete, ..marker() };
-            assert_eq!(Marker::read(marker.columns()), Some(marker));
+            assert_eq!(Marker::from_columns(marker.to_columns()), Some(marker));
         }
     }
 
     #[test]
     fn a_marker_that_no_load_wrote_is_none() {
-        let good = marker().columns();
+        let good = marker().to_columns();
         for bad in [
             Columns { warehouses: 0, ..good.clone() },
             Columns { warehouses: i64::MAX, ..good.clone() },
@@ -132,38 +132,38 @@ mod tests {
             Columns { customers: -30, ..good.clone() },
             Columns { complete: 2, ..good },
         ] {
-            assert_eq!(Marker::read(bad.clone()), None, "{bad:?}");
+            assert_eq!(Marker::from_columns(bad.clone()), None, "{bad:?}");
         }
     }
 
     #[test]
     fn a_load_goes_on_only_with_what_it_began() {
         let marker = marker();
-        assert_eq!(marker.takes(marker.population, "x"), Ok(()));
+        assert_eq!(marker.check_loadable(marker.population, "x"), Ok(()));
         let wanted = Population::new(Scale::STANDARD, 1, 3);
-        let refused = marker.takes(wanted, "shop.db").unwrap_err();
-        assert_eq!(refused.kind, Kind::Refused);
+        let refused = marker.check_loadable(wanted, "shop.db").unwrap_err();
+        assert_eq!(refused.kind, TroubleKind::Refused);
         assert_eq!(
             refused.to_string(),
             "shop.db holds 2 warehouses of a reduced size with seed 18446744073709551615, and 1 warehouse with seed 3 is \
              asked for: --clear deletes it and loads anew"
         );
-        let old = Marker { version: 9, ..marker.clone() }.takes(marker.population, "shop.db").unwrap_err();
+        let old = Marker { version: 9, ..marker.clone() }.check_loadable(marker.population, "shop.db").unwrap_err();
         assert!(old.to_string().contains("version 9"), "{old}");
     }
 
     #[test]
     fn a_run_needs_a_whole_load_of_this_version() {
         let whole = Marker { complete: true, ..marker() };
-        assert_eq!(whole.serves(Some(2), "x"), Ok(()));
-        assert_eq!(whole.serves(None, "x"), Ok(()));
+        assert_eq!(whole.check_usable(Some(2), "x"), Ok(()));
+        assert_eq!(whole.check_usable(None, "x"), Ok(()));
         for (marker, warehouses, says) in [
             (marker(), None, "in part only"),
             (Marker { version: 0, ..whole.clone() }, None, "version 0"),
             (whole.clone(), Some(3), "has 2 warehouses, fewer than the 3"),
         ] {
-            let trouble = marker.serves(warehouses, "x").unwrap_err();
-            assert!(trouble.kind == Kind::NotReady && trouble.to_string().contains(says), "{trouble}");
+            let trouble = marker.check_usable(warehouses, "x").unwrap_err();
+            assert!(trouble.kind == TroubleKind::NotReady && trouble.to_string().contains(says), "{trouble}");
         }
     }
 }

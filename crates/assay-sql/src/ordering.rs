@@ -13,7 +13,7 @@ pub(crate) type Stock = BTreeMap<(i32, i32), (i32, bool, String)>;
 /// What an order takes from the stock: one entry for each warehouse and item, in the order of the key, in which rows are
 /// locked.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct StockTaken {
     pub(crate) supplies: Vec<i32>,
     pub(crate) items: Vec<i32>,
     pub(crate) held: Vec<i32>,
@@ -22,18 +22,18 @@ pub(crate) struct Taken {
     pub(crate) remote: Vec<i32>,
 }
 
-impl Taken {
+impl StockTaken {
     /// The rows that an order asks for; nothing is taken yet.
-    pub(crate) fn for_order(asked: &NewOrder) -> Taken {
+    pub(crate) fn for_order(asked: &NewOrder) -> StockTaken {
         let mut keys: Vec<(i32, i32)> = asked.lines.iter().map(|line| (line.supply_warehouse, line.item)).collect();
         keys.sort_unstable();
         keys.dedup();
         let (supplies, items) = keys.into_iter().unzip();
-        Taken { supplies, items, ..Taken::default() }
+        StockTaken { supplies, items, ..StockTaken::default() }
     }
 
     /// With what is left and what was taken, of the lines whose item exists.
-    pub(crate) fn filled(mut self, asked: &NewOrder, filled: &Filled) -> Taken {
+    pub(crate) fn with_filled(mut self, asked: &NewOrder, filled: &Filled) -> StockTaken {
         let mut all: BTreeMap<(i32, i32), [i32; 4]> = BTreeMap::new();
         for (line, ordered) in asked.lines.iter().zip(&filled.lines) {
             let [held, quantity, times, remote] = all.entry((line.supply_warehouse, line.item)).or_default();

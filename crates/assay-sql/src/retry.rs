@@ -28,16 +28,16 @@ impl Retry {
     }
 
     /// How many repetitions there were.
-    pub fn done(self) -> u64 {
+    pub fn repetitions_done(self) -> u64 {
         self.done
     }
 
     /// How long to pause before the next repetition, or none when all are spent.
-    pub fn pause(&mut self) -> Option<Span> {
+    pub fn next_pause(&mut self) -> Option<Span> {
         (self.done < MOST).then(|| {
             self.done += 1;
-            let mut prng = Prng::child(self.seed, &[PURPOSE, self.number, self.done]);
-            Span::from_us(SHORTEST_US + prng.below(LONGEST_US - SHORTEST_US + 1))
+            let mut prng = Prng::for_path(self.seed, &[PURPOSE, self.number, self.done]);
+            Span::from_us(SHORTEST_US + prng.uniform_below(LONGEST_US - SHORTEST_US + 1))
         })
     }
 }
@@ -48,7 +48,7 @@ mod tests {
 
     fn pauses(seed: u64, number: u64) -> Vec<Span> {
         let mut retry = Retry::new(seed, number);
-        std::iter::from_fn(|| retry.pause()).collect()
+        std::iter::from_fn(|| retry.next_pause()).collect()
     }
 
     #[test]
@@ -66,8 +66,8 @@ mod tests {
     #[test]
     fn it_counts_what_it_allowed() {
         let mut retry = Retry::new(1, 1);
-        assert_eq!(retry.done(), 0);
-        assert_eq!((0..12).filter_map(|_| retry.pause()).count(), 10);
-        assert_eq!(retry.done(), 10);
+        assert_eq!(retry.repetitions_done(), 0);
+        assert_eq!((0..12).filter_map(|_| retry.next_pause()).count(), 10);
+        assert_eq!(retry.repetitions_done(), 10);
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn marker_in_rows<R: WrittenRow>(rows: &[R], lacking: impl Fn(&str) -
     let [row] = rows else { return Err(lacking("has not exactly one marker of a load")) };
     let columns =
         columns(row).map_err(|why| lacking(&format!("has a marker that no load wrote ({})", one_line(why))))?;
-    Marker::read(columns).ok_or_else(|| lacking("has a marker that no load wrote"))
+    Marker::from_columns(columns).ok_or_else(|| lacking("has a marker that no load wrote"))
 }
 
 /// The columns of the marker's row.
@@ -77,7 +77,7 @@ mod tests {
 
     /// The columns in the order in which [`READ_MARKER`] names them.
     fn written(marker: &Marker) -> Vec<String> {
-        let Columns { version, run, warehouses, seed, c_load, items, customers, complete } = marker.columns();
+        let Columns { version, run, warehouses, seed, c_load, items, customers, complete } = marker.to_columns();
         let [version, warehouses, c_load] = [version, warehouses, c_load].map(|number| number.to_string());
         let [items, customers, complete] = [items, customers, complete].map(|number| number.to_string());
         vec![version, run, warehouses, seed, c_load, items, customers, complete]
@@ -85,10 +85,10 @@ mod tests {
 
     #[test]
     fn one_row_that_a_load_wrote_is_a_marker_and_anything_else_is_refused() {
-        let marker = Marker::new("a", Population::new(Scale::reduced(100, 30), 2, 5));
-        let read = |rows: &[Vec<String>]| marker_in_rows(rows, |what| Trouble::refused(what));
+        let marker = Marker::new("a", Population::new(Scale::for_tests(100, 30), 2, 5));
+        let read = |rows: &[Vec<String>]| marker_in_rows(rows, |what| Trouble::refused_for_safety(what));
         let good = written(&marker);
-        assert_eq!(read(&[good.clone()]), Ok(marker));
+        assert_eq!(read(std::slice::from_ref(&good)), Ok(marker));
         let mut no_number = good.clone();
         no_number[2] = "two".into();
         let mut impossible = good.clone();
@@ -99,7 +99,7 @@ mod tests {
             (vec![no_number], "has a marker that no load wrote (invalid digit found in string)"),
             (vec![impossible], "has a marker that no load wrote"),
         ] {
-            assert_eq!(read(&rows), Err(Trouble::refused(says)), "{rows:?}");
+            assert_eq!(read(&rows), Err(Trouble::refused_for_safety(says)), "{rows:?}");
         }
     }
 }

@@ -76,7 +76,7 @@ impl Stream {
     }
 
     /// Its file descriptor.
-    fn socket(&self) -> BorrowedFd<'_> {
+    fn file_descriptor(&self) -> BorrowedFd<'_> {
         match self {
             Stream::Unix(stream) => stream.as_fd(),
             Stream::Tcp(stream) => stream.as_fd(),
@@ -105,7 +105,7 @@ impl Stream {
 }
 
 /// A connection with the bytes that have arrived and are not evaluated, and those that are not sent.
-pub(crate) struct Line {
+pub(crate) struct BufferedConnection {
     stream: Stream,
     pub(crate) incoming: BytesMut,
     pub(crate) outgoing: BytesMut,
@@ -114,12 +114,12 @@ pub(crate) struct Line {
     chunk: Box<[u8]>,
 }
 
-impl Line {
+impl BufferedConnection {
     /// A connection that begins its start, with a time limit for each step.
-    pub(crate) fn new(stream: Stream) -> io::Result<Line> {
+    pub(crate) fn new(stream: Stream) -> io::Result<BufferedConnection> {
         stream.set_patience(Some(START))?;
         let (incoming, outgoing) = (BytesMut::new(), BytesMut::new());
-        Ok(Line { stream, incoming, outgoing, waits: true, chunk: vec![0; CHUNK].into() })
+        Ok(BufferedConnection { stream, incoming, outgoing, waits: true, chunk: vec![0; CHUNK].into() })
     }
 
     /// Replaces the stream by the same connection, encrypted.
@@ -143,7 +143,7 @@ impl Line {
     }
 
     /// Prepares for the last message: drops what is not sent yet, and sets a short time limit.
-    pub(crate) fn ends(&mut self) {
+    pub(crate) fn prepare_farewell(&mut self) {
         self.outgoing.clear();
         let _ = self.stream.set_patience(Some(FAREWELL));
     }
@@ -158,7 +158,7 @@ impl Line {
     }
 
     /// Sends all of `outgoing`.
-    pub(crate) fn send(&mut self) -> io::Result<()> {
+    pub(crate) fn send_all(&mut self) -> io::Result<()> {
         let sent = self.stream.write_all(&self.outgoing);
         self.outgoing.clear();
         sent
@@ -175,8 +175,8 @@ impl Line {
     }
 
     /// Waits until something arrives. A connection that the other side has closed is an error.
-    pub(crate) fn receive(&mut self) -> io::Result<()> {
-        match self.append() {
+    pub(crate) fn receive_some(&mut self) -> io::Result<()> {
+        match self.append_arrived() {
             Err(why) if why.kind() == io::ErrorKind::WouldBlock => {
                 Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not answer"))
             }
@@ -186,7 +186,7 @@ impl Line {
 
     /// On a connection that does not block, sends the rest of `outgoing`, unless sending has failed before, and reads
     /// what has arrived. Returns the error after which nothing more can arrive, if there is one.
-    pub(crate) fn exchange(&mut self, unsent: &mut Option<io::Error>) -> Option<io::Error> {
+    pub(crate) fn exchange_ready(&mut self, unsent: &mut Option<io::Error>) -> Option<io::Error> {
         if unsent.is_none() && self.has_more() {
             *unsent = self.send_now().err();
         }
@@ -195,7 +195,7 @@ impl Line {
 
     fn receive_now(&mut self) -> io::Result<()> {
         loop {
-            match self.append() {
+            match self.append_arrived() {
                 // A read that returns less than `CHUNK` has emptied the socket. With encryption it may be one piece of
                 // many.
                 Ok(read) if read < CHUNK && !self.is_encrypted() => return Ok(()),
@@ -206,7 +206,7 @@ impl Line {
         }
     }
 
-    fn append(&mut self) -> io::Result<usize> {
+    fn append_arrived(&mut self) -> io::Result<usize> {
         loop {
             match self.stream.read(&mut self.chunk) {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
@@ -221,29 +221,29 @@ impl Line {
     }
 
     /// The socket at which answers arrive.
-    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.socket()
+    pub(crate) fn answer_socket(&self) -> BorrowedFd<'_> {
+        self.stream.file_descriptor()
     }
 
     /// Ends the connection at once.
-    pub(crate) fn cut(&self) {
+    pub(crate) fn cut_connection(&self) {
         // This fails if the connection has ended already.
-        let _ = rustix::net::shutdown(self.socket(), rustix::net::Shutdown::Both);
+        let _ = rustix::net::shutdown(self.answer_socket(), rustix::net::Shutdown::Both);
     }
 
     /// The number of the process at the other end, if the connection is a socket of this host and the number is known.
-    pub(crate) fn peer(&self) -> Option<i32> {
+    pub(crate) fn peer_process(&self) -> Option<i32> {
         let Stream::Unix(stream) = &self.stream else { return None };
         rustix::net::sockopt::socket_peercred(stream).ok().map(|peer| peer.pid.as_raw_nonzero().get())
     }
 }
 
 /// Connects to the first address of a host that accepts the connection.
-pub(crate) fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+pub(crate) fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in (host, port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, START) {
-            Ok(stream) => return watched(stream),
+            Ok(stream) => return watch_connection(stream),
             Err(why) => last = why,
         }
     }
@@ -251,7 +251,7 @@ pub(crate) fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
 }
 
 /// Sets the options with which a connection notices that its other end has disappeared.
-fn watched(stream: TcpStream) -> io::Result<TcpStream> {
+fn watch_connection(stream: TcpStream) -> io::Result<TcpStream> {
     use rustix::net::sockopt;
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(&stream, true)?;
@@ -263,10 +263,11 @@ fn watched(stream: TcpStream) -> io::Result<TcpStream> {
 
 /// Encrypts a connection whose server has agreed to that, and checks its certificate, the name in it included. The
 /// certificates of a file are trusted, or the system's.
-pub(crate) fn encrypted(mut stream: TcpStream, name: &str, trusted: Option<&Path>) -> Result<Stream, String> {
+pub(crate) fn encrypt_stream(mut stream: TcpStream, name: &str, trusted: Option<&Path>) -> Result<Stream, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let config = config.map_err(|why| why.to_string())?.with_root_certificates(roots(trusted)?).with_no_client_auth();
+    let config =
+        config.map_err(|why| why.to_string())?.with_root_certificates(trusted_roots(trusted)?).with_no_client_auth();
     let name = ServerName::try_from(name.to_owned()).map_err(|why| why.to_string())?;
     let mut connection = ClientConnection::new(Arc::new(config), name).map_err(|why| why.to_string())?;
     while connection.is_handshaking() {
@@ -276,7 +277,7 @@ pub(crate) fn encrypted(mut stream: TcpStream, name: &str, trusted: Option<&Path
 }
 
 /// The certificates that are trusted: those of a file, or the system's.
-fn roots(file: Option<&Path>) -> Result<RootCertStore, String> {
+fn trusted_roots(file: Option<&Path>) -> Result<RootCertStore, String> {
     let mut store = RootCertStore::empty();
     let found = match file {
         Some(file) => {

@@ -6,6 +6,6 @@ use std::thread::Builder;
 const STACK: usize = 2 << 20;
 
 /// A builder for a thread.
-pub(crate) fn builder(name: &str) -> Builder {
+pub(crate) fn thread_builder(name: &str) -> Builder {
     Builder::new().name(name.to_owned()).stack_size(STACK)
 }

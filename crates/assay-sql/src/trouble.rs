@@ -5,7 +5,7 @@ use std::fmt;
 
 /// The class of a [`Trouble`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TroubleKind {
     /// The command line does not make sense.
     Usage,
     /// Refused, because data that is not ours could be lost.
@@ -22,30 +22,30 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     /// Its class.
-    pub kind: Kind,
+    pub kind: TroubleKind,
     text: String,
 }
 
 impl Trouble {
     /// The command line does not make sense.
-    pub fn usage(text: impl fmt::Display) -> Trouble {
-        Trouble { kind: Kind::Usage, text: text.to_string() }
+    pub fn bad_usage(text: impl fmt::Display) -> Trouble {
+        Trouble { kind: TroubleKind::Usage, text: text.to_string() }
     }
     /// Refused, to protect data.
-    pub fn refused(text: impl fmt::Display) -> Trouble {
-        Trouble { kind: Kind::Refused, text: text.to_string() }
+    pub fn refused_for_safety(text: impl fmt::Display) -> Trouble {
+        Trouble { kind: TroubleKind::Refused, text: text.to_string() }
     }
     /// The host is not able to do it.
-    pub fn host(text: impl fmt::Display) -> Trouble {
-        Trouble { kind: Kind::Host, text: text.to_string() }
+    pub fn host_unable(text: impl fmt::Display) -> Trouble {
+        Trouble { kind: TroubleKind::Host, text: text.to_string() }
     }
     /// The database is damaged.
-    pub fn damaged(text: impl fmt::Display) -> Trouble {
-        Trouble { kind: Kind::Damaged, text: text.to_string() }
+    pub fn damaged_database(text: impl fmt::Display) -> Trouble {
+        Trouble { kind: TroubleKind::Damaged, text: text.to_string() }
     }
     /// The database is not ready for a run.
     pub fn not_ready(text: impl fmt::Display) -> Trouble {
-        Trouble { kind: Kind::NotReady, text: text.to_string() }
+        Trouble { kind: TroubleKind::NotReady, text: text.to_string() }
     }
 }
 

@@ -9,13 +9,13 @@ const OF_THE_DIRECTORY: [&str; 2] = ["--out", "--resume"];
 
 /// A line that says that the work in `dir` was cut short, with the command that continues it.
 pub(crate) fn cut_short(dir: &Path) -> String {
-    format!("cut short; next: {}", command(dir))
+    format!("cut short; next: {}", resume_command(dir))
 }
 
 /// The command that continues what lies in `dir`. Where the words that were typed cannot be repeated on a screen, because
 /// there is a password among them, what is to be done is said instead.
 #[allow(clippy::disallowed_methods, reason = "the binary reads its arguments")]
-pub(crate) fn command(dir: &Path) -> String {
+pub(crate) fn resume_command(dir: &Path) -> String {
     let words: Option<Vec<String>> = std::env::args_os().map(|word| word.into_string().ok()).collect();
     let dir = for_a_shell(&dir.to_string_lossy());
     words
@@ -38,7 +38,7 @@ fn command_that_resumes(words: &[String], dir: &str) -> Option<String> {
             continue;
         }
         if !names_the_directory(word) {
-            kept.push(quoted(word));
+            kept.push(quote_word(word));
         }
     }
     Some(format!("{} --resume {dir}", kept.join(" ")))
@@ -50,7 +50,7 @@ fn names_the_directory(word: &str) -> bool {
 }
 
 /// A word as a shell reads it. Options keep their hyphens, which a name of a file must not begin with.
-fn quoted(word: &str) -> String {
+fn quote_word(word: &str) -> String {
     match word.strip_prefix('-') {
         Some(_) => for_a_shell(word).replacen("./-", "-", 1),
         None => for_a_shell(word),

@@ -19,48 +19,48 @@ const INVENTED: [(&str, &str); 4] = [
 pub(crate) const CERTIFY: &str = "certify";
 
 /// Names of the workloads that come with the program.
-pub(crate) fn shipped() -> Vec<CompletionCandidate> {
+pub(crate) fn shipped_workloads() -> Vec<CompletionCandidate> {
     SHIPPED.iter().map(|(name, _)| shipped_workload(name)).collect()
 }
 
 fn shipped_workload(name: &str) -> CompletionCandidate {
-    let described = workloads::find(name).map(|workload| workload.description).unwrap_or_default();
+    let described = workloads::find_workload(name).map(|workload| workload.description).unwrap_or_default();
     CompletionCandidate::new(name).help(Some(described.into()))
 }
 
 /// A shipped workload, or a file.
-pub(crate) fn workloads(current: &OsStr) -> Vec<CompletionCandidate> {
-    those_beginning_with(current, shipped()).into_iter().chain(files(current, is_workload)).collect()
+pub(crate) fn workload_candidates(current: &OsStr) -> Vec<CompletionCandidate> {
+    those_beginning_with(current, shipped_workloads()).into_iter().chain(matching_files(current, is_workload)).collect()
 }
 
 /// Like [`workloads`], plus the word for the whole certification.
-pub(crate) fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
+pub(crate) fn explain_candidates(current: &OsStr) -> Vec<CompletionCandidate> {
     let certify = CompletionCandidate::new(CERTIFY).help(Some("what a certification would do".into()));
-    those_beginning_with(current, vec![certify]).into_iter().chain(workloads(current)).collect()
+    those_beginning_with(current, vec![certify]).into_iter().chain(workload_candidates(current)).collect()
 }
 
 /// A device, a file, or a simulated or null target.
-pub(crate) fn targets(current: &OsStr) -> Vec<CompletionCandidate> {
+pub(crate) fn target_candidates(current: &OsStr) -> Vec<CompletionCandidate> {
     let invented = INVENTED.map(|(name, what)| CompletionCandidate::new(name).help(Some(what.into())));
-    those_beginning_with(current, invented.into()).into_iter().chain(devices(current)).collect()
+    those_beginning_with(current, invented.into()).into_iter().chain(device_candidates(current)).collect()
 }
 
 /// Candidates for the word after the first workload, or for the first word if a workload may be left out.
 pub(crate) fn workloads_and_targets(current: &OsStr) -> Vec<CompletionCandidate> {
-    those_beginning_with(current, shipped()).into_iter().chain(targets(current)).collect()
+    those_beginning_with(current, shipped_workloads()).into_iter().chain(target_candidates(current)).collect()
 }
 
 /// A device that the kernel lists, or a file.
-pub(crate) fn devices(current: &OsStr) -> Vec<CompletionCandidate> {
+pub(crate) fn device_candidates(current: &OsStr) -> Vec<CompletionCandidate> {
     let within_dev = current.to_string_lossy().starts_with("/dev/");
-    let listed = probe::candidates(&Roots::host())
+    let listed = probe::candidate_devices(&Roots::of_machine())
         .unwrap_or_default()
         .into_iter()
         .map(OsString::from)
         .map(CompletionCandidate::new);
     // In /dev itself the files are the devices.
     let listed = if within_dev { Vec::new() } else { those_beginning_with(current, listed.collect()) };
-    listed.into_iter().chain(files(current, |_| true)).collect()
+    listed.into_iter().chain(matching_files(current, |_| true)).collect()
 }
 
 fn those_beginning_with(current: &OsStr, mut candidates: Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
@@ -69,7 +69,7 @@ fn those_beginning_with(current: &OsStr, mut candidates: Vec<CompletionCandidate
     candidates
 }
 
-fn files(current: &OsStr, which: fn(&Path) -> bool) -> Vec<CompletionCandidate> {
+fn matching_files(current: &OsStr, which: fn(&Path) -> bool) -> Vec<CompletionCandidate> {
     let mut found = PathCompleter::any().filter(which).complete(current);
     found.retain(|candidate| candidate.get_value() != ".");
     found

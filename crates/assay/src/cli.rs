@@ -95,22 +95,26 @@ pub(crate) enum Command {
 }
 
 /// Carries out the command line; returns the exit code.
-pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
+pub(crate) fn run_command(cli: Cli) -> Result<u8, Failure> {
     let made = run_of(&cli.command);
     if let Some((name, output)) = made.filter(|(_, output)| output.detach) {
         let given = output.resume.as_deref().or(output.out.as_deref());
         rundir::refuse_taken(output.out.as_deref())?;
-        return detach::detach(&rundir::planned_directory(given, &stem(name)), given.is_none(), output.json);
+        return detach::start_detached(
+            &rundir::planned_directory(given, &workload_stem(name)),
+            given.is_none(),
+            output.json,
+        );
     }
     // The result of a run is also in its directory.
     let kept = made.is_some();
     let code = carry_out(cli.command)?;
-    match stdout::unwritten() {
+    match stdout::write_error() {
         None => Ok(code),
         Some(e) => {
-            let lost = Failure::host(format!("standard output could not be written to the end: {e}"));
+            let lost = Failure::host_unable(format!("standard output could not be written to the end: {e}"));
             if kept {
-                screen::complain(&lost);
+                screen::report_failure(&lost);
                 return Ok(code);
             }
             Err(lost)
@@ -120,33 +124,33 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
 
 fn carry_out(command: Command) -> Result<u8, Failure> {
     match command {
-        Command::Certify(args) => certify::certify(&args),
-        Command::Run(args) => run::run(&args),
-        Command::Limit(args) => limit::limit(&args),
-        Command::Curve(args) => curve::curve(&args),
-        Command::Matrix(args) => matrix::matrix(&args),
+        Command::Certify(args) => certify::run_certification(&args),
+        Command::Run(args) => run::run_workload(&args),
+        Command::Limit(args) => limit::search_limit(&args),
+        Command::Curve(args) => curve::measure_curve(&args),
+        Command::Matrix(args) => matrix::measure_matrix(&args),
         Command::CacheCurve(args) => cache_curve::cache_curve(&args),
-        Command::Prep(args) => prep::prep(&args),
-        Command::Check(args) => check::check(&args),
-        Command::Explain(args) => explain::explain(&args),
-        Command::Judge(args) => judge::judge(&args),
-        Command::Watch(args) => follow::watch(&args),
-        Command::Report(args) => report::report(&args),
-        Command::Verify(args) => verify::verify(&args),
-        Command::Compare(args) => compare::compared(&args),
-        Command::Export(args) => export::export(&args),
-        Command::Import(args) => import::import(&args),
-        Command::Fit(args) => fit::fit(&args),
-        Command::Size(args) => size::size(&args),
+        Command::Prep(args) => prep::prepare_named(&args),
+        Command::Check(args) => check::check_database(&args),
+        Command::Explain(args) => explain::explain_plan(&args),
+        Command::Judge(args) => judge::judge_log(&args),
+        Command::Watch(args) => follow::watch_run(&args),
+        Command::Report(args) => report::write_report(&args),
+        Command::Verify(args) => verify::verify_certificate(&args),
+        Command::Compare(args) => compare::compare_named_runs(&args),
+        Command::Export(args) => export::export_log(&args),
+        Command::Import(args) => import::import_files(&args),
+        Command::Fit(args) => fit::fit_profile(&args),
+        Command::Size(args) => size::size_drives(&args),
         Command::As(args) => drop_in::drop_in(&args),
-        Command::Links(args) => links::links(&args),
-        Command::Devices(args) => devices::devices(&args),
-        Command::Consent(args) => consent::consent(&args),
-        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Links(args) => links::create_links(&args),
+        Command::Devices(args) => devices::list_devices(&args),
+        Command::Consent(args) => consent::manage_consents(&args),
+        Command::Doctor(args) => doctor::examine_machine(&args),
         Command::New(args) => new::new(&args),
-        Command::Workloads(args) => workloads::workloads(&args),
-        Command::Completions(args) => manual::completions(&args),
-        Command::Man(args) => manual::man(&args, Cli::command()),
+        Command::Workloads(args) => workloads::show_workloads(&args),
+        Command::Completions(args) => manual::print_completions(&args),
+        Command::Man(args) => manual::print_manual(&args, Cli::command()),
     }
 }
 
@@ -168,7 +172,7 @@ fn run_of(command: &Command) -> Option<(&str, &Output)> {
 
 /// The name of a workload, which may be a file. A database that stands in its place gives no name: a part of its URL may
 /// be a password.
-fn stem(name: &str) -> String {
+fn workload_stem(name: &str) -> String {
     if assay_sql::Url::is_one(name) {
         return "database".to_owned();
     }

@@ -13,7 +13,7 @@ use clap_complete::env::Shells;
 const ASKS: &str = "_ASSAY_COMPLETE";
 /// Answers the shell, if it asked for completions; returns true then. `cli` is the whole command line definition.
 #[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
-pub(crate) fn answered(cli: fn() -> Command) -> bool {
+pub(crate) fn answer_shell(cli: fn() -> Command) -> bool {
     if std::env::var_os(ASKS).is_none() {
         return false;
     }
@@ -43,15 +43,15 @@ fn without_options(command: Command) -> Command {
 
 /// The script that a shell reads. `program` is the command it calls: the name in the path, or the path by which the
 /// program was called.
-pub(crate) fn script(shell: &str, program: &str) -> Result<String, Failure> {
+pub(crate) fn completion_script(shell: &str, program: &str) -> Result<String, Failure> {
     if shell == "bash" {
         return Ok(BASH.replace("PROGRAM", &assay_judge::for_a_shell(program)).replace("ASKS", ASKS));
     }
     let shells = Shells::builtins();
-    let shell = shells.completer(shell).ok_or_else(|| Failure::bug(format!("no completions for {shell}")))?;
+    let shell = shells.completer(shell).ok_or_else(|| Failure::internal_bug(format!("no completions for {shell}")))?;
     let mut script = Vec::new();
     let written = shell.write_registration(ASKS, "assay", "assay", program, &mut script);
-    written.map_err(|e| Failure::bug(format!("completions that cannot be made: {e}")))?;
+    written.map_err(|e| Failure::internal_bug(format!("completions that cannot be made: {e}")))?;
     Ok(String::from_utf8_lossy(&script).into_owned())
 }
 

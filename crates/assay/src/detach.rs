@@ -1,7 +1,7 @@
 //! `--detach`: runs the same command in the background, where closing the terminal does not end it.
 
 use assay_judge::for_a_shell;
-use assay_run::failure::{Failure, shown};
+use assay_run::failure::{Failure, escaped_path};
 use assay_run::files;
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,17 +21,17 @@ const SAID_AT_MOST: u64 = 64 << 20;
 /// JSON if asked, how to follow it. `dir` is its run directory; one that was `chosen` here is added to the arguments.
 /// The exit code is 0 once it runs, and the program's own if it ended before that.
 /// program's own when it ended before that.
-pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
+pub(crate) fn start_detached(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
     // Only a run that is continued has earlier output and already has its directory.
     let fresh = !dir.exists();
     let said = if fresh { output_file(dir) } else { dir.join("said.txt") };
     let spoken = said.symlink_metadata().ok().map(|meta| meta.len());
     // The log of a run that is continued already exists.
-    let before = logged(dir);
-    let mut child = start(dir, chosen, &said, fresh)?;
+    let before = logged_bytes(dir);
+    let mut child = start_again(dir, chosen, &said, fresh)?;
     loop {
-        let ended = child.try_wait().map_err(|e| Failure::host(format!("the run cannot be waited for: {e}")))?;
-        if logged(dir) > before && ended.is_none() {
+        let ended = child.try_wait().map_err(|e| Failure::host_unable(format!("the run cannot be waited for: {e}")))?;
+        if logged_bytes(dir) > before && ended.is_none() {
             break;
         }
         if let Some(status) = ended {
@@ -45,15 +45,15 @@ pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure
         return Ok(assay_run::failure::code::DONE);
     }
     let look = format!("assay watch {}", for_a_shell(&dir.to_string_lossy()));
-    let (dir, said) = (shown(dir), shown(&said));
-    crate::stdout::print(&format!(
+    let (dir, said) = (escaped_path(dir), escaped_path(&said));
+    crate::stdout::print_document(&format!(
         "running in {dir} as process {pid}; its messages go to {said}\n  {look}   shows its progress, and its result at the end\n  kill {pid}   ends it, and keeps all results\n"
     ));
     Ok(assay_run::failure::code::DONE)
 }
 
 /// Bytes in the log of a run, or in those that a search or a curve has written so far, each in a directory of its own.
-fn logged(dir: &Path) -> u64 {
+fn logged_bytes(dir: &Path) -> u64 {
     let inside = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| length_of_log(&entry.path()));
     length_of_log(dir) + inside.sum::<u64>()
 }
@@ -69,13 +69,13 @@ fn output_file(dir: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Failure> {
+fn start_again(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Failure> {
     let file = open_output(said, fresh).map_err(|e| match e.kind() {
-        ErrorKind::AlreadyExists if fresh => Failure::usage(format!(
+        ErrorKind::AlreadyExists if fresh => Failure::bad_usage(format!(
             "{} exists already, and the messages of the run would be written there; give another --out: {e}",
-            shown(said)
+            escaped_path(said)
         )),
-        _ => Failure::host(format!("{} cannot be made: {e}", shown(said))),
+        _ => Failure::host_unable(format!("{} cannot be made: {e}", escaped_path(said))),
     })?;
     let mut args: Vec<OsString> = std::env::args_os().skip(1).filter(|arg| arg != "--detach").collect();
     if chosen {
@@ -90,7 +90,7 @@ fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Fa
 }
 
 fn cannot_be_started(why: std::io::Error) -> Failure {
-    Failure::host(format!("the run cannot be started in the background: {why}"))
+    Failure::host_unable(format!("the run cannot be started in the background: {why}"))
 }
 
 /// Opens the file for the output of a run, with the directory that it is in.
@@ -100,20 +100,20 @@ fn open_output(file: &Path, fresh: bool) -> std::io::Result<File> {
     }
     match file.symlink_metadata() {
         Ok(_) if !fresh => files::open_to_append(file),
-        _ => files::begin(file),
+        _ => files::begin_file(file),
     }
 }
 
 /// The run ended before it began, or too early to be followed. Output that had been `spoken` before is not its own.
 fn report_early_end(status: ExitStatus, said: &Path, spoken: Option<u64>) -> Result<u8, Failure> {
-    let bytes = files::read(said, SAID_AT_MOST).unwrap_or_default();
+    let bytes = files::read_file(said, SAID_AT_MOST).unwrap_or_default();
     let text = String::from_utf8_lossy(bytes.get(spoken.unwrap_or(0) as usize..).unwrap_or_default());
     if spoken.is_none() {
         let _ = std::fs::remove_file(said);
     }
-    crate::screen::tell(text.trim_end());
+    crate::screen::print_to_stderr(text.trim_end());
     match status.code() {
         Some(code) => Ok(code as u8),
-        None => Err(Failure::host(format!("the run in the background was ended: {status}"))),
+        None => Err(Failure::host_unable(format!("the run in the background was ended: {status}"))),
     }
 }

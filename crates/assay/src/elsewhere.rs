@@ -47,13 +47,13 @@ const OPTIONS: [(&str, &str); 22] = [
 
 /// Parses the command line; where it cannot be parsed, the program ends with a message about what to write.
 #[allow(clippy::disallowed_methods, clippy::exit, reason = "it stands for clap's own way to end")]
-pub(crate) fn parse() -> Cli {
+pub(crate) fn parse_command_line() -> Cli {
     try_parse().map_err(without_new_lines).unwrap_or_else(|error| {
         let error = advice_for_option(&error).map(|advice| error_with(&error, advice)).unwrap_or(error);
         // The reason why a value is refused repeats the value, and has no context that could be tamed.
         let text = error.render().to_string();
         if let Cow::Owned(shown) = without_passwords(&text) {
-            screen::tell(shown.trim_end());
+            screen::print_to_stderr(shown.trim_end());
             std::process::exit(error.exit_code());
         }
         error.exit()

@@ -2,6 +2,6 @@
 
 /// The text in a variable, unless it is empty.
 #[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
-pub(crate) fn variable(name: &str) -> Option<String> {
+pub(crate) fn environment_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

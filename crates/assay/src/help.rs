@@ -134,7 +134,7 @@ pub(crate) fn with_help(command: Command, args: &[OsString]) -> Command {
 
 fn with_short_help(command: Command) -> Command {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    command.mut_subcommands(|verb| with_common_options(with_short_help(verb))).about(shortened(&about))
+    command.mut_subcommands(|verb| with_common_options(with_short_help(verb))).about(shorten_help(&about))
 }
 
 fn with_common_options(verb: Command) -> Command {
@@ -153,11 +153,11 @@ fn shortened_option(arg: Arg, verb: &str, has_few: bool) -> Arg {
     let full = arg.get_help().map(ToString::to_string).unwrap_or_default();
     let has_value = arg.get_action().takes_values();
     let arg = if has_value { arg.hide_default_value(true) } else { arg };
-    arg.help(shortened(&full)).hide(is_hidden || !(has_few || is_common))
+    arg.help(shorten_help(&full)).hide(is_hidden || !(has_few || is_common))
 }
 
 /// The part of a text that `-h` shows.
-fn shortened(text: &str) -> String {
+fn shorten_help(text: &str) -> String {
     let first = first_sentence(text);
     SHORTER.iter().find(|(long, _)| *long == first).map_or(first, |(_, short)| (*short).to_owned())
 }

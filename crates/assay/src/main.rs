@@ -34,19 +34,19 @@ fn main() -> ExitCode {
     signals::survive_file_size_limit();
     terminal::report_panics_without_block();
     let outcome = threads::on_a_stack_of_its_own(|| match tools::called_as() {
-        Some((tool, args)) => tool.run(&args),
-        None if complete::answered(cli::Cli::command) => Ok(code::DONE),
-        None => cli::run(elsewhere::parse()),
+        Some((tool, args)) => tool.run_with_arguments(&args),
+        None if complete::answer_shell(cli::Cli::command) => Ok(code::DONE),
+        None => cli::run_command(elsewhere::parse_command_line()),
     });
     let code = match outcome {
         Some(Ok(code)) => code,
         Some(Err(failure)) => {
-            screen::complain(&failure);
+            screen::report_failure(&failure);
             failure.code
         }
         // The panic's own message has been printed already.
         None => {
-            screen::complain(&Failure::bug("this is a bug in assay; the run log up to here is valid"));
+            screen::report_failure(&Failure::internal_bug("this is a bug in assay; the run log up to here is valid"));
             code::BUG
         }
     };

@@ -3,7 +3,7 @@
 
 mod running;
 
-use crate::screen::{tell, without_control_characters};
+use crate::screen::{print_to_stderr, without_control_characters};
 use crate::terminal;
 use assay_base::{Bytes, Instant, Span};
 use assay_device::clock::Clock;
@@ -44,7 +44,7 @@ pub(crate) struct Progress {
 }
 
 /// The progress of a stage.
-struct Stage<'a> {
+struct StageProgress<'a> {
     name: &'a str,
     done: u64,
     total: u64,
@@ -78,41 +78,41 @@ impl Progress {
     }
 
     /// Shows nothing, and stores the progress in `shared`, in thousandths.
-    pub(crate) fn shared(shared: Arc<AtomicU64>) -> Progress {
+    pub(crate) fn into_shared(shared: Arc<AtomicU64>) -> Progress {
         let mut progress = Progress::new(true);
         progress.shared = Some(shared);
         progress
     }
 
-    fn show(&mut self, stage: &Stage<'_>) {
+    fn show_stage(&mut self, stage: &StageProgress<'_>) {
         if self.has_block {
-            self.draw(stage);
+            self.draw_stage(stage);
         } else if !self.quiet {
             self.say_each_minute(stage);
         }
     }
 
-    fn draw(&mut self, stage: &Stage<'_>) {
+    fn draw_stage(&mut self, stage: &StageProgress<'_>) {
         let now = self.clock.now();
         if self.last_drawn_at.is_some_and(|at| now.since(at) < DRAW_EVERY) {
             return;
         }
         self.last_drawn_at = Some(now);
-        terminal::draw(&lines(stage, terminal::columns_of_block()));
+        terminal::draw_block(&block_lines(stage, terminal::columns_of_block()));
     }
 
-    fn say_each_minute(&mut self, stage: &Stage<'_>) {
+    fn say_each_minute(&mut self, stage: &StageProgress<'_>) {
         let now = self.clock.now();
         if now.since(*self.last_line_at.get_or_insert(now)) < PLAIN_EVERY {
             return;
         }
         self.last_line_at = Some(now);
-        self.say(&format!("{}: {}", stage.name, stage.figures.join(", ")));
+        self.say_line(&format!("{}: {}", stage.name, stage.figures.join(", ")));
     }
 }
 
 /// The two lines of the block.
-fn lines(stage: &Stage<'_>, columns: usize) -> [String; 2] {
+fn block_lines(stage: &StageProgress<'_>, columns: usize) -> [String; 2] {
     let width = columns.saturating_sub(BESIDE_BAR).min(BAR);
     let total = stage.total.max(1);
     let done = part_of(width, stage.done, total);
@@ -140,49 +140,54 @@ fn as_many_as_fit(figures: &[String], columns: usize) -> String {
 }
 
 impl Observer for Progress {
-    fn say(&self, text: &str) {
+    fn say_line(&self, text: &str) {
         if !self.quiet {
-            tell(text);
+            print_to_stderr(text);
         }
     }
 
-    fn title(&mut self, title: &str) {
+    fn begin_part(&mut self, title: &str) {
         self.title = title.to_owned();
     }
 
-    fn start(&mut self, head: &Header) {
+    fn begin_run(&mut self, head: &Header) {
         let run = Running::new(head);
-        let what = format!("{}: {} at {} for {}", self.title, head.name, head.load, run.total());
+        let what = format!("{}: {} at {} for {}", self.title, head.name, head.load, run.planned_time());
         self.run = Some(run);
         self.last_line_at = Some(self.clock.now());
-        self.say(&one_line(what.trim_start_matches(": ")));
+        self.say_line(&one_line(what.trim_start_matches(": ")));
     }
 
-    fn interval(&mut self, interval: &Interval) {
+    fn interval_ended(&mut self, interval: &Interval) {
         let Some(run) = &mut self.run else { return };
-        run.observe(interval);
-        let name = run.phase(interval);
+        run.observe_interval(interval);
+        let name = run.phase_name(interval);
         let stage = if name == READING_BACK {
             let (done, total) = (run.read_back, run.written);
-            Stage { name, done, total, figures: vec![format!("{} of at most {}", human(done), human(total))] }
+            StageProgress {
+                name,
+                done,
+                total,
+                figures: vec![format!("{} of at most {}", human_bytes(done), human_bytes(total))],
+            }
         } else {
-            let (done, total) = (run.done(interval), run.total());
-            let left = format!("{} left", in_whole_seconds(total.saturating_sub(done)).human());
+            let (done, total) = (run.time_done(interval), run.planned_time());
+            let left = format!("{} left", in_whole_seconds(total.saturating_sub(done)).human_text());
             let fails = self.fails.then(|| "FAIL is certain".to_owned());
-            let figures = fails.into_iter().chain([left]).chain(run.figures(interval)).collect();
-            Stage { name, done: done.as_ns(), total: total.as_ns(), figures }
+            let figures = fails.into_iter().chain([left]).chain(run.interval_figures(interval)).collect();
+            StageProgress { name, done: done.as_ns(), total: total.as_ns(), figures }
         };
-        self.show(&stage);
+        self.show_stage(&stage);
     }
 
     fn fails_for_certain(&mut self, why: &str) {
         self.fails = true;
         if let Some(note) = self.failure_note {
-            self.say(&one_line(format_args!("FAIL is certain: {why}{note}")));
+            self.say_line(&one_line(format_args!("FAIL is certain: {why}{note}")));
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn show_event(&mut self, event: &Event) {
         // Only recorded, not shown.
         let recorded = [EventKind::Health, EventKind::StreamBegin, EventKind::StreamEnd, EventKind::Settings];
         if recorded.contains(&event.what) {
@@ -196,40 +201,40 @@ impl Observer for Progress {
                     EventKind::Checked | EventKind::Disturbed | EventKind::Unchecked | EventKind::Watermark
                 );
         if self.events <= EVENTS_SHOWN || always {
-            self.say(&one_line(format_args!("{}: {}", event.what, event.text)));
+            self.say_line(&one_line(format_args!("{}: {}", event.what, event.text)));
         } else if self.events == EVENTS_SHOWN + 1 {
-            self.say("more such events are in the run log");
+            self.say_line("more such events are in the run log");
         }
     }
 
-    fn bytes(&mut self, what: &str, done: u64, total: u64, took: Span) {
+    fn bytes_done(&mut self, what: &str, done: u64, total: u64, took: Span) {
         if let Some(shared) = &self.shared {
             shared.store((u128::from(done) * 1000 / u128::from(total.max(1))) as u64, Ordering::Relaxed);
         }
         let rate = done as f64 / took.as_secs_f64().max(1e-9);
         let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
-        let written = format!("{} of {}", human(done), human(total));
+        let written = format!("{} of {}", human_bytes(done), human_bytes(total));
         let figures = if done >= total {
             vec![written, "the device writes what it still holds, and samples are read back".to_owned()]
         } else {
-            vec![written, format!("{}/s", human(rate as u64)), format!("{} left", left.human())]
+            vec![written, format!("{}/s", human_bytes(rate as u64)), format!("{} left", left.human_text())]
         };
-        self.show(&Stage { name: what, done, total, figures });
+        self.show_stage(&StageProgress { name: what, done, total, figures });
     }
 
-    fn rows(&mut self, done: u64, total: u64, found: u64, took: Span) {
+    fn rows_done(&mut self, done: u64, total: u64, found: u64, took: Span) {
         let rate = (done - found.min(done)) as f64 / took.as_secs_f64().max(1e-9);
         let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
         let left = if done >= total {
             Some("indexes are made, and the rows are counted".to_owned())
         } else {
-            (done > found).then(|| format!("{} left", left.human()))
+            (done > found).then(|| format!("{} left", left.human_text()))
         };
         let figures = [format!("{done} of {total} rows"), format!("{rate:.0}/s")].into_iter().chain(left).collect();
-        self.show(&Stage { name: "loading", done, total, figures });
+        self.show_stage(&StageProgress { name: "loading", done, total, figures });
     }
 
-    fn finish(&mut self) {
+    fn finish_part(&mut self) {
         if self.has_block {
             terminal::remove_block();
         }
@@ -237,20 +242,20 @@ impl Observer for Progress {
         (self.run, self.fails) = (None, false);
     }
 
-    fn warn(&self, line: &str) {
-        tell(line);
+    fn warn_user(&self, line: &str) {
+        print_to_stderr(line);
     }
 }
 
 /// A run that ended with an error leaves no block behind.
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.finish();
+        self.finish_part();
     }
 }
 
-fn human(bytes: u64) -> String {
-    Bytes::new(bytes).human()
+fn human_bytes(bytes: u64) -> String {
+    Bytes::new(bytes).human_text()
 }
 
 fn in_whole_seconds(span: Span) -> Span {
@@ -261,9 +266,9 @@ fn in_whole_seconds(span: Span) -> Span {
 mod tests {
     use super::*;
 
-    fn stage(done: u64) -> Stage<'static> {
+    fn stage(done: u64) -> StageProgress<'static> {
         let figures = ["1min left", "lag p99 <= 64 µs", "20000/s of 20000/s", "reads p99 <= 128 µs"];
-        Stage { name: "measuring", done, total: 100, figures: figures.map(str::to_owned).to_vec() }
+        StageProgress { name: "measuring", done, total: 100, figures: figures.map(str::to_owned).to_vec() }
     }
 
     #[test]
@@ -274,7 +279,7 @@ mod tests {
             (30, "  1min left  lag p99 <= 64 µs"),
             (3, "  1min left"),
         ] {
-            assert_eq!(lines(&stage(34), columns)[1], expected, "{columns}");
+            assert_eq!(block_lines(&stage(34), columns)[1], expected, "{columns}");
         }
     }
 
@@ -288,7 +293,7 @@ mod tests {
             (250, 30, "measuring    [==========] 100%"),
             (50, 10, "measuring    []  50%"),
         ] {
-            assert_eq!(lines(&stage(done), columns)[0], expected, "{done} of 100 in {columns}");
+            assert_eq!(block_lines(&stage(done), columns)[0], expected, "{done} of 100 in {columns}");
         }
     }
 }

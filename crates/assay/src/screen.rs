@@ -1,9 +1,9 @@
 //! Lines for the user on standard error, and the properties of standard output: a terminal with a width and perhaps
 //! colours, or another program that needs plain text.
 
-use crate::environment::variable;
+use crate::environment::environment_variable;
 use crate::terminal;
-use assay_base::text::{printable, without_passwords};
+use assay_base::text::{printable_char, without_passwords};
 use assay_judge::render::Reader;
 use assay_run::failure::Failure;
 
@@ -19,24 +19,24 @@ const COLOURS: [(&str, &str); 7] = [
 ];
 
 /// Prints a line on standard error.
-pub(crate) fn tell(line: &str) {
-    terminal::message(&format!("{}\n", without_control_characters(line)));
+pub(crate) fn print_to_stderr(line: &str) {
+    terminal::write_message(&format!("{}\n", without_control_characters(line)));
 }
 
 /// Tells the user why a command failed.
-pub(crate) fn complain(failure: &Failure) {
-    tell(&format!("error: {}", failure.message()));
+pub(crate) fn report_failure(failure: &Failure) {
+    print_to_stderr(&format!("error: {}", failure.user_message()));
 }
 
 /// Text for a terminal, in which names and paths may contain anything: their control characters are removed, those that
 /// change the direction of text, and passwords in what looks like a URL.
 pub(crate) fn without_control_characters(text: &str) -> String {
-    let text: String = text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { printable(c) }).collect();
+    let text: String = text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { printable_char(c) }).collect();
     without_passwords(&text).into_owned()
 }
 
 /// The kind of reader that a result is formatted for.
-pub(crate) fn reader() -> Reader {
+pub(crate) fn reader_kind() -> Reader {
     if !terminal::shows_output() {
         return Reader::Pipe;
     }
@@ -44,16 +44,16 @@ pub(crate) fn reader() -> Reader {
 }
 
 /// A result with colours for its words, where standard output is a terminal with colours.
-pub(crate) fn coloured(text: &str) -> String {
-    if terminal::shows_output() && colours_are_wanted() { paint(text) } else { text.to_owned() }
+pub(crate) fn colour_if_terminal(text: &str) -> String {
+    if terminal::shows_output() && colours_are_wanted() { colour_words(text) } else { text.to_owned() }
 }
 
 /// NO_COLOR with any value switches colours off (no-color.org); a dumb terminal has none.
 fn colours_are_wanted() -> bool {
-    variable("NO_COLOR").is_none() && variable("TERM").is_some_and(|term| term != "dumb")
+    environment_variable("NO_COLOR").is_none() && environment_variable("TERM").is_some_and(|term| term != "dumb")
 }
 
-fn paint(text: &str) -> String {
+fn colour_words(text: &str) -> String {
     let painted = text.split_inclusive('\n').map(|line| {
         let word = line.split([' ', '\n']).next().unwrap_or_default();
         match COLOURS.iter().find(|(known, _)| *known == word) {
@@ -72,6 +72,6 @@ mod tests {
     fn only_the_words_that_open_a_line_are_coloured() {
         let text = "PASS        x\nok          FAIL in a name\n            FAIL\nfailed\n";
         let painted = "\u{1b}[1;32mPASS\u{1b}[0m        x\n\u{1b}[32mok\u{1b}[0m          FAIL in a name\n            FAIL\nfailed\n";
-        assert_eq!(paint(text), painted);
+        assert_eq!(colour_words(text), painted);
     }
 }

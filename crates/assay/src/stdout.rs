@@ -1,9 +1,9 @@
 //! Standard output: the document that was asked for, and nothing else.
 
-use crate::environment::variable;
+use crate::environment::environment_variable;
 use crate::{screen, terminal};
 use assay_base::text::without_passwords;
-use assay_judge::render::{Reader, continued};
+use assay_judge::render::{Reader, continued_lines};
 use assay_run::failure::Failure;
 use std::borrow::Cow;
 use std::io::ErrorKind;
@@ -14,8 +14,8 @@ static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
 
 /// Prints the requested document. A reader that has gone away (`
 /// head`) is not an error; any other error is reported at the end of the command.
-pub(crate) fn print(text: &str) {
-    if let Err(e) = terminal::output(text)
+pub(crate) fn print_document(text: &str) {
+    if let Err(e) = terminal::write_output(text)
         && e.kind() != ErrorKind::BrokenPipe
     {
         let _ = UNWRITTEN.set(e);
@@ -23,31 +23,31 @@ pub(crate) fn print(text: &str) {
 }
 
 /// The reason why standard output is incomplete, if it is.
-pub(crate) fn unwritten() -> Option<&'static std::io::Error> {
+pub(crate) fn write_error() -> Option<&'static std::io::Error> {
     UNWRITTEN.get()
 }
 
 /// Prints text for people: as ASCII where the locale supports nothing else.
-pub(crate) fn show(text: &str) {
+pub(crate) fn show_text(text: &str) {
     let text = screen::without_control_characters(text);
-    print(&screen::coloured(&if is_utf8() { text } else { in_ascii_signs(&text) }));
+    print_document(&screen::colour_if_terminal(&if is_utf8() { text } else { in_ascii_signs(&text) }));
 }
 
 /// Prints a result for people whose lines have not been made for a certain width: a terminal gets them continued on
 /// further lines, at their spaces.
 pub(crate) fn show_lines(text: &str) {
-    match screen::reader() {
-        Reader::Pipe => show(text),
+    match screen::reader_kind() {
+        Reader::Pipe => show_text(text),
         reader @ Reader::Terminal(_) => {
-            let lines = text.lines().flat_map(|line| continued(line, reader.columns()));
-            show(&lines.map(|line| line + "\n").collect::<String>());
+            let lines = text.lines().flat_map(|line| continued_lines(line, reader.text_width()));
+            show_text(&lines.map(|line| line + "\n").collect::<String>());
         }
     }
 }
 
 /// Whether the locale's characters are UTF-8: the first of its variables that is set decides (POSIX, 8.2).
 fn is_utf8() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default();
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(environment_variable).unwrap_or_default();
     let charset = locale.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     charset.starts_with("utf-8") || charset.starts_with("utf8")
 }
@@ -79,9 +79,9 @@ fn in_ascii(character: char) -> char {
 
 /// A document as JSON. None of its texts has a password in it.
 pub(crate) fn print_json<T: serde::Serialize>(document: &T) -> Result<(), Failure> {
-    let text =
-        serde_json::to_string_pretty(document).map_err(|e| Failure::bug(format!("a result that is not JSON: {e}")))?;
-    print(&format!("{}\n", json_without_passwords(&text)));
+    let text = serde_json::to_string_pretty(document)
+        .map_err(|e| Failure::internal_bug(format!("a result that is not JSON: {e}")))?;
+    print_document(&format!("{}\n", json_without_passwords(&text)));
     Ok(())
 }
 

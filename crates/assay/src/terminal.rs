@@ -16,7 +16,7 @@ const MARGIN: usize = 5;
 /// The lines of the block that are on the terminal now.
 static BLOCK: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-fn block() -> MutexGuard<'static, Vec<String>> {
+fn lock_block() -> MutexGuard<'static, Vec<String>> {
     // The lines are whole even if another thread panicked.
     BLOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -33,7 +33,7 @@ pub(crate) fn shows_messages() -> bool {
 
 /// The width of the terminal that standard output goes to, if it has one.
 pub(crate) fn columns_of_output() -> Option<usize> {
-    columns(&io::stdout())
+    column_count(&io::stdout())
 }
 
 /// Whether messages go to a terminal that can take lines away again.
@@ -44,17 +44,17 @@ pub(crate) fn has_block() -> bool {
 
 /// The number of columns that a line of the block may take.
 pub(crate) fn columns_of_block() -> usize {
-    columns(&io::stderr()).unwrap_or(WIDTH).saturating_sub(MARGIN).max(1)
+    column_count(&io::stderr()).unwrap_or(WIDTH).saturating_sub(MARGIN).max(1)
 }
 
-fn columns(stream: &impl std::os::fd::AsFd) -> Option<usize> {
+fn column_count(stream: &impl std::os::fd::AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(stream).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// Draws the block anew, or draws it if it is not there. Lines that are too long are cut.
-pub(crate) fn draw(lines: &[String]) {
-    let mut shown = block();
+pub(crate) fn draw_block(lines: &[String]) {
+    let mut shown = lock_block();
     let room = columns_of_block();
     let lines: Vec<String> = lines.iter().map(|line| cut_to_columns(line, room).into_owned()).collect();
     if *shown != lines {
@@ -65,26 +65,26 @@ pub(crate) fn draw(lines: &[String]) {
 
 /// Takes the block away.
 pub(crate) fn remove_block() {
-    let mut shown = block();
+    let mut shown = lock_block();
     write_messages(&erasing_sequence(&shown));
     shown.clear();
 }
 
 /// Writes a text of whole lines to standard error, above the block if there is one.
-pub(crate) fn message(text: &str) {
-    let shown = block();
+pub(crate) fn write_message(text: &str) {
+    let shown = lock_block();
     write_messages(&format!("{}{text}{}", erasing_sequence(&shown), shown.join("\n")));
 }
 
 /// Writes a question to standard error; what is typed stands behind it.
-pub(crate) fn question(text: &str) {
+pub(crate) fn write_question(text: &str) {
     remove_block();
     write_messages(text);
 }
 
 /// Writes a document, or a part of one, to standard output. Results come when nothing runs any more: the block does not
 /// come back.
-pub(crate) fn output(text: &str) -> io::Result<()> {
+pub(crate) fn write_output(text: &str) -> io::Result<()> {
     remove_block();
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush())

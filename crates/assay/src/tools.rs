@@ -28,11 +28,11 @@ impl Tool {
     }
 
     /// Does what the tool does with these arguments; the number is the exit code.
-    pub(crate) fn run(self, args: &[String]) -> Result<u8, Failure> {
+    pub(crate) fn run_with_arguments(self, args: &[String]) -> Result<u8, Failure> {
         match self {
-            Tool::Act(tool) => tool.run(args),
-            Tool::Pblio => pblio::run(args),
-            Tool::SeekMark => seekmark::run(args),
+            Tool::Act(tool) => tool.run_tool(args),
+            Tool::Pblio => pblio::run_pblio(args),
+            Tool::SeekMark => seekmark::run_seekmark(args),
         }
     }
 }
@@ -49,8 +49,9 @@ pub(crate) fn called_as() -> Option<(Tool, Vec<String>)> {
 /// `assay as TOOL ARGS`.
 pub(crate) fn run_tool(words: &[String]) -> Result<u8, Failure> {
     let (name, args) =
-        words.split_first().ok_or_else(|| Failure::usage(format!("as needs the name of a tool: {NAMES}")))?;
-    let tool = Tool::for_program(name)
-        .ok_or_else(|| Failure::usage(format!("there is no drop-in for \"{}\"; use {NAMES}", name.escape_debug())))?;
-    tool.run(args)
+        words.split_first().ok_or_else(|| Failure::bad_usage(format!("as needs the name of a tool: {NAMES}")))?;
+    let tool = Tool::for_program(name).ok_or_else(|| {
+        Failure::bad_usage(format!("there is no drop-in for \"{}\"; use {NAMES}", name.escape_debug()))
+    })?;
+    tool.run_with_arguments(args)
 }

@@ -50,7 +50,7 @@ fn judged(dir: &Path, log: &str) -> (Option<i32>, Value) {
 fn kill_9_in_the_middle_of_real_runs() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("fine.toml"), FINE).unwrap();
-    let mut prng = Prng::seeded(1);
+    let mut prng = Prng::from_seed(1);
     for kill in 0..6 {
         let out = format!("run-{kill}");
         let log = dir.path().join(&out).join("run.jsonl");
@@ -63,7 +63,7 @@ fn kill_9_in_the_middle_of_real_runs() {
             .unwrap();
         // The run is killed once its log has a random number of bytes. The kernel has acknowledged what is in the file
         // then, so that a kill cannot lose it.
-        let enough = 6_000 + prng.below(60_000);
+        let enough = 6_000 + prng.uniform_below(60_000);
         while fs::metadata(&log).map_or(0, |meta| meta.len()) < enough {
             assert!(run.try_wait().unwrap().is_none(), "the run ended by itself");
             std::thread::yield_now();
@@ -102,11 +102,11 @@ fn one_damaged_byte_anywhere_is_noticed_by_judge() {
     let good = fs::read(dir.path().join("run/run.jsonl")).unwrap();
     let whole = judged(dir.path(), "run").1["intervals"]["present"].as_u64().unwrap();
     let header = good.iter().position(|byte| *byte == b'\n').unwrap();
-    let mut prng = Prng::seeded(2);
+    let mut prng = Prng::from_seed(2);
     for trial in 0..60 {
         let mut bad = good.clone();
-        let at = prng.below(bad.len() as u64) as usize;
-        bad[at] ^= 1 << prng.below(8);
+        let at = prng.uniform_below(bad.len() as u64) as usize;
+        bad[at] ^= 1 << prng.uniform_below(8);
         fs::write(dir.path().join("bad.jsonl"), &bad).unwrap();
         let (code, judgement) = judged(dir.path(), "bad.jsonl");
         if at <= header {

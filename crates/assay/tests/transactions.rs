@@ -5,8 +5,8 @@
 
 use assay_base::{Code, Completion, Device, Done, Instant, Multiple, Prng, Rate, Request, Share, Span, Ticket};
 use assay_engine::shell::Sink;
-use assay_engine::{Limits, Next, Parts, Setup, Source, Totals, Worker, run_virtual};
-use assay_judge::{Judgement, Options, Verdict, judge};
+use assay_engine::{Limits, NextRequest, Parts, Setup, Source, Totals, Worker, run_virtual};
+use assay_judge::{Judgement, Options, Verdict, judge_log};
 use assay_model::arrival::{Part, Schedule};
 use assay_model::mix::Loop;
 use assay_model::plan::{Caches, Notes, Phase, PlannedLoad, PlannedTiming, PlannedVerification};
@@ -38,13 +38,13 @@ enum Statement {
 struct Transaction(Statement);
 
 impl Request for Transaction {
-    fn target(&self) -> u16 {
+    fn target_index(&self) -> u16 {
         0
     }
-    fn bytes(&self) -> u32 {
+    fn expected_bytes(&self) -> u32 {
         0
     }
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn event_facts(&self) -> Vec<(&'static str, String)> {
         vec![("statement", format!("{:?}", self.0))]
     }
 }
@@ -98,7 +98,7 @@ impl Table {
 impl Device for Table {
     type Request = Transaction;
 
-    fn submit(&mut self, now: Instant, ticket: Ticket, Transaction(statement): &Transaction) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, Transaction(statement): &Transaction) {
         let at = |span: Span, result| Completion { ticket, result, issued: now, accepted: now, completed: now + span };
         let broke =
             matches!(*statement, Statement::Transfer { from, amount, .. } if self.accounts[from as usize] < amount);
@@ -120,7 +120,7 @@ impl Device for Table {
         self.open.sort_by_key(|(completion, _)| completion.completed);
     }
 
-    fn poll(&mut self, now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
         let over = self.open.partition_point(|(completion, _)| completion.completed <= now);
         for (completion, statement) in self.open.drain(..over).collect::<Vec<_>>() {
             self.commit(statement);
@@ -132,10 +132,10 @@ impl Device for Table {
         self.open.first().map(|(completion, _)| completion.completed)
     }
 
-    fn wait(&mut self, _: Span) {}
+    fn wait_for_completion(&mut self, _: Span) {}
 
-    fn name(&self, code: Code) -> Cow<'static, str> {
-        if code == BROKE { "insufficient-funds".into() } else { code.name() }
+    fn code_name(&self, code: Code) -> Cow<'static, str> {
+        if code == BROKE { "insufficient-funds".into() } else { code.symbolic_name() }
     }
 }
 
@@ -150,14 +150,14 @@ struct Deck {
 impl Deck {
     fn new(seed: u64) -> Deck {
         let cards = MIX.iter().enumerate().flat_map(|(flow, (_, n))| std::iter::repeat_n(flow, *n)).collect();
-        Deck { cards, left: 0, prng: Prng::seeded(seed) }
+        Deck { cards, left: 0, prng: Prng::from_seed(seed) }
     }
 
     fn deal(&mut self) -> usize {
         if self.left == 0 {
             self.left = self.cards.len();
         }
-        let drawn = self.prng.below(self.left as u64) as usize;
+        let drawn = self.prng.uniform_below(self.left as u64) as usize;
         self.left -= 1;
         self.cards.swap(drawn, self.left);
         self.cards[self.left]
@@ -180,7 +180,7 @@ impl Sessions {
         let (taken, counted) = Default::default();
         Sessions {
             deck: Deck::new(1),
-            prng: Prng::seeded(2),
+            prng: Prng::from_seed(2),
             schedule,
             free: SESSIONS,
             ready: Instant::ZERO,
@@ -193,25 +193,25 @@ impl Sessions {
 impl Source for Sessions {
     type Request = Transaction;
 
-    fn due(&self) -> Instant {
+    fn next_due(&self) -> Instant {
         match &self.schedule {
-            Some(schedule) => schedule.due(),
+            Some(schedule) => schedule.next_due(),
             None if self.free > 0 => self.ready,
             None => Instant::FAR,
         }
     }
 
-    fn next(&mut self, _: Instant) -> Next {
-        Next::Of(self.deck.deal())
+    fn next(&mut self, _: Instant) -> NextRequest {
+        NextRequest::Of(self.deck.deal())
     }
 
-    fn take(&mut self, flow: usize) -> Transaction {
+    fn take_request(&mut self, flow: usize) -> Transaction {
         match &mut self.schedule {
-            Some(schedule) => schedule.advance(),
+            Some(schedule) => schedule.advance_to_next(),
             None => self.free -= 1,
         }
         self.taken[flow] += 1;
-        let mut account = || self.prng.below(ACCOUNTS);
+        let mut account = || self.prng.uniform_below(ACCOUNTS);
         Transaction(match flow {
             0 => Statement::Transfer { from: account(), to: account(), amount: 1 + account() as i64 / 10 },
             1 => Statement::Balance(account()),
@@ -219,7 +219,7 @@ impl Source for Sessions {
         })
     }
 
-    fn returned(&mut self, _: usize, completed: Instant) {
+    fn note_completed(&mut self, _: usize, completed: Instant) {
         self.free += 1;
         self.ready = completed;
     }
@@ -234,8 +234,8 @@ impl Source for Sessions {
         let mut wanted = self.taken;
         if let Some(schedule) = &self.schedule {
             let (mut schedule, mut deck) = (schedule.clone(), self.deck.clone());
-            while schedule.due() < end {
-                schedule.advance();
+            while schedule.next_due() < end {
+                schedule.advance_to_next();
                 wanted[deck.deal()] += 1;
             }
         }
@@ -311,18 +311,18 @@ struct Log {
 }
 
 impl Sink for Log {
-    fn frame(&mut self, frame: Frame) {
+    fn receive_frame(&mut self, frame: Frame) {
         self.end = frame.end_ns;
         self.intervals += 1;
-        self.writer.write(&Entry::Interval(frame.interval())).unwrap();
-        if let Some(histograms) = frame.histograms() {
-            self.writer.write(&Entry::Histograms(histograms)).unwrap();
+        self.writer.write_entry(&Entry::Interval(frame.interval_line())).unwrap();
+        if let Some(histograms) = frame.histograms_line() {
+            self.writer.write_entry(&Entry::Histograms(histograms)).unwrap();
         }
     }
-    fn event(&mut self, event: Event) {
-        self.writer.write(&Entry::Event(event)).unwrap();
+    fn receive_event(&mut self, event: Event) {
+        self.writer.write_entry(&Entry::Event(event)).unwrap();
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }
@@ -335,11 +335,11 @@ fn run(plan: &Plan, table: Table) -> (Vec<u8>, Table, Totals) {
         ..HeaderFacts::default()
     };
     let mut log = Log { writer: Writer::new(Vec::new(), 0), intervals: 0, end: 0 };
-    log.writer.write(&Entry::Header(Box::new(header::header(plan, facts)))).unwrap();
+    log.writer.write_entry(&Entry::Header(Box::new(header::make_header(plan, facts)))).unwrap();
     let part = Part { index: 0, of: 1 };
     let rates: Option<u64> = plan.load.streams.iter().map(|stream| Some(stream.arrival.rate()?.as_f64() as u64)).sum();
     let rate = rates.map(Rate::per_second);
-    let schedule = rate.map(|rate| Schedule::poisson(Instant::ZERO, rate, part, Prng::seeded(3)).unwrap());
+    let schedule = rate.map(|rate| Schedule::from_poisson(Instant::ZERO, rate, part, Prng::from_seed(3)).unwrap());
     let parts = Parts {
         sources: vec![Sessions::new(schedule)],
         flows_of: vec![(0..MIX.len()).collect()],
@@ -348,8 +348,8 @@ fn run(plan: &Plan, table: Table) -> (Vec<u8>, Table, Totals) {
     };
     let setup = Setup {
         part,
-        thresholds: header::thresholds(plan),
-        bound: assay_engine::bound(plan, part),
+        thresholds: header::exact_thresholds(plan),
+        bound: assay_engine::in_flight_bound(plan, part),
         start: Instant::ZERO,
         run: 0,
         limits: Limits::default(),
@@ -358,22 +358,22 @@ fn run(plan: &Plan, table: Table) -> (Vec<u8>, Table, Totals) {
     };
     let mut worker = Worker::from_parts(plan, table, parts, setup);
     run_virtual(&mut worker, Instant::ZERO, &mut log, || false);
-    let (totals, reason) = (worker.totals(), worker.reason());
+    let (totals, reason) = (worker.operation_totals(), worker.close_reason());
     assert_eq!(reason, CloseReason::Completed);
     let Totals { issued, completed, stuck } = totals;
     let (at_ns, intervals) = (log.end, log.intervals);
     let close = Close { reason, at_ns, text: String::new(), intervals, issued, completed, stuck };
-    log.writer.write(&Entry::Close(close)).unwrap();
-    (log.writer.into_inner(), std::mem::take(worker.device()), totals)
+    log.writer.write_entry(&Entry::Close(close)).unwrap();
+    (log.writer.into_inner(), std::mem::take(worker.device_mut()), totals)
 }
 
 fn judged(log: &[u8]) -> Judgement {
-    judge(Reader::new(log), &Options::default()).unwrap()
+    judge_log(Reader::new(log), &Options::default()).unwrap()
 }
 
 fn html(judgement: &Judgement) -> String {
     let mut html = String::new();
-    assay_judge::render::html(judgement, &mut html).unwrap();
+    assay_judge::render::write_html(judgement, &mut html).unwrap();
     html
 }
 

@@ -13,11 +13,13 @@ use words::{HIDDEN, SCHEMES};
 /// The text with three stars in place of each password of a URL, of a pair `password=…`, and before a host.
 pub fn without_passwords(text: &str) -> Cow<'_, str> {
     // Nearly all texts that are shown have nothing of it.
-    if !text.contains("//") && !text.contains(['=', '@']) && !SCHEMES.iter().any(|scheme| find(text, scheme).is_some())
+    if !text.contains("//")
+        && !text.contains(['=', '@'])
+        && !SCHEMES.iter().any(|scheme| find_ignoring_case(text, scheme).is_some())
     {
         return Cow::Borrowed(text);
     }
-    let lines: Vec<Cow<'_, str>> = text.split('\n').map(line).collect();
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(line_without_passwords).collect();
     if lines.iter().any(|line| matches!(line, Cow::Owned(_))) {
         Cow::Owned(lines.join("\n"))
     } else {
@@ -26,7 +28,7 @@ pub fn without_passwords(text: &str) -> Cow<'_, str> {
 }
 
 /// As [`without_passwords`], of one line.
-fn line(text: &str) -> Cow<'_, str> {
+fn line_without_passwords(text: &str) -> Cow<'_, str> {
     match of_urls(text) {
         Cow::Borrowed(text) => of_words(text),
         Cow::Owned(text) => Cow::Owned(of_words(&text).into_owned()),
@@ -49,8 +51,8 @@ fn of_words(text: &str) -> Cow<'_, str> {
 fn of_urls(text: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut done = 0;
-    while let Some(url) = next(text, done) {
-        let end = match url.password(text) {
+    while let Some(url) = next_url(text, done) {
+        let end = match url.password_range(text) {
             Some(secret) => {
                 shown.push_str(&text[done..secret.start]);
                 shown.push_str(HIDDEN);
@@ -77,7 +79,7 @@ enum Form {
 }
 
 /// The place in a line where something that may be a URL goes on behind its scheme and slashes.
-struct Found {
+struct FoundUrl {
     rest: usize,
     form: Form,
     /// Whether the line begins with it. Then it is a word of the user's, which may have blanks in it.
@@ -85,14 +87,14 @@ struct Found {
 }
 
 /// The next URL in a line from a place on.
-fn next(text: &str, from: usize) -> Option<Found> {
+fn next_url(text: &str, from: usize) -> Option<FoundUrl> {
     let part = &text[from..];
     let slashes = part.find("//").map(|at| {
         let form = if part[..at].ends_with(':') { Form::Url } else { Form::Perhaps };
         (at, at + 2, form)
     });
     let named = SCHEMES.iter().filter_map(|scheme| {
-        let at = find(part, scheme)?;
+        let at = find_ignoring_case(part, scheme)?;
         let rest = at + scheme.len();
         // The name of a file that begins like a path is not mistaken for a user.
         let is_path = *scheme == "sqlite:" && part[rest..].starts_with(['/', '.']) && !part[rest..].starts_with("//");
@@ -104,12 +106,12 @@ fn next(text: &str, from: usize) -> Option<Found> {
     let scheme = text[..from + rest].trim_end_matches('/');
     let is_first = scheme.trim_end_matches(':').chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     let form = if more > 1 && scheme.ends_with(':') { Form::Url } else { form };
-    Some(Found { rest: from + rest + more, form, is_first })
+    Some(FoundUrl { rest: from + rest + more, form, is_first })
 }
 
-impl Found {
+impl FoundUrl {
     /// Where its password is, if it has one.
-    fn password(&self, text: &str) -> Option<Range<usize>> {
+    fn password_range(&self, text: &str) -> Option<Range<usize>> {
         let rest = &text[self.rest..];
         let token = rest.split(char::is_whitespace).next().unwrap_or_default();
         let secret = in_front(rest, token, self.form).or_else(|| password_in_query(rest, token, self.is_first))?;
@@ -123,7 +125,7 @@ impl Found {
 
 /// What stands between a colon and an at sign, or in place of a port. `token` is `rest` up to its first blank.
 fn in_front(rest: &str, token: &str, form: Form) -> Option<Range<usize>> {
-    let colon = colon(token)?;
+    let colon = first_colon(token)?;
     let behind = &token[colon.end..];
     let digits = behind.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_port = digits.chars().next().is_none_or(|c| "/?#:,;)'\"`".contains(c));
@@ -149,7 +151,7 @@ fn not_empty(begin: usize, end: usize) -> Option<Range<usize>> {
 }
 
 /// The first colon, which may be written as `%3A`, but for those of an address in brackets.
-fn colon(token: &str) -> Option<Range<usize>> {
+fn first_colon(token: &str) -> Option<Range<usize>> {
     let host = token.rfind('@').map_or(0, |at| at + 1);
     let bracketed = token[host..].strip_prefix('[').and_then(|behind| behind.split_once(']'));
     let address = bracketed.map(|(address, _)| address);
@@ -157,7 +159,7 @@ fn colon(token: &str) -> Option<Range<usize>> {
     let brackets = address.map(|address| host..host + address.len() + 2);
     let mut plain = token.char_indices().filter(|(_, c)| *c == ':').map(|(at, _)| at..at + 1);
     let plain = plain.find(|at| brackets.as_ref().is_none_or(|brackets| !brackets.contains(&at.start)));
-    let encoded = find(token, "%3a").map(|at| at..at + 3);
+    let encoded = find_ignoring_case(token, "%3a").map(|at| at..at + 3);
     [plain, encoded].into_iter().flatten().min_by_key(|colon| colon.start)
 }
 
@@ -179,7 +181,7 @@ fn password_in_query(rest: &str, token: &str, is_first: bool) -> Option<Range<us
 }
 
 /// Where ASCII text stands in another one, whatever its letters' case.
-fn find(text: &str, wanted: &str) -> Option<usize> {
+fn find_ignoring_case(text: &str, wanted: &str) -> Option<usize> {
     text.as_bytes().windows(wanted.len()).position(|part| part.eq_ignore_ascii_case(wanted.as_bytes()))
 }
 

@@ -7,7 +7,7 @@
 use crate::clock::Clock;
 use crate::facts::Slots;
 use crate::probe::{self, HostFingerprint};
-use crate::safety::{DevNum, Gate, Identity, Roots, RuleId, attribute, names_if_any, number};
+use crate::safety::{DevNum, Gate, Identity, Roots, RuleId, names_if_any, read_attribute, read_number};
 use crate::uring::Uring;
 use crate::usage;
 use assay_base::Bytes;
@@ -55,7 +55,7 @@ const STACK: usize = 128 << 10;
 pub fn try_out(log_dir: &Path) -> Tried {
     let slots = Slots { count: 8, spare: 0, bytes: 4096 };
     let ring = Uring::new(Vec::new(), slots, Clock::start()).map_err(|e| e.to_string()).map(|ring| {
-        let facts = ring.describe();
+        let facts = ring.engine_facts();
         let flags = facts.flags.join(", ");
         if facts.notes.is_empty() { flags } else { format!("{flags}; {}", facts.notes.join("; ")) }
     });
@@ -71,7 +71,7 @@ pub fn try_out(log_dir: &Path) -> Tried {
 /// A finding: `Ok` describes what is in order, `Err` what would spoil a result and what to do about it.
 type Found = Result<String, (String, String)>;
 
-fn check(id: &'static str, target: Option<&str>, found: Found) -> Check {
+fn make_check(id: &'static str, target: Option<&str>, found: Found) -> Check {
     let (ok, evidence, remedy) = match found {
         Ok(evidence) => (true, evidence, None),
         Err((evidence, remedy)) => (false, evidence, Some(remedy)),
@@ -79,35 +79,35 @@ fn check(id: &'static str, target: Option<&str>, found: Found) -> Check {
     Check { id, target: target.map(str::to_owned), ok, evidence, remedy }
 }
 
-fn human(bytes: u64) -> String {
-    Bytes::new(bytes).human()
+fn human_bytes(bytes: u64) -> String {
+    Bytes::new(bytes).human_text()
 }
 
-fn bad(evidence: impl Into<String>, remedy: impl Into<String>) -> Found {
+fn found_problem(evidence: impl Into<String>, remedy: impl Into<String>) -> Found {
     Err((evidence.into(), remedy.into()))
 }
 
 /// The properties of the host that distort results, the most harmful first.
-pub fn host(roots: &Roots, tried: &Tried) -> Vec<Check> {
-    let print = probe::host(roots);
+pub fn check_host(roots: &Roots, tried: &Tried) -> Vec<Check> {
+    let print = probe::read_host(roots);
     let found = [
         ("io_uring", io_uring(roots, tried)),
         ("cpu-limit", cpu_limit(&print)),
         ("memory-limit", memory_limit(&print)),
-        ("clocksource", clocksource(roots, &print)),
-        ("steal", steal(roots, &print)),
-        ("governor", governor(roots)),
+        ("clocksource", check_clocksource(roots, &print)),
+        ("steal", check_steal(roots, &print)),
+        ("governor", check_governor(roots)),
         ("real-time", real_time(tried)),
         ("free-space", free_space(tried)),
-        ("memlock", memlock(&print)),
-        ("processes", processes(&print)),
-        ("swap", swap(roots)),
+        ("memlock", check_memlock(&print)),
+        ("processes", check_processes(&print)),
+        ("swap", check_swap(roots)),
     ];
-    found.into_iter().map(|(id, found)| check(id, None, found)).collect()
+    found.into_iter().map(|(id, found)| make_check(id, None, found)).collect()
 }
 
 fn io_uring(roots: &Roots, tried: &Tried) -> Found {
-    let disabled = number(&roots.proc.join("sys/kernel/io_uring_disabled"));
+    let disabled = read_number(&roots.proc.join("sys/kernel/io_uring_disabled"));
     let sysctl = disabled.map_or("not there".into(), |n| n.to_string());
     let seen = format!("kernel.io_uring_disabled is {sysctl}");
     match &tried.ring {
@@ -118,7 +118,7 @@ fn io_uring(roots: &Roots, tried: &Tried) -> Found {
             } else {
                 "allow io_uring in the container's seccomp profile (docker run --security-opt seccomp=unconfined); without it threads are used"
             };
-            bad(format!("{why}; {seen}"), remedy)
+            found_problem(format!("{why}; {seen}"), remedy)
         }
     }
 }
@@ -126,7 +126,7 @@ fn io_uring(roots: &Roots, tried: &Tried) -> Found {
 fn cpu_limit(print: &HostFingerprint) -> Found {
     let cpus = print.cpus.map_or("unknown number of".into(), |n| n.to_string());
     match print.cgroup.cpus {
-        Some(limit) if print.cpus.is_none_or(|n| limit < f64::from(n)) => bad(
+        Some(limit) if print.cpus.is_none_or(|n| limit < f64::from(n)) => found_problem(
             format!(
                 "the control group allows {limit:.2} of {cpus} CPUs: the test is stopped whenever it has used them up"
             ),
@@ -141,35 +141,37 @@ const MEMORY: u64 = 256 << 20;
 
 fn memory_limit(print: &HostFingerprint) -> Found {
     match print.cgroup.memory {
-        Some(limit) if limit < MEMORY => bad(
+        Some(limit) if limit < MEMORY => found_problem(
             format!(
                 "the control group allows {} of memory: a run that needs more is killed in the middle",
-                human(limit)
+                human_bytes(limit)
             ),
             "systemctl set-property --runtime UNIT MemoryMax=infinity (docker run without --memory)",
         ),
-        limit => Ok(limit.map_or("not limited by a control group".into(), |bytes| format!("{} allowed", human(bytes)))),
+        limit => {
+            Ok(limit.map_or("not limited by a control group".into(), |bytes| format!("{} allowed", human_bytes(bytes))))
+        }
     }
 }
 
-fn clocksource(roots: &Roots, print: &HostFingerprint) -> Found {
+fn check_clocksource(roots: &Roots, print: &HostFingerprint) -> Found {
     let Some(source) = &print.clocksource else { return Ok("not reported by the kernel".into()) };
     if ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "xen"].contains(&source.as_str()) {
         return Ok(format!("{source}, read without a system call"));
     }
     let dir = "devices/system/clocksource/clocksource0";
-    let others = attribute(&roots.sys.join(dir).join("available_clocksource")).unwrap_or_default();
+    let others = read_attribute(&roots.sys.join(dir).join("available_clocksource")).unwrap_or_default();
     let remedy = if others.split_whitespace().any(|name| name == "tsc") {
         format!("echo tsc > /sys/{dir}/current_clocksource")
     } else {
         "boot with tsc=reliable if the processor's counter is invariant (journalctl -k | grep -i clocksource says why it was given up)".into()
     };
-    bad(format!("{source}: every time stamp costs a microsecond or more (others: {others})"), remedy)
+    found_problem(format!("{source}: every time stamp costs a microsecond or more (others: {others})"), remedy)
 }
 
 /// Time stolen since boot as a share of all time; absent where the kernel does not report it.
-fn stolen(roots: &Roots) -> Option<f64> {
-    let stat = attribute(&roots.proc.join("stat"))?;
+fn stolen_share(roots: &Roots) -> Option<f64> {
+    let stat = read_attribute(&roots.proc.join("stat"))?;
     let figures: Vec<f64> =
         stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().filter_map(|n| n.parse().ok()).collect();
     // user nice system idle iowait irq softirq steal; the columns after these are already contained in the first two.
@@ -177,11 +179,11 @@ fn stolen(roots: &Roots) -> Option<f64> {
     (all > 0.0).then(|| figures.get(7).map(|steal| steal / all))?
 }
 
-fn steal(roots: &Roots, print: &HostFingerprint) -> Found {
+fn check_steal(roots: &Roots, print: &HostFingerprint) -> Found {
     let on = print.product.as_deref().unwrap_or("no product name");
     let word = if print.virtualised == Some(true) { "a virtual machine" } else { "no hypervisor seen" };
-    match stolen(roots) {
-        Some(share) if share > STEAL => bad(
+    match stolen_share(roots) {
+        Some(share) if share > STEAL => found_problem(
             format!("{word} ({on}); the hypervisor took {:.2} % of the time since boot", share * 100.0),
             "give the machine processors of its own (pinned, not shared), or test on the host",
         ),
@@ -190,19 +192,19 @@ fn steal(roots: &Roots, print: &HostFingerprint) -> Found {
     }
 }
 
-fn governor(roots: &Roots) -> Found {
+fn check_governor(roots: &Roots) -> Found {
     let cpu = roots.sys.join("devices/system/cpu");
     let names = match names_if_any(&cpu) {
         Ok(names) => names,
         Err(why) => return Ok(format!("unknown: {why}")),
     };
     let governors = names.into_iter().filter_map(|name| {
-        let governor = attribute(&cpu.join(&name).join("cpufreq/scaling_governor"))?;
+        let governor = read_attribute(&cpu.join(&name).join("cpufreq/scaling_governor"))?;
         Some((name, governor))
     });
     let all: Vec<(String, String)> = governors.collect();
     match all.iter().find(|(_, governor)| governor != "performance") {
-        Some((name, governor)) => bad(
+        Some((name, governor)) => found_problem(
             format!("{governor} on {name}: a processor that was idle wakes up slowly"),
             "cpupower frequency-set -g performance",
         ),
@@ -214,7 +216,7 @@ fn governor(roots: &Roots) -> Found {
 fn real_time(tried: &Tried) -> Found {
     match &tried.real_time {
         Ok(()) => Ok("permitted".into()),
-        Err(why) => bad(
+        Err(why) => found_problem(
             format!("not permitted ({why}): other programs may delay an operation that is due"),
             "run as root, or setcap cap_sys_nice+ep on the program, or ulimit -r 99",
         ),
@@ -225,33 +227,33 @@ fn free_space(tried: &Tried) -> Found {
     let (dir, free) = &tried.free;
     match free {
         Ok(free) if *free < LOG => {
-            let what = format!("{} in {dir}; two days of log need {}", human(*free), human(LOG));
-            bad(what, "name another place with --out DIR")
+            let what = format!("{} in {dir}; two days of log need {}", human_bytes(*free), human_bytes(LOG));
+            found_problem(what, "name another place with --out DIR")
         }
-        Ok(free) => Ok(format!("{} in {dir}", human(*free))),
-        Err(why) => bad(format!("unknown in {dir}: {why}"), "name another place with --out DIR"),
+        Ok(free) => Ok(format!("{} in {dir}", human_bytes(*free))),
+        Err(why) => found_problem(format!("unknown in {dir}: {why}"), "name another place with --out DIR"),
     }
 }
 
-fn memlock(print: &HostFingerprint) -> Found {
+fn check_memlock(print: &HostFingerprint) -> Found {
     match print.memlock {
-        Some(limit) if limit < LOCKED => bad(
+        Some(limit) if limit < LOCKED => found_problem(
             format!(
                 "{} may be locked; {} are needed for 512 operations of 128 KiB in flight",
-                human(limit),
-                human(LOCKED)
+                human_bytes(limit),
+                human_bytes(LOCKED)
             ),
             "ulimit -l unlimited (LimitMEMLOCK=infinity in a unit, docker run --ulimit memlock=-1)",
         ),
         Some(u64::MAX) => Ok("unlimited".into()),
-        Some(limit) => Ok(human(limit)),
+        Some(limit) => Ok(human_bytes(limit)),
         None => Ok("not reported by the kernel".into()),
     }
 }
 
-fn processes(print: &HostFingerprint) -> Found {
+fn check_processes(print: &HostFingerprint) -> Found {
     match print.cgroup.pids {
-        Some(limit) if limit < PIDS => bad(
+        Some(limit) if limit < PIDS => found_problem(
             format!(
                 "the control group allows {limit} threads; without io_uring one is needed for each operation in flight"
             ),
@@ -261,34 +263,39 @@ fn processes(print: &HostFingerprint) -> Found {
     }
 }
 
-fn swap(roots: &Roots) -> Found {
-    let table = attribute(&roots.proc.join("swaps")).unwrap_or_default();
+fn check_swap(roots: &Roots) -> Found {
+    let table = read_attribute(&roots.proc.join("swaps")).unwrap_or_default();
     let areas: Vec<(&str, u64)> = table.lines().skip(1).filter_map(area_and_use).collect();
     match areas.iter().find(|(_, used)| *used > 0) {
-        Some((area, used)) => {
-            bad(format!("{used} KiB are swapped out to {area}: memory is short, and swapping is I/O"), "swapoff -a")
-        }
+        Some((area, used)) => found_problem(
+            format!("{used} KiB are swapped out to {area}: memory is short, and swapping is I/O"),
+            "swapoff -a",
+        ),
         None if areas.is_empty() => Ok("off".into()),
         None => Ok("on, but empty".into()),
     }
 }
 
 /// The properties of one target that distort results. Nothing is opened for writing.
-pub fn target(roots: &Roots, path: &Path) -> Vec<Check> {
+pub fn check_target(roots: &Roots, path: &Path) -> Vec<Check> {
     let name = path.display().to_string();
-    let print = probe::target(roots, path);
-    let identity = print.number.as_deref().and_then(DevNum::parse).and_then(|device| Identity::read(roots, device));
+    let print = probe::read_target(roots, path);
+    let identity = print
+        .number
+        .as_deref()
+        .and_then(DevNum::parse_numbers)
+        .and_then(|device| Identity::read_identity(roots, device));
     let Some(disk) = identity.map(|identity| file_name(&identity.disk_dir)) else {
-        let found = bad("no disk was found under this name", "name a block device or a file that exists");
-        return vec![check("target", Some(&name), found)];
+        let found = found_problem("no disk was found under this name", "name a block device or a file that exists");
+        return vec![make_check("target", Some(&name), found)];
     };
     let found = [
-        ("users", users(roots, path)),
-        ("scheduler", scheduler(&print, &disk)),
+        ("users", check_users(roots, path)),
+        ("scheduler", check_scheduler(&print, &disk)),
         ("write-cache", write_cache(&print, &disk)),
         ("queue-length", queue_length(&print)),
     ];
-    found.into_iter().map(|(id, found)| check(id, Some(&name), found)).collect()
+    found.into_iter().map(|(id, found)| make_check(id, Some(&name), found)).collect()
 }
 
 fn file_name(path: &Path) -> String {
@@ -296,22 +303,22 @@ fn file_name(path: &Path) -> String {
 }
 
 /// The gate's own answers about who else uses it.
-fn users(roots: &Roots, path: &Path) -> Found {
-    let exam = Gate::new(roots.clone()).examine(path);
+fn check_users(roots: &Roots, path: &Path) -> Found {
+    let exam = Gate::new(roots.clone()).examine_path(path);
     let asked = [RuleId::S2, RuleId::S4, RuleId::S5, RuleId::S6];
     let no = exam.rules.iter().find(|rule| !rule.ok && asked.contains(&rule.id));
     match no {
-        Some(rule) => bad(format!("{}: {}", rule.id, rule.evidence), rule.id.remedy()),
+        Some(rule) => found_problem(format!("{}: {}", rule.id, rule.evidence), rule.id.remedy()),
         None => Ok("no other user".into()),
     }
 }
 
-fn scheduler(print: &probe::TargetFingerprint, disk: &str) -> Found {
+fn check_scheduler(print: &probe::TargetFingerprint, disk: &str) -> Found {
     match (print.scheduler.as_deref(), print.rotational) {
         (None, _) => Ok("not reported by the kernel".into()),
         (Some("none"), _) => Ok("none".into()),
         (Some(other), Some(true)) => Ok(format!("{other}, on a disk with heads to move")),
-        (Some(other), _) => bad(
+        (Some(other), _) => found_problem(
             format!("{other}: it reorders and delays the operations of the test"),
             format!("echo none > /sys/block/{disk}/queue/scheduler (or scheduler = \"none\" in the workload)"),
         ),
@@ -335,7 +342,7 @@ fn write_cache(print: &probe::TargetFingerprint, disk: &str) -> Found {
                 // A virtual disk's cache is that of the host, a loop device's that of the file below it.
                 _ => format!("switch it off on the host or the file system that provides /dev/{disk}"),
             };
-            bad(
+            found_problem(
                 "write back: writes are answered from a volatile cache, and a loss of power loses them",
                 format!("{off}, if production runs without it; otherwise leave it and say so"),
             )

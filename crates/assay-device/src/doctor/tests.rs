@@ -40,7 +40,7 @@ fn wrong(changed: &[(&str, &str)], tried: &Tried) -> Vec<Check> {
     let kept = WELL.iter().filter(|(path, _)| changed.iter().all(|(other, _)| other != path));
     let files: Vec<(&str, &str)> = kept.chain(changed).copied().collect();
     let (_dir, roots) = tree(&files);
-    host(&roots, tried).into_iter().filter(|check| !check.ok).collect()
+    check_host(&roots, tried).into_iter().filter(|check| !check.ok).collect()
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn each_thing_wrong_is_found_alone_and_has_its_remedy() {
 #[test]
 fn a_host_that_tells_nothing_is_not_accused() {
     let (_dir, roots) = tree(&[]);
-    assert!(host(&roots, &tried()).iter().all(|check| check.ok));
+    assert!(check_host(&roots, &tried()).iter().all(|check| check.ok));
 }
 
 #[test]
@@ -115,25 +115,25 @@ fn a_queue_that_reorders_and_a_cache_that_forgets() {
         ..probe::TargetFingerprint::default()
     };
     let flash = queue("mq-deadline", false, "write back");
-    let (_, remedy) = scheduler(&flash, "nvme0n1").unwrap_err();
+    let (_, remedy) = check_scheduler(&flash, "nvme0n1").unwrap_err();
     assert!(remedy.contains("echo none > /sys/block/nvme0n1/queue/scheduler"), "{remedy}");
     assert!(write_cache(&flash, "nvme0n1").unwrap_err().1.contains("nvme set-feature"));
     assert!(write_cache(&flash, "sda").unwrap_err().1.contains("hdparm"));
     let disk = queue("mq-deadline", true, "write through");
-    assert!(scheduler(&disk, "sda").is_ok() && write_cache(&disk, "sda").is_ok());
-    assert!(scheduler(&queue("none", false, "write through"), "sda").is_ok());
+    assert!(check_scheduler(&disk, "sda").is_ok() && write_cache(&disk, "sda").is_ok());
+    assert!(check_scheduler(&queue("none", false, "write through"), "sda").is_ok());
 }
 
 #[test]
 fn a_name_that_leads_nowhere_is_said_so() {
     let (_dir, roots) = tree(&[]);
-    let checks = target(&roots, Path::new("/nowhere/at/all"));
+    let checks = check_target(&roots, Path::new("/nowhere/at/all"));
     assert!(checks.len() == 1 && !checks[0].ok && checks[0].id == "target", "{checks:?}");
 }
 
 #[test]
 fn this_machine_answers() {
-    let checks = host(&Roots::host(), &try_out(&std::env::temp_dir()));
+    let checks = check_host(&Roots::of_machine(), &try_out(&std::env::temp_dir()));
     assert_eq!(checks.len(), 11);
     assert!(checks.iter().all(|check| !check.evidence.is_empty() && check.ok == check.remedy.is_none()));
 }

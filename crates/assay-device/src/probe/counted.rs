@@ -7,7 +7,7 @@ use crate::safety::{DevNum, Roots};
 /// The kernel's name of a block device, such as `sda`; of a mount of NFS, the server with its directory. `None`: it is
 /// not there.
 pub fn disk_name(roots: &Roots, device: DevNum) -> Option<String> {
-    if let Some(server) = nfs::name(roots, device) {
+    if let Some(server) = nfs::mount_source(roots, device) {
         return Some(server);
     }
     let real = roots.device_dir(device)?.canonicalize().ok()?;
@@ -17,5 +17,5 @@ pub fn disk_name(roots: &Roots, device: DevNum) -> Option<String> {
 /// The counters of a block device, or of a mount of NFS. `None`: the kernel has none for it.
 pub fn disk_stat(roots: &Roots, device: DevNum) -> Option<DiskStat> {
     // File systems without a disk have a number of the driver 0.
-    if device.major == 0 { nfs::stat(roots, device) } else { stat::of_block_device(roots, device) }
+    if device.major == 0 { nfs::mount_counters(roots, device) } else { stat::of_block_device(roots, device) }
 }

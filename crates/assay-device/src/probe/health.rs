@@ -35,9 +35,9 @@ struct Command {
 }
 
 /// Asks the disk behind an open block device; `device` is its number.
-pub fn health(roots: &Roots, device: DevNum, fd: BorrowedFd<'_>) -> BTreeMap<String, String> {
-    if !Identity::read(roots, device).is_some_and(|identity| identity.disk.starts_with("nvme")) {
-        return absent("only NVMe disks are asked");
+pub fn disk_health(roots: &Roots, device: DevNum, fd: BorrowedFd<'_>) -> BTreeMap<String, String> {
+    if !Identity::read_identity(roots, device).is_some_and(|identity| identity.disk.starts_with("nvme")) {
+        return absent_because("only NVMe disks are asked");
     }
     let mut page = [0u8; PAGE];
     let mut command = Command {
@@ -52,35 +52,35 @@ pub fn health(roots: &Roots, device: DevNum, fd: BorrowedFd<'_>) -> BTreeMap<Str
     // SAFETY: the command is the kernel's structure, and the page that it refers to has the stated length and outlives
     // the call.
     match unsafe { ioctl(fd, Updater::<ADMIN_COMMAND, Command>::new(&mut command)) } {
-        Ok(()) => read(&page),
-        Err(errno) => absent(&format!("it answered {errno}")),
+        Ok(()) => parse_page(&page),
+        Err(errno) => absent_because(&format!("it answered {errno}")),
     }
 }
 
 /// The figures of the page, by name (NVM Express Base Specification 2.0, figure 207).
-fn read(page: &[u8; PAGE]) -> BTreeMap<String, String> {
+fn parse_page(page: &[u8; PAGE]) -> BTreeMap<String, String> {
     let kelvin = u16::from_le_bytes([page[1], page[2]]);
     [
         ("critical warning", format!("{:#04x}", page[0])),
         ("temperature", format!("{} °C", i32::from(kelvin) - 273)),
         ("available spare", format!("{}%", page[3])),
         ("percentage used", format!("{}%", page[5])),
-        ("data units written", wide(page, 48).to_string()),
-        ("unsafe shutdowns", wide(page, 144).to_string()),
-        ("media errors", wide(page, 160).to_string()),
-        ("error log entries", wide(page, 176).to_string()),
+        ("data units written", u128_at(page, 48).to_string()),
+        ("unsafe shutdowns", u128_at(page, 144).to_string()),
+        ("media errors", u128_at(page, 160).to_string()),
+        ("error log entries", u128_at(page, 176).to_string()),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
 }
 
-fn absent(why: &str) -> BTreeMap<String, String> {
+fn absent_because(why: &str) -> BTreeMap<String, String> {
     BTreeMap::from([("smart".to_owned(), format!("absent: {why}"))])
 }
 
 /// A number of sixteen bytes.
-fn wide(page: &[u8; PAGE], at: usize) -> u128 {
+fn u128_at(page: &[u8; PAGE], at: usize) -> u128 {
     u128::from_le_bytes(page[at..at + 16].try_into().expect("sixteen bytes"))
 }
 
@@ -98,7 +98,7 @@ mod tests {
         page[5] = 7;
         page[48..56].copy_from_slice(&123_456_789u64.to_le_bytes());
         page[160..176].copy_from_slice(&(1u128 << 100).to_le_bytes());
-        let read = read(&page);
+        let read = parse_page(&page);
         for (name, value) in [
             ("critical warning", "0x04"),
             ("temperature", "37 °C"),
@@ -115,7 +115,7 @@ mod tests {
     fn what_is_no_nvme_disk_is_not_asked() {
         let file = tempfile::tempfile().unwrap();
         let nothing = DevNum { major: 0, minor: 0 };
-        let health = health(&Roots::host(), nothing, std::os::fd::AsFd::as_fd(&file));
+        let health = disk_health(&Roots::of_machine(), nothing, std::os::fd::AsFd::as_fd(&file));
         assert_eq!(health["smart"], "absent: only NVMe disks are asked");
     }
 }

@@ -1,7 +1,7 @@
 //! The fingerprint of the host: everything about it that can distort a result.
 
-use super::target::chosen;
-use crate::safety::{Roots, attribute, number};
+use super::target::bracketed_choice;
+use crate::safety::{Roots, read_attribute, read_number};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -50,34 +50,35 @@ pub struct HostFingerprint {
 }
 
 /// Reads the facts of the host.
-pub fn host(roots: &Roots) -> HostFingerprint {
-    let cpuinfo = attribute(&roots.proc.join("cpuinfo")).unwrap_or_default();
+pub fn read_host(roots: &Roots) -> HostFingerprint {
+    let cpuinfo = read_attribute(&roots.proc.join("cpuinfo")).unwrap_or_default();
     let cpu = roots.sys.join("devices/system/cpu");
     HostFingerprint {
-        hostname: attribute(&roots.proc.join("sys/kernel/hostname")),
-        kernel: attribute(&roots.proc.join("sys/kernel/osrelease")),
-        command_line: attribute(&roots.proc.join("cmdline")),
-        cpu_model: field(&cpuinfo, "model name").or_else(|| field(&cpuinfo, "Model")),
-        cpus: attribute(&cpu.join("online")).and_then(|text| count_list(&text)),
-        numa_nodes: attribute(&roots.sys.join("devices/system/node/online")).and_then(|text| count_list(&text)),
-        governor: attribute(&cpu.join("cpu0/cpufreq/scaling_governor")),
-        memory: memory(roots),
-        virtualised: field(&cpuinfo, "flags").map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
-        product: product(roots),
-        clocksource: clocksource(roots),
-        huge_pages: attribute(&roots.sys.join("kernel/mm/transparent_hugepage/enabled")).and_then(|text| chosen(&text)),
-        cgroup: cgroup(roots),
-        memlock: memlock(roots),
+        hostname: read_attribute(&roots.proc.join("sys/kernel/hostname")),
+        kernel: read_attribute(&roots.proc.join("sys/kernel/osrelease")),
+        command_line: read_attribute(&roots.proc.join("cmdline")),
+        cpu_model: first_field(&cpuinfo, "model name").or_else(|| first_field(&cpuinfo, "Model")),
+        cpus: read_attribute(&cpu.join("online")).and_then(|text| count_list(&text)),
+        numa_nodes: read_attribute(&roots.sys.join("devices/system/node/online")).and_then(|text| count_list(&text)),
+        governor: read_attribute(&cpu.join("cpu0/cpufreq/scaling_governor")),
+        memory: memory_bytes(roots),
+        virtualised: first_field(&cpuinfo, "flags").map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+        product: product_name(roots),
+        clocksource: current_clocksource(roots),
+        huge_pages: read_attribute(&roots.sys.join("kernel/mm/transparent_hugepage/enabled"))
+            .and_then(|text| bracketed_choice(&text)),
+        cgroup: cgroup_limits(roots),
+        memlock: memlock_limit(roots),
     }
 }
 
 /// The kernel's current clock source.
-pub fn clocksource(roots: &Roots) -> Option<String> {
-    attribute(&roots.sys.join("devices/system/clocksource/clocksource0/current_clocksource"))
+pub fn current_clocksource(roots: &Roots) -> Option<String> {
+    read_attribute(&roots.sys.join("devices/system/clocksource/clocksource0/current_clocksource"))
 }
 
 /// The value of the first `key : value` line.
-fn field(text: &str, key: &str) -> Option<String> {
+fn first_field(text: &str, key: &str) -> Option<String> {
     let value = text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         (name.trim() == key).then(|| value.trim().to_owned())
@@ -90,29 +91,30 @@ pub(super) fn count_list(text: &str) -> Option<u32> {
     text.split(',').map(count_range).try_fold(0u32, |sum, n| sum.checked_add(n?))
 }
 
-fn memory(roots: &Roots) -> Option<u64> {
+fn memory_bytes(roots: &Roots) -> Option<u64> {
     of_memory(roots, "MemTotal")
 }
 
 /// Bytes of memory that this program can still be given without swapping, as the kernel estimates it, and at most what its
 /// control group allows.
 pub(crate) fn available_memory(roots: &Roots) -> Option<u64> {
-    of_memory(roots, "MemAvailable").into_iter().chain(cgroup(roots).memory).min()
+    of_memory(roots, "MemAvailable").into_iter().chain(cgroup_limits(roots).memory).min()
 }
 
 fn of_memory(roots: &Roots, name: &str) -> Option<u64> {
-    let found = field(&attribute(&roots.proc.join("meminfo"))?, name)?;
+    let found = first_field(&read_attribute(&roots.proc.join("meminfo"))?, name)?;
     found.strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-fn product(roots: &Roots) -> Option<String> {
+fn product_name(roots: &Roots) -> Option<String> {
     let dmi = roots.sys.join("class/dmi/id");
-    let words: Vec<String> = ["sys_vendor", "product_name"].iter().filter_map(|n| attribute(&dmi.join(n))).collect();
+    let words: Vec<String> =
+        ["sys_vendor", "product_name"].iter().filter_map(|n| read_attribute(&dmi.join(n))).collect();
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-fn memlock(roots: &Roots) -> Option<u64> {
-    let limits = attribute(&roots.proc.join("self/limits"))?;
+fn memlock_limit(roots: &Roots) -> Option<u64> {
+    let limits = read_attribute(&roots.proc.join("self/limits"))?;
     let soft = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?.split_whitespace().next()?;
     if soft == "unlimited" { Some(u64::MAX) } else { soft.parse().ok() }
 }
@@ -132,7 +134,7 @@ pub struct Throttled {
 pub fn throttled(roots: &Roots) -> Throttled {
     let mut all = Throttled::default();
     for dir in group_directories(roots) {
-        let Some(stat) = attribute(&dir.join("cpu.stat")) else { continue };
+        let Some(stat) = read_attribute(&dir.join("cpu.stat")) else { continue };
         let value = |name: &str| stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
         let ns = value("throttled_time ").or_else(|| value("throttled_usec ")?.checked_mul(1000));
         all.periods = all.periods.saturating_add(value("nr_throttled ").unwrap_or(0));
@@ -142,16 +144,16 @@ pub fn throttled(roots: &Roots) -> Throttled {
 }
 
 /// The tightest limit on the path from this process's group up to the root, in either version of the interface.
-fn cgroup(roots: &Roots) -> CgroupLimits {
+fn cgroup_limits(roots: &Roots) -> CgroupLimits {
     let mut limits = CgroupLimits::default();
-    group_directories(roots).iter().for_each(|dir| tighten(&mut limits, dir));
+    group_directories(roots).iter().for_each(|dir| tighten_limits(&mut limits, dir));
     limits
 }
 
 /// The directories of this process's control groups, from the group itself up to the root of each controller, in either
 /// version of the interface. Each directory is there once, also where two controllers are mounted together.
 fn group_directories(roots: &Roots) -> BTreeSet<PathBuf> {
-    let groups = attribute(&roots.proc.join("self/cgroup")).unwrap_or_default();
+    let groups = read_attribute(&roots.proc.join("self/cgroup")).unwrap_or_default();
     let base = roots.sys.join("fs/cgroup");
     let mut directories = BTreeSet::new();
     for line in groups.lines() {
@@ -171,21 +173,22 @@ fn group_directories(roots: &Roots) -> BTreeSet<PathBuf> {
     directories
 }
 
-fn tighten(limits: &mut CgroupLimits, dir: &Path) {
+fn tighten_limits(limits: &mut CgroupLimits, dir: &Path) {
     // Version 1 writes "no limit" as the largest multiple of a page.
-    let bytes = |name: &str| number(&dir.join(name)).filter(|n| *n < 1 << 62);
-    limits.memory = lower(lower(limits.memory, bytes("memory.max")), bytes("memory.limit_in_bytes"));
-    limits.pids = lower(limits.pids, number(&dir.join("pids.max")));
-    let quota = attribute(&dir.join("cpu.max")).and_then(|text| {
+    let bytes = |name: &str| read_number(&dir.join(name)).filter(|n| *n < 1 << 62);
+    limits.memory = lower_limit(lower_limit(limits.memory, bytes("memory.max")), bytes("memory.limit_in_bytes"));
+    limits.pids = lower_limit(limits.pids, read_number(&dir.join("pids.max")));
+    let quota = read_attribute(&dir.join("cpu.max")).and_then(|text| {
         let (quota, period) = text.split_once(' ')?;
-        ratio(quota.parse().ok()?, period.trim().parse().ok()?)
+        quota_ratio(quota.parse().ok()?, period.trim().parse().ok()?)
     });
-    let quota =
-        quota.or_else(|| ratio(number(&dir.join("cpu.cfs_quota_us"))?, number(&dir.join("cpu.cfs_period_us"))?));
+    let quota = quota.or_else(|| {
+        quota_ratio(read_number(&dir.join("cpu.cfs_quota_us"))?, read_number(&dir.join("cpu.cfs_period_us"))?)
+    });
     limits.cpus = limits.cpus.into_iter().chain(quota).reduce(f64::min);
 }
 
-fn ratio(quota: u64, period: u64) -> Option<f64> {
+fn quota_ratio(quota: u64, period: u64) -> Option<f64> {
     (period > 0).then(|| quota as f64 / period as f64)
 }
 
@@ -201,6 +204,6 @@ fn count_range(part: &str) -> Option<u32> {
 }
 
 /// The lower of two limits.
-fn lower(old: Option<u64>, new: Option<u64>) -> Option<u64> {
+fn lower_limit(old: Option<u64>, new: Option<u64>) -> Option<u64> {
     old.into_iter().chain(new).min()
 }

@@ -13,14 +13,14 @@ mod processes;
 mod stat;
 mod target;
 
-pub use beneath::{Beneath, FanOut, Pieces, Served, beneath_device, beneath_file, of_another_host, pieces_of};
+pub use beneath::{Beneath, FanOut, Pieces, ServingDisks, beneath_device, beneath_file, of_another_host, pieces_of};
 pub use counted::{disk_name, disk_stat};
-pub use health::health;
+pub use health::disk_health;
 pub(crate) use host::available_memory;
-pub use host::{CgroupLimits, HostFingerprint, Throttled, clocksource, host, throttled};
-pub use processes::{ProcessIo, Processes, busiest, process_io, processes};
+pub use host::{CgroupLimits, HostFingerprint, Throttled, current_clocksource, read_host, throttled};
+pub use processes::{ProcessIo, Processes, busiest_processes, process_io, visible_processes};
 pub use stat::{DiskStat, disk_under_path};
-pub use target::{LARGEST_REQUEST, TargetFingerprint, queue, target};
+pub use target::{LARGEST_REQUEST, TargetFingerprint, queue_settings, read_target};
 
 use crate::safety::{Roots, names_if_any};
 use std::path::PathBuf;
@@ -30,13 +30,13 @@ use std::path::PathBuf;
 ///
 /// # Errors
 /// They cannot be listed; in words.
-pub fn candidates(roots: &Roots) -> Result<Vec<PathBuf>, String> {
+pub fn candidate_devices(roots: &Roots) -> Result<Vec<PathBuf>, String> {
     let block = roots.sys.join("block");
     let mut found = Vec::new();
     for disk in names_if_any(&block)? {
         let dir = block.join(&disk);
-        let hidden = crate::safety::number(&dir.join("hidden")) == Some(1);
-        if hidden || crate::safety::number(&dir.join("size")).unwrap_or(0) == 0 {
+        let hidden = crate::safety::read_number(&dir.join("hidden")) == Some(1);
+        if hidden || crate::safety::read_number(&dir.join("size")).unwrap_or(0) == 0 {
             continue;
         }
         let partitions = names_if_any(&dir)?.into_iter().filter(|name| dir.join(name).join("partition").exists());

@@ -7,7 +7,7 @@
 //! (net/sunrpc/stats.c, fs/nfs/super.c, fs/nfs/iostat.h).
 
 use super::stat::DiskStat;
-use crate::safety::{DevNum, Mount, Roots, mounts};
+use crate::safety::{DevNum, Mount, Roots, list_mounts};
 
 /// The smallest and the largest size of a read or write call (`NFS_MIN_FILE_IO_SIZE`, `NFS_MAX_FILE_IO_SIZE`).
 const CALL_BYTES: std::ops::RangeInclusive<u64> = 1024..=1 << 20;
@@ -16,7 +16,7 @@ const SECTOR: u64 = 512;
 /// The mount with this number, if it is of NFS.
 fn mount_with(roots: &Roots, device: DevNum) -> Option<Mount> {
     // File systems without a disk have a number of the driver 0.
-    let table = (device.major == 0).then(|| mounts(&roots.proc.join("self/mountinfo")).ok())??;
+    let table = (device.major == 0).then(|| list_mounts(&roots.proc.join("self/mountinfo")).ok())??;
     table.into_iter().find(|mount| mount.device == device && is_nfs(&mount.kind))
 }
 
@@ -25,20 +25,20 @@ fn is_nfs(kind: &str) -> bool {
 }
 
 /// What this machine has asked of the server of a mount. `None`: it is no mount of NFS, or there are no counters.
-pub(super) fn stat(roots: &Roots, device: DevNum) -> Option<DiskStat> {
+pub(super) fn mount_counters(roots: &Roots, device: DevNum) -> Option<DiskStat> {
     let mount = mount_with(roots, device)?;
     let text = std::fs::read_to_string(roots.proc.join("self/mountstats")).ok()?;
-    parse(&text, &mount.point.to_string_lossy())
+    parse_mountstats(&text, &mount.point.to_string_lossy())
 }
 
 /// `SERVER:/DIR`
-pub(super) fn name(roots: &Roots, device: DevNum) -> Option<String> {
+pub(super) fn mount_source(roots: &Roots, device: DevNum) -> Option<String> {
     mount_with(roots, device).map(|mount| mount.source)
 }
 
 /// Into how many bytes a mount divides what is read and written; `None` where it is not of NFS, or has no counters.
 pub(super) fn bytes_of_a_call(roots: &Roots, mount: &Mount) -> Option<u64> {
-    stat(roots, mount.device)?;
+    mount_counters(roots, mount.device)?;
     let sizes = ["rsize=", "wsize="]
         .map(|name| mount.options.split(',').find_map(|option| option.strip_prefix(name)?.parse::<u64>().ok()));
     let sizes = sizes.into_iter().flatten().filter(|size| CALL_BYTES.contains(size));
@@ -46,7 +46,7 @@ pub(super) fn bytes_of_a_call(roots: &Roots, mount: &Mount) -> Option<u64> {
 }
 
 /// The counters of the mount at this point.
-fn parse(text: &str, point: &str) -> Option<DiskStat> {
+fn parse_mountstats(text: &str, point: &str) -> Option<DiskStat> {
     let mut lines = text.lines().skip_while(|line| !begins_nfs(line, point));
     lines.next()?;
     let mut stat = DiskStat { flushes: Some(0), flush_ms: Some(0), ..DiskStat::default() };
@@ -80,7 +80,7 @@ fn begins_mount(line: &str) -> bool {
 /// Whether a line begins the section of the NFS mount at this point.
 fn begins_nfs(line: &str, point: &str) -> bool {
     begins_mount(line)
-        && crate::safety::unescape(line).contains(&format!(" mounted on {point} with fstype nfs"))
+        && crate::safety::unescape_octal(line).contains(&format!(" mounted on {point} with fstype nfs"))
         && line.contains("statvers=1.")
 }
 
@@ -135,23 +135,23 @@ device other:/x mounted on /other with fstype nfs statvers=1.1
     #[test]
     fn what_was_asked_of_a_server_is_counted_for_each_mount() {
         let (_dir, roots) = host();
-        let data = stat(&roots, device(51)).unwrap();
+        let data = mount_counters(&roots, device(51)).unwrap();
         assert_eq!((data.reads, data.read_sectors, data.read_ms), (10_001, 80_001, 3502));
         assert_eq!((data.writes, data.write_sectors, data.write_ms), (20_000, 160_000, 9100));
         assert_eq!((data.flushes, data.flush_ms), (Some(7), Some(71)));
-        let other = stat(&roots, device(52)).unwrap();
+        let other = mount_counters(&roots, device(52)).unwrap();
         assert_eq!((other.reads, other.read_sectors, other.writes, other.flushes), (2, 2, 0, Some(0)));
-        assert_eq!(name(&roots, device(51)).as_deref(), Some("filer:/vol/data"));
+        assert_eq!(mount_source(&roots, device(51)).as_deref(), Some("filer:/vol/data"));
         // No counters, no NFS, nothing at all, and a disk.
         for other in [device(53), device(22), device(99), DevNum { major: 254, minor: 0 }] {
-            assert_eq!(stat(&roots, other), None, "{other}");
+            assert_eq!(mount_counters(&roots, other), None, "{other}");
         }
     }
 
     #[test]
     fn a_call_has_as_many_bytes_as_the_mount_allows() {
         let (_dir, roots) = host();
-        let table = mounts(&roots.proc.join("self/mountinfo")).unwrap();
+        let table = list_mounts(&roots.proc.join("self/mountinfo")).unwrap();
         let bytes = |at: usize| bytes_of_a_call(&roots, &table[at]);
         assert_eq!(bytes(1), Some(262_144));
         assert_eq!(bytes(2), Some(1024), "where nothing says it, as little as possible");
@@ -161,14 +161,14 @@ device other:/x mounted on /other with fstype nfs statvers=1.1
     #[test]
     fn cut_and_hostile_text_gives_nothing_or_less_and_never_more() {
         for end in 0..MOUNTSTATS.len() {
-            if let Some(cut) = MOUNTSTATS.get(..end).and_then(|text| parse(text, "/mnt/the data")) {
+            if let Some(cut) = MOUNTSTATS.get(..end).and_then(|text| parse_mountstats(text, "/mnt/the data")) {
                 assert!(cut.reads <= 10_001 && cut.write_sectors <= 160_000, "{end}");
             }
         }
         let hostile = MOUNTSTATS.replace("10000", "18446744073709551615").replace("40960512", "x");
-        assert_eq!(parse(&hostile, "/mnt/the data"), None);
+        assert_eq!(parse_mountstats(&hostile, "/mnt/the data"), None);
         assert_eq!(
-            parse(&MOUNTSTATS.replace("10000 ", "18446744073709551615 "), "/mnt/the data").unwrap().reads,
+            parse_mountstats(&MOUNTSTATS.replace("10000 ", "18446744073709551615 "), "/mnt/the data").unwrap().reads,
             u64::MAX
         );
     }

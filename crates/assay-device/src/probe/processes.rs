@@ -2,7 +2,7 @@
 //! kernel counts per process and not per disk, and shows the figures of other users' processes to root only. Of a process
 //! its name and number are kept, never its arguments.
 
-use crate::safety::{Roots, attribute};
+use crate::safety::{Roots, read_attribute};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub type Processes = BTreeMap<u32, ProcessIo>;
 
 /// Every process whose figures may be seen, and the number of those whose figures may not. Threads of the kernel are left
 /// out: what they move, they move for others, such as for a loop device or a journal.
-pub fn processes(roots: &Roots) -> (Processes, usize) {
+pub fn visible_processes(roots: &Roots) -> (Processes, usize) {
     let Ok(entries) = std::fs::read_dir(&roots.proc) else { return (Processes::new(), 0) };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let (mut seen, mut hidden) = (Processes::new(), 0);
@@ -30,7 +30,7 @@ pub fn processes(roots: &Roots) -> (Processes, usize) {
         let dir = roots.proc.join(pid.to_string());
         match std::fs::read_to_string(dir.join("io")) {
             Ok(_) if is_of_the_kernel(&dir) => {}
-            Ok(text) => seen.extend(parse(&text).map(|io| (pid, named(io, &dir)))),
+            Ok(text) => seen.extend(parse_io(&text).map(|io| (pid, with_name(io, &dir)))),
             // One that has ended meanwhile is not hidden.
             Err(e) => hidden += usize::from(e.kind() == std::io::ErrorKind::PermissionDenied),
         }
@@ -40,16 +40,16 @@ pub fn processes(roots: &Roots) -> (Processes, usize) {
 
 /// The bytes that one process has moved; `None` where that may not be seen, or where there is no such process.
 pub fn process_io(roots: &Roots, pid: u32) -> Option<ProcessIo> {
-    parse(&std::fs::read_to_string(roots.proc.join(pid.to_string()).join("io")).ok()?)
+    parse_io(&std::fs::read_to_string(roots.proc.join(pid.to_string()).join("io")).ok()?)
 }
 
 /// The processes that moved most between two looks, the largest first: number, name, and what they moved. Those in
 /// `without` are left out.
-pub fn busiest(before: &Processes, now: &Processes, without: &[u32], most: usize) -> Vec<(u32, ProcessIo)> {
+pub fn busiest_processes(before: &Processes, now: &Processes, without: &[u32], most: usize) -> Vec<(u32, ProcessIo)> {
     let others = now.iter().filter(|(pid, _)| !without.contains(pid));
-    let mut all: Vec<_> = others.map(|(pid, now)| (*pid, now.since(before.get(pid)))).collect();
-    all.retain(|(_, moved)| moved.sum() > 0);
-    all.sort_by_key(|(_, moved)| std::cmp::Reverse(moved.sum()));
+    let mut all: Vec<_> = others.map(|(pid, now)| (*pid, now.moved_since(before.get(pid)))).collect();
+    all.retain(|(_, moved)| moved.total_bytes() > 0);
+    all.sort_by_key(|(_, moved)| std::cmp::Reverse(moved.total_bytes()));
     all.truncate(most);
     all
 }
@@ -59,17 +59,17 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Whether a process is a thread of the kernel: its flags are the seventh figure behind its name (proc(5), stat).
 fn is_of_the_kernel(dir: &Path) -> bool {
-    let stat = attribute(&dir.join("stat")).unwrap_or_default();
+    let stat = read_attribute(&dir.join("stat")).unwrap_or_default();
     let flags = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u64>().ok());
     flags.is_some_and(|flags| flags & KERNEL_THREAD != 0)
 }
 
-fn named(io: ProcessIo, dir: &Path) -> ProcessIo {
-    ProcessIo { name: attribute(&dir.join("comm")).unwrap_or_else(|| "unnamed".to_owned()), ..io }
+fn with_name(io: ProcessIo, dir: &Path) -> ProcessIo {
+    ProcessIo { name: read_attribute(&dir.join("comm")).unwrap_or_else(|| "unnamed".to_owned()), ..io }
 }
 
 /// Reads `/proc/PID/io` (proc(5)).
-fn parse(text: &str) -> Option<ProcessIo> {
+fn parse_io(text: &str) -> Option<ProcessIo> {
     // What was removed before it was written to the disk is counted among the written bytes.
     let written_bytes =
         number_of_key(text, "write_bytes")?.saturating_sub(number_of_key(text, "cancelled_write_bytes").unwrap_or(0));
@@ -78,7 +78,7 @@ fn parse(text: &str) -> Option<ProcessIo> {
 
 impl ProcessIo {
     /// The bytes that were moved since `before`.
-    fn since(&self, before: Option<&ProcessIo>) -> ProcessIo {
+    fn moved_since(&self, before: Option<&ProcessIo>) -> ProcessIo {
         // A number may belong to another process by now, which has counted from the beginning.
         let before = before.filter(|before| before.name == self.name && before.read_bytes <= self.read_bytes);
         let before = before.filter(|before| before.written_bytes <= self.written_bytes).cloned().unwrap_or_default();
@@ -89,7 +89,7 @@ impl ProcessIo {
         }
     }
 
-    fn sum(&self) -> u64 {
+    fn total_bytes(&self) -> u64 {
         self.read_bytes.saturating_add(self.written_bytes)
     }
 }
@@ -118,7 +118,7 @@ mod tests {
             std::fs::write(at.join("io"), io).unwrap();
         }
         std::fs::create_dir_all(dir.path().join("sys")).unwrap();
-        let roots = Roots { proc: dir.path().into(), ..Roots::host() };
+        let roots = Roots { proc: dir.path().into(), ..Roots::of_machine() };
         (dir, roots)
     }
 
@@ -135,7 +135,7 @@ mod tests {
             (4_194_404, "ours", io(0, 0, 0)),
             (4_194_405, "gone", io(0, 0, 0)),
         ]);
-        let (before, hidden) = processes(&roots);
+        let (before, hidden) = visible_processes(&roots);
         assert_eq!((before.len(), hidden), (5, 0));
         assert_eq!(before[&4_194_402].written_bytes, 500, "without what never reached the disk");
         let (_now, roots) = machine(&[
@@ -147,13 +147,13 @@ mod tests {
             (4_194_405, "tar", io(60, 0, 0)),
             (4_194_406, "new", io(80, 0, 0)),
         ]);
-        let now = processes(&roots).0;
+        let now = visible_processes(&roots).0;
         let named = |pid, name: &str, read, written| (pid, name.to_owned(), read, written);
         assert_eq!(
-            names(busiest(&before, &now, &[4_194_404], 3)),
+            names(busiest_processes(&before, &now, &[4_194_404], 3)),
             [named(4_194_402, "backup", 0, 9000), named(4_194_401, "dd", 3000, 0), named(4_194_406, "new", 80, 0)]
         );
-        assert_eq!(busiest(&before, &now, &[], 9).len(), 5, "one that moved nothing is not named");
+        assert_eq!(busiest_processes(&before, &now, &[], 9).len(), 5, "one that moved nothing is not named");
     }
 
     #[test]
@@ -162,17 +162,17 @@ mod tests {
         let stat = |flags: u64| format!("1 (kworker) 0) S 2 0 0 0 -1 {flags} 0 0\n");
         std::fs::write(dir.path().join("4194401/stat"), stat(0x0420_8060 & !KERNEL_THREAD)).unwrap();
         std::fs::write(dir.path().join("4194402/stat"), stat(0x0040_0000)).unwrap();
-        assert_eq!(processes(&roots).0.keys().collect::<Vec<_>>(), [&4_194_401, &4_194_402]);
+        assert_eq!(visible_processes(&roots).0.keys().collect::<Vec<_>>(), [&4_194_401, &4_194_402]);
         std::fs::write(dir.path().join("4194401/stat"), stat(0x0420_8060)).unwrap();
-        assert_eq!(processes(&roots).0.keys().collect::<Vec<_>>(), [&4_194_402]);
+        assert_eq!(visible_processes(&roots).0.keys().collect::<Vec<_>>(), [&4_194_402]);
     }
 
     #[test]
     fn damaged_figures_are_none() {
         for text in ["", "read_bytes: 1\n", "read_bytes: -1\nwrite_bytes: 2\n", "read_bytes:1\nwrite_bytes: 2\n"] {
-            assert_eq!(parse(text), None, "{text:?}");
+            assert_eq!(parse_io(text), None, "{text:?}");
         }
-        assert!(process_io(&Roots::host(), std::process::id()).is_some(), "a process sees its own");
-        assert_eq!(process_io(&Roots::host(), u32::MAX), None);
+        assert!(process_io(&Roots::of_machine(), std::process::id()).is_some(), "a process sees its own");
+        assert_eq!(process_io(&Roots::of_machine(), u32::MAX), None);
     }
 }

@@ -2,7 +2,7 @@
 //! engine's numbers are checked with it, writes by others to the target are noticed, and it shows what a file system or a
 //! database asked of the disk below it.
 
-use crate::safety::{DevNum, Kind, Roots, attribute, disk_under};
+use crate::safety::{DevNum, Kind, Roots, disk_under, read_attribute};
 use rustix::fs::FileType;
 use std::path::Path;
 
@@ -41,7 +41,7 @@ pub struct DiskStat {
 
 impl DiskStat {
     /// Reads the 11, 15 or 17 columns.
-    pub fn parse(text: &str) -> Option<DiskStat> {
+    pub fn parse_columns(text: &str) -> Option<DiskStat> {
         let columns: Vec<u64> = text.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
         let column = |i: usize| columns.get(i).copied();
         Some(DiskStat {
@@ -65,7 +65,7 @@ impl DiskStat {
     /// By how much the totals rose since an earlier reading; the operations in flight are those of now. `None` where a
     /// counter fell: another device has the number now, or it began to count anew. The kernel prints times as 32 bits, which
     /// begin anew after 49 days, and after hours where hundreds of operations are in flight.
-    pub fn since(&self, before: &DiskStat) -> Option<DiskStat> {
+    pub fn rise_since(&self, before: &DiskStat) -> Option<DiskStat> {
         Some(DiskStat {
             reads: self.reads.checked_sub(before.reads)?,
             read_merges: self.read_merges.checked_sub(before.read_merges)?,
@@ -76,18 +76,18 @@ impl DiskStat {
             write_sectors: self.write_sectors.checked_sub(before.write_sectors)?,
             write_ms: ran_for(self.write_ms, before.write_ms)?,
             in_flight: self.in_flight,
-            discards: difference(self.discards, before.discards, u64::checked_sub)?,
-            discard_sectors: difference(self.discard_sectors, before.discard_sectors, u64::checked_sub)?,
-            discard_ms: difference(self.discard_ms, before.discard_ms, ran_for)?,
-            flushes: difference(self.flushes, before.flushes, u64::checked_sub)?,
-            flush_ms: difference(self.flush_ms, before.flush_ms, ran_for)?,
+            discards: counter_rise(self.discards, before.discards, u64::checked_sub)?,
+            discard_sectors: counter_rise(self.discard_sectors, before.discard_sectors, u64::checked_sub)?,
+            discard_ms: counter_rise(self.discard_ms, before.discard_ms, ran_for)?,
+            flushes: counter_rise(self.flushes, before.flushes, u64::checked_sub)?,
+            flush_ms: counter_rise(self.flush_ms, before.flush_ms, ran_for)?,
         })
     }
 }
 
 /// The counters of a block device. `None`: the kernel has none for it.
 pub(super) fn of_block_device(roots: &Roots, device: DevNum) -> Option<DiskStat> {
-    DiskStat::parse(&attribute(&roots.device_dir(device)?.join("stat"))?)
+    DiskStat::parse_columns(&read_attribute(&roots.device_dir(device)?.join("stat"))?)
 }
 
 /// The block device whose counters apply to a path: the device itself, or for a file or a directory the disk under its file
@@ -112,7 +112,7 @@ fn ran_for(now: u64, before: u64) -> Option<u64> {
 }
 
 /// The difference of two counters, if both are there; `None` if the later one is smaller.
-fn difference(now: Option<u64>, before: Option<u64>, rise: fn(u64, u64) -> Option<u64>) -> Option<Option<u64>> {
+fn counter_rise(now: Option<u64>, before: Option<u64>, rise: fn(u64, u64) -> Option<u64>) -> Option<Option<u64>> {
     match (now, before) {
         (Some(now), Some(before)) => rise(now, before).map(Some),
         _ => Some(None),

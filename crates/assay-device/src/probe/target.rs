@@ -2,7 +2,7 @@
 //! difference means that the environment changed.
 
 use super::stat::disk_under_path;
-use crate::safety::{DevNum, Identity, Kind, Roots, attribute, file_system, kind_of, number};
+use crate::safety::{DevNum, Identity, Kind, Roots, file_system, kind_of, read_attribute, read_number};
 use std::path::{Path, PathBuf};
 
 /// The properties of a target, as far as they are known. For a file, the device fields are those of the disk under its
@@ -52,11 +52,11 @@ pub struct TargetFingerprint {
 }
 
 /// Reads the facts of a path, without opening it.
-pub fn target(roots: &Roots, path: &Path) -> TargetFingerprint {
+pub fn read_target(roots: &Roots, path: &Path) -> TargetFingerprint {
     let mut found = TargetFingerprint { path: path.canonicalize().ok(), ..TargetFingerprint::default() };
     if let Some(device) = disk_under_path(roots, path) {
         found.number = Some(device.to_string());
-        if let Some(identity) = Identity::read(roots, device) {
+        if let Some(identity) = Identity::read_identity(roots, device) {
             describe_device(&mut found, identity);
         }
     }
@@ -71,16 +71,16 @@ pub fn target(roots: &Roots, path: &Path) -> TargetFingerprint {
 
 fn describe_device(found: &mut TargetFingerprint, identity: Identity) {
     let queue = identity.disk_dir.join("queue");
-    found.logical_block = number(&queue.join("logical_block_size"));
-    found.physical_block = number(&queue.join("physical_block_size"));
-    found.scheduler = attribute(&queue.join("scheduler")).and_then(|text| chosen(&text));
-    found.nr_requests = number(&queue.join("nr_requests"));
-    found.write_cache = attribute(&queue.join("write_cache"));
-    found.fua = flag(&queue, "fua");
-    found.rotational = flag(&queue, "rotational");
+    found.logical_block = read_number(&queue.join("logical_block_size"));
+    found.physical_block = read_number(&queue.join("physical_block_size"));
+    found.scheduler = read_attribute(&queue.join("scheduler")).and_then(|text| bracketed_choice(&text));
+    found.nr_requests = read_number(&queue.join("nr_requests"));
+    found.write_cache = read_attribute(&queue.join("write_cache"));
+    found.fua = queue_flag(&queue, "fua");
+    found.rotational = queue_flag(&queue, "rotational");
     found.pci_link = pci_link(&identity.disk_dir);
     found.numa_node =
-        ["device/numa_node", "device/device/numa_node"].iter().find_map(|n| number(&identity.disk_dir.join(n)));
+        ["device/numa_node", "device/device/numa_node"].iter().find_map(|n| read_number(&identity.disk_dir.join(n)));
     found.size = identity.size;
     found.device = Some(identity.name);
     found.partition = identity.partition.map(|(number, start)| format!("{number} from sector {start}"));
@@ -95,17 +95,17 @@ fn describe_device(found: &mut TargetFingerprint, identity: Identity) {
 pub const LARGEST_REQUEST: &str = "largest request in KiB";
 
 /// How the kernel drives a disk, by name: settings that nobody may change during a measurement.
-pub fn queue(roots: &Roots, device: DevNum) -> Vec<(&'static str, String)> {
-    let Some(identity) = Identity::read(roots, device) else { return Vec::new() };
+pub fn queue_settings(roots: &Roots, device: DevNum) -> Vec<(&'static str, String)> {
+    let Some(identity) = Identity::read_identity(roots, device) else { return Vec::new() };
     let queue = identity.disk_dir.join("queue");
-    let scheduler = attribute(&queue.join("scheduler")).and_then(|text| chosen(&text));
+    let scheduler = read_attribute(&queue.join("scheduler")).and_then(|text| bracketed_choice(&text));
     let plain = [("queue length", "nr_requests"), ("write cache", "write_cache"), (LARGEST_REQUEST, "max_sectors_kb")];
-    let plain = plain.into_iter().map(|(name, file)| (name, attribute(&queue.join(file))));
+    let plain = plain.into_iter().map(|(name, file)| (name, read_attribute(&queue.join(file))));
     std::iter::once(("scheduler", scheduler)).chain(plain).filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// The bracketed choice in `none [mq-deadline] kyber`; the only word where nothing is bracketed.
-pub(super) fn chosen(text: &str) -> Option<String> {
+pub(super) fn bracketed_choice(text: &str) -> Option<String> {
     let bracketed = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
     let is_one_word = !text.is_empty() && !text.contains(char::is_whitespace);
     bracketed.or(Some(text).filter(|_| is_one_word)).map(str::to_owned)
@@ -115,13 +115,13 @@ pub(super) fn chosen(text: &str) -> Option<String> {
 fn pci_link(disk: &Path) -> Option<String> {
     let above = disk.ancestors().skip(1).take(8);
     above.into_iter().find_map(|dir| {
-        let speed = attribute(&dir.join("current_link_speed"))?;
-        let width = attribute(&dir.join("current_link_width"))?;
+        let speed = read_attribute(&dir.join("current_link_speed"))?;
+        let width = read_attribute(&dir.join("current_link_width"))?;
         Some(format!("{speed} x{width}"))
     })
 }
 
 /// A switch of a queue.
-fn flag(queue: &Path, name: &str) -> Option<bool> {
-    number(&queue.join(name)).map(|n| n != 0)
+fn queue_flag(queue: &Path, name: &str) -> Option<bool> {
+    read_number(&queue.join(name)).map(|n| n != 0)
 }

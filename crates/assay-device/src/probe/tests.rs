@@ -18,7 +18,7 @@ fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
 #[test]
 fn the_columns_of_stat_read_back() {
     let full = "  994 6 7952 10 1054 3 8432 20 2 30 31 5 0 40 1 7 2";
-    let stat = DiskStat::parse(full).unwrap();
+    let stat = DiskStat::parse_columns(full).unwrap();
     let expected = DiskStat {
         reads: 994,
         read_merges: 6,
@@ -36,42 +36,46 @@ fn the_columns_of_stat_read_back() {
         flush_ms: Some(2),
     };
     assert_eq!(stat, expected);
-    let old = DiskStat::parse("1 2 3 4 5 6 7 8 9 10 11").unwrap();
+    let old = DiskStat::parse_columns("1 2 3 4 5 6 7 8 9 10 11").unwrap();
     assert_eq!((old.in_flight, old.flushes, old.flush_ms), (9, None, None));
     for bad in ["", "1 2 3", "a b c d e f g h i j k", "1 2 3 4 5 6 7 8 -1 10 11"] {
-        assert_eq!(DiskStat::parse(bad), None, "{bad}");
+        assert_eq!(DiskStat::parse_columns(bad), None, "{bad}");
     }
 }
 
 #[test]
 fn counters_rise_times_begin_anew_at_32_bits_and_what_fell_is_another_device() {
-    let stat = |text: &str| DiskStat::parse(text).unwrap();
+    let stat = |text: &str| DiskStat::parse_columns(text).unwrap();
     let before = stat("100 5 800 4294967290 10 1 80 7 3 0 0 1 0 8 2 4 9");
     let now = stat("150 5 1200 20 10 1 80 9 8 0 0 1 0 8 2 6 9");
-    let since = now.since(&before).unwrap();
+    let since = now.rise_since(&before).unwrap();
     assert_eq!((since.reads, since.read_sectors, since.read_ms, since.write_ms), (50, 400, 26, 2));
     assert_eq!((since.in_flight, since.flushes, since.discard_ms), (8, Some(2), Some(0)));
-    assert_eq!(stat("99 5 800 20 10 1 80 9 0 0 0 1 0 8 2 6 9").since(&before), None, "fewer reads than before");
-    assert_eq!(stat("100 5 800 20 10 1 80 9 0 0 0 1 0 8 2 3 9").since(&before), None, "fewer flushes than before");
+    assert_eq!(stat("99 5 800 20 10 1 80 9 0 0 0 1 0 8 2 6 9").rise_since(&before), None, "fewer reads than before");
+    assert_eq!(stat("100 5 800 20 10 1 80 9 0 0 0 1 0 8 2 3 9").rise_since(&before), None, "fewer flushes than before");
     let old = stat("200 5 900 4294967299 10 1 80 9 0 0 0");
-    assert_eq!(old.since(&before).map(|since| (since.flushes, since.read_ms)), Some((None, 9)), "a kernel of 64 bits");
+    assert_eq!(
+        old.rise_since(&before).map(|since| (since.flushes, since.read_ms)),
+        Some((None, 9)),
+        "a kernel of 64 bits"
+    );
 }
 
 /// A database names its directories.
 #[test]
 fn a_directory_is_on_the_disk_of_its_files() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let disk = disk_under_path(&Roots::host(), &dir.join("Cargo.toml"));
-    assert_eq!(disk_under_path(&Roots::host(), dir), disk, "the same file system");
+    let disk = disk_under_path(&Roots::of_machine(), &dir.join("Cargo.toml"));
+    assert_eq!(disk_under_path(&Roots::of_machine(), dir), disk, "the same file system");
 }
 
 #[test]
 fn an_empty_tree_gives_nothing_and_claims_nothing() {
     let (_dir, roots) = tree(&[]);
-    assert_eq!(host(&roots), HostFingerprint::default());
+    assert_eq!(read_host(&roots), HostFingerprint::default());
     assert_eq!(disk_stat(&roots, DevNum { major: 8, minor: 0 }), None);
-    assert!(candidates(&roots).unwrap().is_empty());
-    assert_eq!(target(&roots, Path::new("/nowhere/at/all")), TargetFingerprint::default());
+    assert!(candidate_devices(&roots).unwrap().is_empty());
+    assert_eq!(read_target(&roots, Path::new("/nowhere/at/all")), TargetFingerprint::default());
 }
 
 #[test]
@@ -88,7 +92,7 @@ fn a_host_is_described_by_its_trees() {
         ("sys/devices/system/cpu/online", "0-3,8\n"),
         ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
     ]);
-    let host = host(&roots);
+    let host = read_host(&roots);
     assert_eq!(host.cpu_model.as_deref(), Some("Some CPU"));
     assert_eq!((host.cpus, host.memory, host.memlock), (Some(5), Some(2 << 20), Some(65536)));
     assert_eq!(host.virtualised, Some(true));
@@ -125,11 +129,11 @@ fn what_quotas_stopped_is_summed_from_the_group_up_to_the_root() {
 
 #[test]
 fn this_machine_has_a_kernel_and_a_clock() {
-    let host = host(&Roots::host());
+    let host = read_host(&Roots::of_machine());
     assert!(host.kernel.is_some() && host.memory.is_some_and(|m| m > 1 << 20) && host.cpus.is_some_and(|n| n > 0));
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(12345).unwrap();
-    let found = target(&Roots::host(), file.path());
+    let found = read_target(&Roots::of_machine(), file.path());
     assert_eq!(found.size, Some(12345));
     assert!(found.path.is_some());
 }
@@ -146,5 +150,5 @@ fn disks_come_with_their_partitions_and_without_the_hidden_and_the_empty() {
         ("sys/block/cciss!c0d0/size", "8\n"),
     ]);
     let names: Vec<PathBuf> = ["cciss/c0d0", "sda", "sda1"].iter().map(|n| roots.dev.join(n)).collect();
-    assert_eq!(candidates(&roots).unwrap(), names);
+    assert_eq!(candidate_devices(&roots).unwrap(), names);
 }

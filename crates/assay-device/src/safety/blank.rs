@@ -46,8 +46,8 @@ pub(super) fn take_over(file: &File, size: u64) -> Result<(), String> {
 /// Writes the label at the end of a file, which is `whole` bytes long then.
 pub(super) fn write_label(file: &File, whole: u64) -> io::Result<()> {
     let mut block = Aligned::new(LABEL_LEN as usize);
-    block.bytes().copy_from_slice(&label::label(whole));
+    block.as_bytes().copy_from_slice(&label::label_bytes(whole));
     // Some user-space file systems do not write beyond the end of a file.
     file.set_len(whole)?;
-    file.write_all_at(block.bytes(), whole - LABEL_LEN)
+    file.write_all_at(block.as_bytes(), whole - LABEL_LEN)
 }

@@ -7,7 +7,7 @@ use super::in_use::{holders_in_words, in_use};
 use super::inquiry::{Inquiry, Mode};
 use super::kernel;
 use super::openers::{LOOKS, wait_a_little};
-use super::roots::{DevNum, Roots, attribute_if_any, names_in, number};
+use super::roots::{DevNum, Roots, attribute_if_any, names_in, read_number};
 use super::rule::{RuleId, Unopened};
 use super::shape::Shape;
 use super::sharing::{self, Partner};
@@ -19,13 +19,13 @@ use std::fs::File;
 use std::os::fd::AsFd;
 
 /// Evaluates S2 to S14 and consent. `None`: it could not be opened.
-pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevNum) -> Option<Opened> {
+pub(super) fn inquire_block_device(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevNum) -> Option<Opened> {
     let opened = open_when_free(inquiry, subject, device);
     let (claimed, busy) = (opened.is_ok(), is_busy(&opened));
     // Without the right to open the device, its users are not the reason for the refusal.
     let who = if busy { holders_in_words(inquiry.roots, device) } else { String::new() };
     match &opened {
-        Ok(opened) => inquiry.answer(RuleId::S2, Ok(opened.how.clone())),
+        Ok(opened) => inquiry.enter_answer(RuleId::S2, Ok(opened.how.clone())),
         Err(e) => inquiry
             .answer_unopened(RuleId::S2, Unopened { text: why_not_granted(*e) + &who, ..Unopened::from_errno(*e) }),
     };
@@ -34,9 +34,9 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     let held = in_use(inquiry, device, file.as_ref().filter(|_| claimed)) || busy;
     match (&file, &shape) {
         (Some(file), Some(shape)) if claimed && !(held && inquiry.mode == Mode::Look) => {
-            inquiry.contents(file, shape.size);
+            inquiry.check_contents(file, shape.size);
         }
-        _ if inquiry.mode == Mode::Look => unread(inquiry, held),
+        _ if inquiry.mode == Mode::Look => note_unread_content(inquiry, held),
         _ => {}
     }
     built_on(inquiry, device);
@@ -44,9 +44,9 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     if inquiry.mode == Mode::Look || !claimed {
         return None;
     }
-    let disk = lock(inquiry, &file, device).ok()?;
+    let disk = lock_disk(inquiry, &file, device).ok()?;
     inquiry.fits_size(shape.size);
-    consent(inquiry, shape.size);
+    check_consent(inquiry, shape.size);
     let fingerprint = Fingerprint::of_device(inquiry.request.path, device, &file, &shape, inquiry.roots);
     Some(Opened { file, disk, shape, fingerprint, blank: false })
 }
@@ -70,11 +70,12 @@ const LOOKS_AT_PARTNERS: u32 = 100;
 /// releases a device a moment after the process that used it has ended. A run under the same consent shares it.
 fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> Result<Claimed, Errno> {
     for look in 1.. {
-        let opened = open(inquiry, subject).map(|file| Claimed { file, how: "granted exclusively".to_owned() });
+        let opened =
+            open_exclusively(inquiry, subject).map(|file| Claimed { file, how: "granted exclusively".to_owned() });
         if !is_busy(&opened) {
             return opened;
         }
-        let partners = inquiry.partners(device);
+        let partners = inquiry.partner_runs(device);
         if let Some(shared) = partners.iter().find_map(|partner| shared_with(partner, device)) {
             return Ok(shared);
         }
@@ -88,7 +89,7 @@ fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> R
 }
 
 fn shared_with(partner: &Partner, device: DevNum) -> Option<Claimed> {
-    let file = sharing::join(partner, device)?;
+    let file = sharing::copy_descriptor(partner, device)?;
     Some(Claimed { file, how: format!("shared with {partner}, to which it was granted, under the same consent") })
 }
 
@@ -109,12 +110,12 @@ fn why_not_granted(e: Errno) -> String {
 
 /// S2. To look, the device is claimed for a moment only, because nothing else detects a claim held in another
 /// namespace.
-fn open(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, Errno> {
+fn open_exclusively(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, Errno> {
     match inquiry.mode {
-        Mode::Write => subject.open(OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT),
+        Mode::Write => subject.open_resolved(OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT),
         Mode::Look => {
-            drop(subject.open(OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK)?);
-            subject.open(OFlags::RDONLY)
+            drop(subject.open_resolved(OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK)?);
+            subject.open_resolved(OFlags::RDONLY)
         }
     }
 }
@@ -122,13 +123,13 @@ fn open(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, Errno> {
 /// A device in use can still be asked for its size and blocks, so that these answers are shown. It is not read: whoever
 /// uses it may be measuring it.
 fn still_readable(inquiry: &Inquiry<'_>, subject: &Subject) -> Option<File> {
-    (inquiry.mode == Mode::Look).then(|| subject.open(OFlags::RDONLY | OFlags::NONBLOCK).ok()).flatten()
+    (inquiry.mode == Mode::Look).then(|| subject.open_resolved(OFlags::RDONLY | OFlags::NONBLOCK).ok()).flatten()
 }
 
-fn unread(inquiry: &mut Inquiry<'_>, held: bool) {
+fn note_unread_content(inquiry: &mut Inquiry<'_>, held: bool) {
     let why = if held { "it was not read because it is in use" } else { "it could not be read" };
     for rule in [RuleId::S7, RuleId::S8] {
-        inquiry.answer(rule, Err(why.into()));
+        inquiry.enter_answer(rule, Err(why.into()));
     }
 }
 
@@ -139,25 +140,26 @@ fn size_and_blocks(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Op
         Ok(true) => Err("it is read-only (BLKROGET)".to_owned()),
         Err(e) => Err(format!("BLKROGET: {e}")),
     };
-    let shape = shape(inquiry.roots, file, device);
+    let shape = read_shape(inquiry.roots, file, device);
     let found = shape.clone().and_then(|shape| {
         writable?;
         inquiry.fits_blocks(shape.logical_block)?;
         Ok(shape.to_string())
     });
-    inquiry.answer(RuleId::S3, found);
+    inquiry.enter_answer(RuleId::S3, found);
     let shape = shape.ok()?;
     inquiry.exam.size = Some(shape.size);
     Some(shape)
 }
 
 /// Size and blocks of an open block device; an error for an empty one.
-pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape, String> {
+pub(super) fn read_shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape, String> {
     let fd = file.as_fd();
-    let size = kernel::size(fd).map_err(|e| format!("BLKGETSIZE64: {e}"))?;
+    let size = kernel::device_size(fd).map_err(|e| format!("BLKGETSIZE64: {e}"))?;
     let logical = rustix::fs::ioctl_blksszget(fd).map_err(|e| format!("BLKSSZGET: {e}"))?;
     let physical = rustix::fs::ioctl_blkpbszget(fd).unwrap_or(logical);
-    let queue = Identity::read(roots, device).and_then(|id| number(&id.disk_dir.join("queue/dma_alignment")));
+    let queue =
+        Identity::read_identity(roots, device).and_then(|id| read_number(&id.disk_dir.join("queue/dma_alignment")));
     shape_of(size, logical, physical, kernel::direct_alignment(fd), queue)
 }
 
@@ -190,9 +192,9 @@ fn shape_of(
 
 /// S9 and S11.
 fn built_on(inquiry: &mut Inquiry<'_>, device: DevNum) {
-    let family = Family::read(inquiry.roots, device);
+    let family = Family::read_family(inquiry.roots, device);
     let found = family.and_then(|family| one_path(inquiry.roots, &family, device));
-    inquiry.answer(RuleId::S9, found);
+    inquiry.enter_answer(RuleId::S9, found);
     let marks = watermark::of_device(inquiry.roots, device);
     let found = match marks.as_slice() {
         [] => Ok("a disk of its own".into()),
@@ -202,25 +204,31 @@ fn built_on(inquiry: &mut Inquiry<'_>, device: DevNum) {
         }
     };
     inquiry.exam.watermarks.extend(marks);
-    inquiry.answer(RuleId::S11, found);
+    inquiry.enter_answer(RuleId::S11, found);
 }
 
 /// S9: the same medium under the name of a device that does not belong to the family.
 fn one_path(roots: &Roots, family: &Family, device: DevNum) -> Result<String, String> {
-    let media: Vec<String> =
-        family.members.iter().filter_map(|m| Identity::read(roots, m.number)).filter_map(|id| id.medium()).collect();
+    let media: Vec<String> = family
+        .members
+        .iter()
+        .filter_map(|m| Identity::read_identity(roots, m.number))
+        .filter_map(|id| id.medium_key())
+        .collect();
     for name in names_in(&roots.sys.join("block"))? {
         let dir = roots.sys.join("block").join(&name);
-        let number = attribute_if_any(&dir.join("dev"))?.and_then(|text| DevNum::parse(&text));
-        let relative = number.is_none_or(|n| family.member(n).is_some());
+        let number = attribute_if_any(&dir.join("dev"))?.and_then(|text| DevNum::parse_numbers(&text));
+        let relative = number.is_none_or(|n| family.member_by_number(n).is_some());
         let hidden = number_is_one(&dir.join("hidden"));
-        let other =
-            number.filter(|_| !relative && !hidden).and_then(|n| Identity::read(roots, n)).and_then(|id| id.medium());
+        let other = number
+            .filter(|_| !relative && !hidden)
+            .and_then(|n| Identity::read_identity(roots, n))
+            .and_then(|id| id.medium_key());
         if let Some(medium) = other.filter(|medium| media.contains(medium)) {
             return Err(format!("{name} is the same medium: {medium} ({})", dir.display()));
         }
     }
-    let mine: Vec<&Loop> = family.loops.iter().filter(|l| family.member(l.number).is_some()).collect();
+    let mine: Vec<&Loop> = family.loops.iter().filter(|l| family.member_by_number(l.number).is_some()).collect();
     let twin = family.loops.iter().find(|l| mine.iter().any(|m| m.number != l.number && same_backing(m, l)));
     match twin {
         Some(twin) => Err(format!("{} is bound to the same {}", twin.name, twin.path)),
@@ -230,7 +238,7 @@ fn one_path(roots: &Roots, family: &Family, device: DevNum) -> Result<String, St
 }
 
 fn number_is_one(path: &std::path::Path) -> bool {
-    number(path) == Some(1)
+    read_number(path) == Some(1)
 }
 
 fn same_backing(a: &Loop, b: &Loop) -> bool {
@@ -243,7 +251,7 @@ fn same_backing(a: &Loop, b: &Loop) -> bool {
 /// S13: the lock by which udev, systemd-repart and other runs of this program coordinate. A whole disk is locked
 /// exclusively for this run. A partition is locked exclusively too, and its disk is locked in shared mode, together
 /// with runs on other partitions, against anybody who wants the whole disk.
-fn lock(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Result<Option<File>, ()> {
+fn lock_disk(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Result<Option<File>, ()> {
     let found = whole_disk(inquiry.roots, device).and_then(|disk| {
         let lock_failure = |e: Errno, what: &str| match e {
             Errno::WOULDBLOCK => format!("another run has locked {what}{}", holders_in_words(inquiry.roots, device)),
@@ -255,7 +263,7 @@ fn lock(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Result<Option
         try_lock(file, FlockOperation::NonBlockingLockExclusive).map_err(|e| lock_failure(e, "it"))?;
         Ok(disk)
     });
-    inquiry.answer(RuleId::S13, found.as_ref().map(|_| "locked".into()).map_err(Clone::clone));
+    inquiry.enter_answer(RuleId::S13, found.as_ref().map(|_| "locked".into()).map_err(Clone::clone));
     found.map_err(|_| ())
 }
 
@@ -272,30 +280,32 @@ fn try_lock(file: &File, how: FlockOperation) -> Result<(), Errno> {
 
 /// The node of the disk that contains a partition, verified by its number. `None` for a whole disk.
 fn whole_disk(roots: &Roots, device: DevNum) -> Result<Option<File>, String> {
-    let identity = Identity::read(roots, device).ok_or("sysfs does not show it")?;
+    let identity = Identity::read_identity(roots, device).ok_or("sysfs does not show it")?;
     if identity.partition.is_none() {
         return Ok(None);
     }
     let node = roots.dev.join(&identity.disk);
-    let subject = Subject::resolve(&node).map_err(|why| why.text)?;
-    let expected = super::roots::attribute(&identity.disk_dir.join("dev")).and_then(|text| DevNum::parse(&text));
+    let subject = Subject::resolve_name(&node).map_err(|why| why.text)?;
+    let expected =
+        super::roots::read_attribute(&identity.disk_dir.join("dev")).and_then(|text| DevNum::parse_numbers(&text));
     if subject.kind != expected.map_or(Kind::Missing, Kind::Block) {
         return Err(format!("{} is not the disk of this partition", node.display()));
     }
-    let disk = subject.open(OFlags::RDONLY | OFlags::NONBLOCK).map_err(|e| format!("{}: {e}", node.display()))?;
+    let disk =
+        subject.open_resolved(OFlags::RDONLY | OFlags::NONBLOCK).map_err(|e| format!("{}: {e}", node.display()))?;
     Ok(Some(disk))
 }
 
 /// Consent: the token, or serial number and size.
-fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
+fn check_consent(inquiry: &mut Inquiry<'_>, size: u64) {
     let token = inquiry.exam.token.clone();
     let by_token =
         token.as_ref().is_some_and(|t| inquiry.request.tokens.iter().any(|given| given.eq_ignore_ascii_case(t)));
     let serial = inquiry.exam.serial.as_deref();
     let by_name = inquiry.request.expect.is_some_and(|e| Some(e.serial.as_str()) == serial && e.size == size);
-    let earlier = inquiry.standing().map(|given| given.words.clone());
+    let earlier = inquiry.standing_consent().map(|given| given.words.clone());
     inquiry.exam.agreed_earlier = earlier.is_some();
-    inquiry.exam.shared_under = inquiry.standing().and_then(|given| given.record);
+    inquiry.exam.shared_under = inquiry.standing_consent().and_then(|given| given.record);
     let found = match (earlier, by_token, by_name) {
         (Some(words), ..) => Ok(words),
         (_, true, _) => Ok("by token".into()),
@@ -303,7 +313,7 @@ fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
         _ if inquiry.request.tokens.is_empty() => Err("its data would be destroyed and no token was given".into()),
         _ => Err("none of the given tokens belongs to this device".into()),
     };
-    inquiry.answer(RuleId::Consent, found);
+    inquiry.enter_answer(RuleId::Consent, found);
 }
 
 #[cfg(test)]

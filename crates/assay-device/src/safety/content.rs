@@ -28,18 +28,18 @@ impl Aligned {
     }
 
     /// The bytes.
-    pub(super) fn bytes(&mut self) -> &mut [u8] {
+    pub(super) fn as_bytes(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.len]
     }
 }
 
 /// Fills `buffer` from `offset` as far as the file reaches. Returns the bytes read.
 pub(super) fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    fill(buffer, offset, |rest, at| file.read_at(rest, at))
+    fill_buffer(buffer, offset, |rest, at| file.read_at(rest, at))
 }
 
 /// Fills `buffer` from `offset` with what `read` gets.
-fn fill(
+fn fill_buffer(
     buffer: &mut [u8],
     offset: u64,
     mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
@@ -77,14 +77,14 @@ pub(super) struct Content {
 ///
 /// # Errors
 /// A part could not be read, or the medium ends before `size`.
-pub(super) fn look(file: &File, size: u64) -> io::Result<Content> {
+pub(super) fn examine_content(file: &File, size: u64) -> io::Result<Content> {
     let mut content = Content { foreign: None, read: 0, ours: false, of_act: false };
-    for (offset, len) in places(size) {
+    for (offset, len) in sample_places(size) {
         let mut buffer = read_all(file, size, offset, len)?;
-        let data = &buffer.bytes()[..len as usize];
+        let data = &buffer.as_bytes()[..len as usize];
         content.read += len;
         content.ours |= data.chunks(BLOCK as usize).any(label::is_stamped);
-        let foreign: Vec<usize> = label::foreign(data).collect();
+        let foreign: Vec<usize> = label::foreign_sectors(data).collect();
         if foreign.is_empty() {
             continue;
         }
@@ -103,14 +103,14 @@ fn not_of_act(file: &File, size: u64, offset: u64, len: u64, sectors: &[usize]) 
     let from = offset.saturating_sub(AROUND);
     let to = (offset + len).saturating_add(AROUND).min(size);
     let len = to - from;
-    let known = generator::of_act(&read_all(file, size, from, len)?.bytes()[..len as usize]);
+    let known = generator::of_act(&read_all(file, size, from, len)?.as_bytes()[..len as usize]);
     let is_known = |at: u64| known.get(((offset + at - from) / 512) as usize) == Some(&true);
     Ok(sectors.iter().map(|at| *at as u64).find(|at| !is_known(*at)))
 }
 
 fn read_all(file: &File, size: u64, offset: u64, len: u64) -> io::Result<Aligned> {
     let mut buffer = Aligned::new((len as usize).next_multiple_of(BLOCK as usize));
-    let got = read_at_most(file, buffer.bytes(), offset)? as u64;
+    let got = read_at_most(file, buffer.as_bytes(), offset)? as u64;
     if got < len {
         Err(io::Error::other(format!("it ends at byte {}, before its size of {size}", offset + got)))
     } else {
@@ -119,7 +119,7 @@ fn read_all(file: &File, size: u64, offset: u64, len: u64) -> io::Result<Aligned
 }
 
 /// Block-aligned offsets and lengths of what is read: both ends, and evenly spread samples between them.
-fn places(size: u64) -> Vec<(u64, u64)> {
+fn sample_places(size: u64) -> Vec<(u64, u64)> {
     if size <= 2 * EDGE {
         return (0..size.div_ceil(EDGE)).map(|i| (i * EDGE, EDGE.min(size - i * EDGE))).collect();
     }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_places_lie_inside_and_reach_both_ends() {
         for size in [512, 4096, 5000, EDGE, 2 * EDGE + 512, 100 << 20, 1 << 44, (1 << 30) + 1536] {
-            let places = places(size);
+            let places = sample_places(size);
             assert_eq!(places[0].0, 0);
             let last = places[places.len() - 1];
             assert_eq!(last.0 + last.1, size, "{size}");
@@ -175,7 +175,7 @@ mod tests {
             (&[failed], None, 1),
         ] {
             let (mut buffer, mut places) = ([0; 2048], Vec::new());
-            let found = fill(&mut buffer, 4096, |rest, at| {
+            let found = fill_buffer(&mut buffer, 4096, |rest, at| {
                 let read = reads[places.len()];
                 places.push(at);
                 assert_eq!(at as usize - 4096 + rest.len(), 2048, "the rest of the buffer");
@@ -194,23 +194,23 @@ mod tests {
         let size = 3 * EDGE / 2;
         let file = tempfile::tempfile().unwrap();
         file.set_len(size).unwrap();
-        let content = look(&file, size).unwrap();
+        let content = examine_content(&file, size).unwrap();
         assert_eq!(content, Content { foreign: None, read: size, ours: false, of_act: false });
         let act: Vec<u8> = generator::Act(3, 4).take(1024).flat_map(u64::to_le_bytes).collect();
         for (at, foreign) in [(0, None), (EDGE - 4096, None), (size - 8192, None)] {
             file.set_len(0).unwrap();
             file.set_len(size).unwrap();
             file.write_all_at(&act, at).unwrap();
-            let content = look(&file, size).unwrap();
+            let content = examine_content(&file, size).unwrap();
             assert_eq!((content.foreign, content.of_act, content.read), (foreign, true, size), "{at}");
         }
         file.write_all_at(&assay_base::stamp::MAGIC, size - 4096).unwrap();
-        assert!(look(&file, size).unwrap().ours, "one block of ours at the end");
+        assert!(examine_content(&file, size).unwrap().ours, "one block of ours at the end");
         file.write_all_at(&assay_base::stamp::MAGIC, 0).unwrap();
         file.write_all_at(&[0; 8192], size - 8192).unwrap();
-        assert!(look(&file, size).unwrap().ours, "one at the beginning");
+        assert!(examine_content(&file, size).unwrap().ours, "one at the beginning");
         file.write_all_at(b"other", EDGE + 512).unwrap();
-        assert_eq!(look(&file, size).unwrap().foreign, Some(EDGE + 512));
+        assert_eq!(examine_content(&file, size).unwrap().foreign, Some(EDGE + 512));
     }
 
     /// Six words in each sector are too few to prove anything within a sample; with what lies around it they do.
@@ -222,7 +222,7 @@ mod tests {
         let bytes: Vec<u8> = (0..size / 8).map(word).flat_map(u64::to_le_bytes).collect();
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&bytes, 0).unwrap();
-        let content = look(&file, size).unwrap();
+        let content = examine_content(&file, size).unwrap();
         assert_eq!((content.foreign, content.of_act, content.read < size), (None, true, true));
     }
 
@@ -239,10 +239,10 @@ mod tests {
             if let Some(at) = at {
                 file.write_all_at(&[1], at).unwrap();
             }
-            assert_eq!(look(&file, size).unwrap().foreign, expected);
+            assert_eq!(examine_content(&file, size).unwrap().foreign, expected);
         }
         let file = File::options().write(true).read(true).truncate(true).open(&path).unwrap();
         file.set_len(size).unwrap();
-        assert!(look(&file, size + 4096).is_err());
+        assert!(examine_content(&file, size + 4096).is_err());
     }
 }

@@ -50,7 +50,7 @@ pub struct Examination {
 }
 
 impl Examination {
-    pub(super) fn nothing(given: &Path) -> Examination {
+    pub(super) fn without_findings(given: &Path) -> Examination {
         Examination {
             given: given.to_path_buf(),
             real: PathBuf::new(),
@@ -74,7 +74,7 @@ impl Examination {
     }
 
     /// `given -> real, kind, model, serial, size` in one line.
-    pub fn subject(&self) -> String {
+    pub fn subject_line(&self) -> String {
         if self.kind == Kind::Missing {
             return String::new();
         }
@@ -89,9 +89,9 @@ impl Examination {
 }
 
 /// The refusal for an examination with at least one rule that does not hold.
-pub(super) fn refusal(exam: Examination) -> Refusal {
-    let subject = exam.subject();
-    let mut failed: Vec<RuleAnswer> = exam.rules.into_iter().filter(|answer| !answer.passes()).collect();
+pub(super) fn into_refusal(exam: Examination) -> Refusal {
+    let subject = exam.subject_line();
+    let mut failed: Vec<RuleAnswer> = exam.rules.into_iter().filter(|answer| !answer.may_continue()).collect();
     // The system's own disk comes first, then what no flag can override, what a flag can override, the missing consent.
     failed.sort_by_key(|answer| (answer.id != RuleId::S5, answer.id == RuleId::Consent, answer.overridable));
     let mut failed = failed.into_iter();
@@ -123,9 +123,9 @@ mod tests {
         let answer = |id: &RuleId| RuleAnswer::new(*id, Err(format!("{id} does not hold")));
         let holds = RuleAnswer::new(RuleId::S1, Ok("a block device".into()));
         let rules = failed.iter().map(answer).chain([holds]).collect();
-        let refusal = refusal(Examination { rules, ..Examination::nothing(Path::new("/dev/sda")) });
+        let refusal = into_refusal(Examination { rules, ..Examination::without_findings(Path::new("/dev/sda")) });
         assert_eq!(refusal.evidence, format!("{} does not hold", refusal.rule));
-        refusal.rules().collect()
+        refusal.failed_rules().collect()
     }
 
     #[test]
@@ -153,34 +153,34 @@ mod tests {
     fn where_rights_are_missing_nothing_was_claimed_and_every_rule_is_named() {
         let unopened = Unopened { text: "not permitted".into(), lacks_rights: true };
         let rules = vec![
-            RuleAnswer::unopened(RuleId::S2, unopened),
+            RuleAnswer::from_unopened(RuleId::S2, unopened),
             RuleAnswer::new(RuleId::S4, Err("mounted".into())),
             RuleAnswer::new(RuleId::S6, Err("open".into())),
         ];
-        let refusal = refusal(Examination { rules, ..Examination::nothing(Path::new("/dev/sda")) });
-        assert_eq!(refusal.rules().collect::<Vec<_>>(), [RuleId::S2, RuleId::S4, RuleId::S6]);
+        let refusal = into_refusal(Examination { rules, ..Examination::without_findings(Path::new("/dev/sda")) });
+        assert_eq!(refusal.failed_rules().collect::<Vec<_>>(), [RuleId::S2, RuleId::S4, RuleId::S6]);
         assert!(refusal.unpermitted && !refusal.lacks_rights(), "S4 speaks against it");
     }
 
     #[test]
     fn a_refusal_of_no_rule_says_that_nothing_could_be_examined() {
-        let refusal = refusal(Examination::nothing(Path::new("/dev/sda")));
+        let refusal = into_refusal(Examination::without_findings(Path::new("/dev/sda")));
         assert_eq!((refusal.rule, refusal.evidence.as_str()), (RuleId::S0, "it could not be examined"));
         assert!(!refusal.unpermitted && refusal.also.is_empty());
     }
 
     #[test]
     fn a_subject_is_told_in_one_line() {
-        let mut exam = Examination::nothing(Path::new("/dev/sda"));
-        assert_eq!(exam.subject(), "");
+        let mut exam = Examination::without_findings(Path::new("/dev/sda"));
+        assert_eq!(exam.subject_line(), "");
         exam.kind = Kind::Other("FIFO");
         exam.real = "/tmp/fifo".into();
-        assert_eq!(exam.subject(), "/tmp/fifo, FIFO");
+        assert_eq!(exam.subject_line(), "/tmp/fifo, FIFO");
         exam.model = Some("M".into());
         exam.serial = Some("S".into());
         exam.wwid = Some("W".into());
         exam.size = Some(512);
         exam.by_id = vec!["first".into(), "second".into()];
-        assert_eq!(exam.subject(), "/tmp/fifo, FIFO, model M, serial S, WWID W, 512 bytes, first");
+        assert_eq!(exam.subject_line(), "/tmp/fifo, FIFO, model M, serial S, WWID W, 512 bytes, first");
     }
 }

@@ -2,7 +2,9 @@
 //! (slaves, the backing device of a loop), and so on from each of these. What harms one member harms them all.
 
 use super::kernel::{LoopBacking, loop_backing};
-use super::roots::{DevNum, Roots, attribute, attribute_if_any, cannot_read, exists, name_of, names_if_any, names_in};
+use super::roots::{
+    DevNum, Roots, attribute_if_any, cannot_read, name_of, names_if_any, names_in, path_exists, read_attribute,
+};
 use rustix::fs::{Mode, OFlags};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -33,7 +35,7 @@ pub(crate) struct Loop {
 
 impl Loop {
     /// The block device to which it is bound, if it is known and one.
-    fn lower(&self) -> Option<DevNum> {
+    fn backing_device(&self) -> Option<DevNum> {
         self.backing?.block
     }
 }
@@ -42,7 +44,7 @@ impl Loop {
 ///
 /// # Errors
 /// The devices of the machine cannot be listed.
-pub(crate) fn loops(roots: &Roots) -> Result<Vec<Loop>, String> {
+pub(crate) fn all_loops(roots: &Roots) -> Result<Vec<Loop>, String> {
     let block = roots.sys.join("block");
     let mut found = Vec::new();
     for name in names_in(&block)?.into_iter().filter(|name| name.starts_with("loop")) {
@@ -60,8 +62,8 @@ fn bound_loop(roots: &Roots, dir: &Path, name: String) -> Result<Option<Loop>, S
     };
     // Without a number it was removed meanwhile.
     let Some(text) = attribute_if_any(&dir.join("dev"))? else { return Ok(None) };
-    let number =
-        DevNum::parse(&text).ok_or_else(|| format!("\"{text}\" in {} is no number", dir.join("dev").display()))?;
+    let number = DevNum::parse_numbers(&text)
+        .ok_or_else(|| format!("\"{text}\" in {} is no number", dir.join("dev").display()))?;
     let backing = ask_loop(roots, &name, number).or_else(|| look_at(roots, &path));
     Ok(Some(Loop { name, number, path, backing }))
 }
@@ -106,11 +108,11 @@ impl Family {
     ///
     /// # Errors
     /// Sysfs does not know the device, or a part of it cannot be read; in words.
-    pub(super) fn read(roots: &Roots, device: DevNum) -> Result<Family, String> {
+    pub(super) fn read_family(roots: &Roots, device: DevNum) -> Result<Family, String> {
         let sys = roots.sys.display();
         let missing = || format!("{sys}/dev/block/{device} is missing: the devices above and below it are unknown");
         let dir = roots.device_dir(device).ok_or_else(missing)?;
-        let loops = loops(roots)?;
+        let loops = all_loops(roots)?;
         let mut family = Family { members: Vec::new(), near: Vec::new(), loops };
         family.near = with_partitions(&disk_of(&dir)?)?;
         let mut todo = family.near.clone();
@@ -118,14 +120,14 @@ impl Family {
             if family.members.contains(&member) {
                 continue;
             }
-            todo.extend(family.linked(roots, &member)?);
+            todo.extend(family.linked_members(roots, &member)?);
             family.members.push(member);
         }
         family.members.sort();
         Ok(family)
     }
 
-    fn linked(&self, roots: &Roots, member: &Member) -> Result<Vec<Member>, String> {
+    fn linked_members(&self, roots: &Roots, member: &Member) -> Result<Vec<Member>, String> {
         let mut linked = Vec::new();
         for dir in self.dirs_above(roots, member)?.into_iter().chain(self.dirs_beneath(roots, member)?) {
             linked.extend(with_partitions(&disk_of(&dir)?)?);
@@ -135,7 +137,7 @@ impl Family {
 
     /// The directories of devices that are built on a member: its holders, and loop devices bound to it.
     fn dirs_above(&self, roots: &Roots, member: &Member) -> Result<Vec<PathBuf>, String> {
-        let bound = self.loops.iter().filter(|bound| bound.lower() == Some(member.number));
+        let bound = self.loops.iter().filter(|bound| bound.backing_device() == Some(member.number));
         let mut dirs = leading_to(&member.dir.join("holders"))?;
         // One without a directory was removed meanwhile.
         dirs.extend(bound.filter_map(|bound| roots.device_dir(bound.number)));
@@ -146,7 +148,7 @@ impl Family {
     fn dirs_beneath(&self, roots: &Roots, member: &Member) -> Result<Vec<PathBuf>, String> {
         let mut dirs = leading_to(&member.dir.join("slaves"))?;
         for bound in self.loops.iter().filter(|bound| bound.number == member.number) {
-            if let Some(lower) = bound.lower() {
+            if let Some(lower) = bound.backing_device() {
                 let unknown = || format!("{lower}, beneath {}, is not in {}", bound.name, roots.sys.display());
                 dirs.push(roots.device_dir(lower).ok_or_else(unknown)?);
             }
@@ -158,7 +160,7 @@ impl Family {
     ///
     /// # Errors
     /// Sysfs cannot be read; in words.
-    pub(super) fn above(&self, roots: &Roots, member: &Member) -> Result<Vec<&Member>, String> {
+    pub(super) fn members_above(&self, roots: &Roots, member: &Member) -> Result<Vec<&Member>, String> {
         Ok(self.members_at(&self.dirs_above(roots, member)?))
     }
 
@@ -166,7 +168,7 @@ impl Family {
     ///
     /// # Errors
     /// Sysfs cannot be read; in words.
-    pub(super) fn beneath(&self, roots: &Roots, member: &Member) -> Result<Vec<&Member>, String> {
+    pub(super) fn members_beneath(&self, roots: &Roots, member: &Member) -> Result<Vec<&Member>, String> {
         Ok(self.members_at(&self.dirs_beneath(roots, member)?))
     }
 
@@ -200,25 +202,25 @@ impl Family {
 
     /// The disk of `device`, where it is a partition.
     pub(super) fn disk_of_partition(&self, device: DevNum) -> Option<DevNum> {
-        let disk = self.disk_of_member(self.member(device)?).ok()?;
+        let disk = self.disk_of_member(self.member_by_number(device)?).ok()?;
         (disk.number != device).then_some(disk.number)
     }
 
     /// The member with this number.
-    pub(super) fn member(&self, number: DevNum) -> Option<&Member> {
+    pub(super) fn member_by_number(&self, number: DevNum) -> Option<&Member> {
         self.members.iter().find(|m| m.number == number)
     }
 
     /// The member that a printed device path of the kernel means: by its number when the node exists, otherwise by its
     /// name.
-    pub(super) fn named(&self, roots: &Roots, printed: &str) -> Option<&Member> {
+    pub(super) fn member_by_name(&self, roots: &Roots, printed: &str) -> Option<&Member> {
         let node = roots.in_dev(printed)?;
         if let Some(number) = block_number(&node) {
-            return self.member(number);
+            return self.member_by_number(number);
         }
         let real = node.canonicalize().unwrap_or(node);
         let name = name_of(&real);
-        self.members.iter().find(|m| m.name == name || attribute(&m.dir.join("dm/name")).as_deref() == Some(&name))
+        self.members.iter().find(|m| m.name == name || read_attribute(&m.dir.join("dm/name")).as_deref() == Some(&name))
     }
 }
 
@@ -234,7 +236,7 @@ pub(super) fn block_number(node: &Path) -> Option<DevNum> {
 /// # Errors
 /// It cannot be found out; in words.
 pub(super) fn is_partition(member: &Member) -> Result<bool, String> {
-    exists(&member.dir.join("partition"))
+    path_exists(&member.dir.join("partition"))
 }
 
 /// The directories to which the links in a directory lead.
@@ -249,7 +251,7 @@ fn leading_to(links: &Path) -> Result<Vec<PathBuf>, String> {
 
 fn disk_of(dir: &Path) -> Result<PathBuf, String> {
     match dir.parent() {
-        Some(parent) if exists(&dir.join("partition"))? => Ok(parent.to_path_buf()),
+        Some(parent) if path_exists(&dir.join("partition"))? => Ok(parent.to_path_buf()),
         _ => Ok(dir.to_path_buf()),
     }
 }
@@ -257,8 +259,8 @@ fn disk_of(dir: &Path) -> Result<PathBuf, String> {
 /// The device that a directory of sysfs describes; `None` where it has no number, as a hidden path of a multipath device.
 fn member_at(dir: &Path) -> Result<Option<Member>, String> {
     let Some(text) = attribute_if_any(&dir.join("dev"))? else { return Ok(None) };
-    let number =
-        DevNum::parse(&text).ok_or_else(|| format!("\"{text}\" in {} is no number", dir.join("dev").display()))?;
+    let number = DevNum::parse_numbers(&text)
+        .ok_or_else(|| format!("\"{text}\" in {} is no number", dir.join("dev").display()))?;
     Ok(Some(Member { number, name: name_of(dir), dir: dir.to_path_buf() }))
 }
 
@@ -267,7 +269,7 @@ fn with_partitions(disk: &Path) -> Result<Vec<Member>, String> {
     let mut found: Vec<Member> = member_at(disk)?.into_iter().collect();
     for name in names_in(disk)? {
         let dir = disk.join(name);
-        if exists(&dir.join("partition"))? {
+        if path_exists(&dir.join("partition"))? {
             found.extend(member_at(&dir)?);
         }
     }
@@ -278,7 +280,7 @@ fn with_partitions(disk: &Path) -> Result<Vec<Member>, String> {
 fn number_by_name(roots: &Roots, node: &Path) -> Option<DevNum> {
     let dir = roots.sys.join("class/block").join(name_of(node));
     let dir = if dir.exists() { dir } else { roots.sys.join("block").join(name_of(node)) };
-    DevNum::parse(&attribute(&dir.join("dev"))?)
+    DevNum::parse_numbers(&read_attribute(&dir.join("dev"))?)
 }
 
 #[cfg(test)]
@@ -332,12 +334,12 @@ mod tests {
             (number(7, 4), &["loop4"]),
             (number(8, 16), &["sdb"]),
         ] {
-            let family = Family::read(&roots, of).unwrap();
+            let family = Family::read_family(&roots, of).unwrap();
             let mut names: Vec<&str> = family.members.iter().map(|member| member.name.as_str()).collect();
             names.sort_unstable();
             assert_eq!(names, expected, "{of}");
         }
-        assert!(Family::read(&roots, number(8, 32)).unwrap_err().contains("8:32 is missing"));
+        assert!(Family::read_family(&roots, number(8, 32)).unwrap_err().contains("8:32 is missing"));
     }
 
     #[test]
@@ -351,7 +353,7 @@ mod tests {
             (number(8, 16), None),
             (number(7, 3), None),
         ] {
-            assert_eq!(Family::read(&roots, of).unwrap().disk_of_partition(of), expected, "{of}");
+            assert_eq!(Family::read_family(&roots, of).unwrap().disk_of_partition(of), expected, "{of}");
         }
     }
 
@@ -375,7 +377,7 @@ mod tests {
         std::fs::write(block.join("loop/backing_file"), "/no/such/file").unwrap();
         let backing = |number: DevNum| {
             std::fs::write(block.join("dev"), number.to_string()).unwrap();
-            let found = loops(&host).unwrap().into_iter().find(|bound| bound.name == name)?.backing?;
+            let found = all_loops(&host).unwrap().into_iter().find(|bound| bound.name == name)?.backing?;
             Some((Inode { device: found.device, inode: found.inode }, found.block))
         };
         let found = (backing(real), backing(number(7, 4000)), block_number(Path::new(&node)));

@@ -7,7 +7,7 @@ use super::label::{self, LABEL_LEN};
 use super::openers::Inode;
 use super::roots::{DevNum, Roots};
 use super::shape::Shape;
-use super::subject::{Kind, kind};
+use super::subject::{Kind, kind_from_stat};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ pub(super) struct Fingerprint {
 
 impl Fingerprint {
     pub(super) fn of_device(given: &Path, number: DevNum, file: &File, shape: &Shape, roots: &Roots) -> Fingerprint {
-        let size = kernel::size(file.as_fd()).unwrap_or(shape.size);
-        let serial = Identity::read(roots, number).and_then(|id| id.serial);
+        let size = kernel::device_size(file.as_fd()).unwrap_or(shape.size);
+        let serial = Identity::read_identity(roots, number).and_then(|id| id.serial);
         let diskseq = kernel::disk_sequence(file.as_fd());
         Fingerprint { given: given.to_path_buf(), kind: Kind::Block(number), size, diskseq, serial }
     }
@@ -35,12 +35,12 @@ impl Fingerprint {
     }
 
     /// S12: what has changed since, if anything has.
-    pub(super) fn check(&self, roots: &Roots, file: &File) -> Result<(), String> {
+    pub(super) fn check_unchanged(&self, roots: &Roots, file: &File) -> Result<(), String> {
         let stat = rustix::fs::fstat(file).map_err(|e| format!("fstat: {e}"))?;
         let named =
             rustix::fs::stat(&self.given).map_err(|e| format!("{} no longer exists: {e}", self.given.display()))?;
-        if kind(&stat) != self.kind || kind(&named) != self.kind {
-            return Err(format!("{} was {}, and is {} now", self.given.display(), self.kind, kind(&named)));
+        if kind_from_stat(&stat) != self.kind || kind_from_stat(&named) != self.kind {
+            return Err(format!("{} was {}, and is {} now", self.given.display(), self.kind, kind_from_stat(&named)));
         }
         match self.kind {
             Kind::Block(number) => self.check_device(roots, file, number),
@@ -49,7 +49,7 @@ impl Fingerprint {
     }
 
     fn check_device(&self, roots: &Roots, file: &File, number: DevNum) -> Result<(), String> {
-        let size = kernel::size(file.as_fd()).map_err(|e| format!("BLKGETSIZE64: {e}"))?;
+        let size = kernel::device_size(file.as_fd()).map_err(|e| format!("BLKGETSIZE64: {e}"))?;
         if size != self.size {
             return Err(format!("its size was {} bytes and is {size} now", self.size));
         }
@@ -57,7 +57,7 @@ impl Fingerprint {
         if sequence != self.diskseq {
             return Err(format!("its disk sequence number was {:?} and is {sequence:?} now", self.diskseq));
         }
-        let serial = Identity::read(roots, number).and_then(|id| id.serial);
+        let serial = Identity::read_identity(roots, number).and_then(|id| id.serial);
         if serial != self.serial {
             return Err(format!("its serial number was {:?} and is {serial:?} now", self.serial));
         }
@@ -80,12 +80,12 @@ impl Fingerprint {
 pub(super) fn has_label(file: &File, size: u64) -> std::io::Result<bool> {
     let Some(at) = size.checked_sub(LABEL_LEN) else { return Ok(false) };
     let mut block = content::Aligned::new(LABEL_LEN as usize);
-    let got = content::read_at_most(file, block.bytes(), at)?;
-    Ok(got as u64 == LABEL_LEN && file.metadata()?.len() == size && label::is_label(block.bytes(), size))
+    let got = content::read_at_most(file, block.as_bytes(), at)?;
+    Ok(got as u64 == LABEL_LEN && file.metadata()?.len() == size && label::is_label(block.as_bytes(), size))
 }
 
 /// How many of the `size` bytes of a file can be used: those before our label, where it ends with one.
-pub fn usable(file: &File, size: u64) -> u64 {
+pub fn usable_bytes(file: &File, size: u64) -> u64 {
     if has_label(file, size).unwrap_or(false) { size - LABEL_LEN } else { size }
 }
 

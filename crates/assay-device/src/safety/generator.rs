@@ -21,9 +21,10 @@ const PROOF: usize = 48;
 
 /// For each sector of `data`, whether it is zero or comes from ACT's generator.
 pub(super) fn of_act(data: &[u8]) -> Vec<bool> {
-    let words: Vec<(usize, u64)> = data.chunks(SECTOR).enumerate().flat_map(|(at, sector)| drawn(at, sector)).collect();
+    let words: Vec<(usize, u64)> =
+        data.chunks(SECTOR).enumerate().flat_map(|(at, sector)| drawn_words(at, sector)).collect();
     let mut sectors = vec![true; data.len().div_ceil(SECTOR)];
-    for ((sector, _), proven) in words.iter().zip(proven(&words)) {
+    for ((sector, _), proven) in words.iter().zip(proven_words(&words)) {
         sectors[*sector] &= proven;
     }
     // A partial word at the very end cannot be checked.
@@ -36,13 +37,13 @@ pub(super) fn of_act(data: &[u8]) -> Vec<bool> {
 }
 
 /// The words of a sector after the zeros at its beginning.
-fn drawn(at: usize, sector: &[u8]) -> impl Iterator<Item = (usize, u64)> {
+fn drawn_words(at: usize, sector: &[u8]) -> impl Iterator<Item = (usize, u64)> {
     let words = sector.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
     words.skip_while(|word| *word == 0).map(move |word| (at, word))
 }
 
 /// Says of each word whether it lies in a stretch that obeys the recurrence.
-fn proven(words: &[(usize, u64)]) -> Vec<bool> {
+fn proven_words(words: &[(usize, u64)]) -> Vec<bool> {
     let mut proven = vec![false; words.len()];
     let (mut past, mut passed) = (0u128, 0);
     for (at, (_, word)) in words.iter().enumerate() {
@@ -104,12 +105,12 @@ mod tests {
             (a, b) = (s0, s1 ^ s0 ^ (s1 >> 18) ^ (s0 >> 5));
             b.wrapping_add(s0)
         };
-        let mut prng = assay_base::Prng::seeded(7);
+        let mut prng = assay_base::Prng::from_seed(7);
         let text = b"All happy families are alike; each unhappy family is unhappy in its own way. ".repeat(60);
         let unlike: Vec<u8> = buffer(&mut Act(3, 4), 4096, 0).iter().map(|byte| byte ^ 1).collect();
         for (what, data) in [
             ("other shifts", (0..512).flat_map(|_| other().to_le_bytes()).collect::<Vec<u8>>()),
-            ("random", (0..512).flat_map(|_| prng.below(u64::MAX).to_le_bytes()).collect()),
+            ("random", (0..512).flat_map(|_| prng.uniform_below(u64::MAX).to_le_bytes()).collect()),
             ("text", text[..4096].to_vec()),
             ("the same byte, even", vec![0x5a; 4096]),
             ("the same byte, odd", vec![0xa5; 4096]),

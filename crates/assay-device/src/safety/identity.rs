@@ -4,7 +4,7 @@
 //! of its disk. A virtual device, or one without WWID and serial, is identified by its disk sequence number and the
 //! boot it belongs to, so that a token is useless on another host or after a restart.
 
-use super::roots::{DevNum, Roots, attribute, name_of, names_if_any, number};
+use super::roots::{DevNum, Roots, name_of, names_if_any, read_attribute, read_number};
 use std::path::{Path, PathBuf};
 
 /// The properties that sysfs reports about a block device.
@@ -37,13 +37,13 @@ pub struct Identity {
 }
 
 /// Firmware reports all zeros (and dashes) when it has no value.
-fn meaningful(text: String) -> Option<String> {
+fn meaningful_text(text: String) -> Option<String> {
     let blank = text.chars().all(|c| matches!(c, '0' | '-' | '.' | ' '));
     (!blank).then_some(text)
 }
 
 fn first_of(dir: &Path, names: &[&str]) -> Option<String> {
-    names.iter().find_map(|name| attribute(&dir.join(name)).and_then(meaningful))
+    names.iter().find_map(|name| read_attribute(&dir.join(name)).and_then(meaningful_text))
 }
 
 /// SCSI page 0x80: a 4-byte header, then the serial number.
@@ -51,30 +51,30 @@ fn scsi_serial(disk: &Path) -> Option<String> {
     let page = std::fs::read(disk.join("device/vpd_pg80")).ok()?;
     let text =
         String::from_utf8_lossy(page.get(4..)?).trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned();
-    meaningful(text).filter(|t| !t.is_empty())
+    meaningful_text(text).filter(|t| !t.is_empty())
 }
 
-fn model(disk: &Path) -> Option<String> {
+fn disk_model(disk: &Path) -> Option<String> {
     let model = first_of(disk, &["device/model", "device/name"])?;
-    match attribute(&disk.join("device/vendor")).filter(|v| !v.starts_with("0x")) {
+    match read_attribute(&disk.join("device/vendor")).filter(|v| !v.starts_with("0x")) {
         Some(vendor) => Some(format!("{vendor} {model}")),
         None => Some(model),
     }
 }
 
 fn from_uevent(dir: &Path, key: &str) -> Option<String> {
-    attribute(&dir.join("uevent"))?
+    read_attribute(&dir.join("uevent"))?
         .lines()
         .find_map(|line| line.strip_prefix(key)?.strip_prefix('=').map(str::to_owned))
 }
 
 impl Identity {
     /// Reads the identity of a device. `None` when sysfs does not know it.
-    pub fn read(roots: &Roots, device: DevNum) -> Option<Identity> {
+    pub fn read_identity(roots: &Roots, device: DevNum) -> Option<Identity> {
         let dir = roots.device_dir(device)?;
-        let partition = number(&dir.join("partition")).map(|n| (n, number(&dir.join("start")).unwrap_or(0)));
+        let partition = read_number(&dir.join("partition")).map(|n| (n, read_number(&dir.join("start")).unwrap_or(0)));
         let disk = if partition.is_some() { dir.parent()?.to_path_buf() } else { dir.clone() };
-        let sectors = number(&dir.join("size"));
+        let sectors = read_number(&dir.join("size"));
         Some(Identity {
             number: device,
             name: name_of(&dir),
@@ -82,31 +82,32 @@ impl Identity {
             partition,
             partition_uuid: from_uevent(&dir, "PARTUUID"),
             size: sectors.map(|s| s.saturating_mul(512)),
-            model: model(&disk),
+            model: disk_model(&disk),
             serial: first_of(&disk, &["serial", "device/serial", "device/cid"]).or_else(|| scsi_serial(&disk)),
             wwid: first_of(&disk, &["wwid", "nguid", "eui", "uuid", "device/wwid", "dm/uuid", "md/uuid"]),
             firmware: first_of(&disk, &["device/firmware_rev", "device/rev", "device/fwrev"]),
-            diskseq: number(&disk.join("diskseq")),
+            diskseq: read_number(&disk.join("diskseq")),
             disk_dir: disk,
         })
     }
 
     /// What two paths to the same medium have in common: the WWID; without one, model, serial and size together. NVMe
     /// serials belong to the controller, so they count only together with the namespace number.
-    pub fn medium(&self) -> Option<String> {
+    pub fn medium_key(&self) -> Option<String> {
         if let Some(wwid) = &self.wwid {
             return Some(format!("WWID {wwid}"));
         }
         let serial = self.serial.as_ref()?;
-        let namespace = attribute(&self.disk_dir.join("nsid")).map(|n| format!(" namespace {n}")).unwrap_or_default();
-        let sectors = number(&self.disk_dir.join("size"))?;
+        let namespace =
+            read_attribute(&self.disk_dir.join("nsid")).map(|n| format!(" namespace {n}")).unwrap_or_default();
+        let sectors = read_number(&self.disk_dir.join("size"))?;
         let model = self.model.as_deref().unwrap_or("");
         Some(format!("model \"{model}\" serial {serial}{namespace} of {sectors} sectors"))
     }
 }
 
 /// Names under `/dev/disk/by-*` that lead to the node `name`.
-pub(super) fn aliases(roots: &Roots, name: &str) -> Vec<String> {
+pub(super) fn alias_names(roots: &Roots, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for group in ["by-id", "by-path", "by-partuuid"] {
         let dir = roots.dev.join("disk").join(group);
@@ -141,7 +142,7 @@ mod tests {
 
     fn read(attributes: &[(&str, &[u8])]) -> Identity {
         let (_dir, roots) = machine(attributes);
-        Identity::read(&roots, DevNum { major: 8, minor: 0 }).unwrap()
+        Identity::read_identity(&roots, DevNum { major: 8, minor: 0 }).unwrap()
     }
 
     #[test]
@@ -204,6 +205,6 @@ mod tests {
             std::fs::create_dir_all(&group).unwrap();
             std::os::unix::fs::symlink(to, group.join(alias)).unwrap();
         }
-        assert_eq!(aliases(&roots, "sda"), ["/dev/disk/by-id/wwn-1", "/dev/disk/by-path/pci-0"]);
+        assert_eq!(alias_names(&roots, "sda"), ["/dev/disk/by-id/wwn-1", "/dev/disk/by-path/pci-0"]);
     }
 }

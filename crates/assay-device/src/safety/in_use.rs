@@ -5,17 +5,17 @@
 
 use super::family::Family;
 use super::inquiry::Inquiry;
-use super::openers::{Inode, Openers, UNSEEN, Wanted, in_words, openers, settled};
+use super::openers::{Inode, Openers, UNSEEN, WantedObjects, find_openers, find_settled, in_words};
 use super::processes::in_first_namespace;
 use super::roots::{DevNum, Roots};
 use super::rule::{RuleId, Unopened};
-use super::usage::{self, Use};
+use super::usage::{self, DeviceUse};
 use super::watermark::Watermark;
 use super::{family, table};
 use std::fs::File;
 
 /// The relatives of a device.
-struct Kin {
+struct DeviceRelatives {
     /// The devices that can share bytes with it, itself included.
     sharing: Family,
     /// The others: they share the drive, or only something that is built on it.
@@ -25,128 +25,137 @@ struct Kin {
     is_apart: bool,
 }
 
-impl Kin {
-    fn read(roots: &Roots, device: DevNum) -> Result<Kin, String> {
-        let family = Family::read(roots, device)?;
+impl DeviceRelatives {
+    fn read_kin(roots: &Roots, device: DevNum) -> Result<DeviceRelatives, String> {
+        let family = Family::read_family(roots, device)?;
         let sharing = family.sharing_bytes(roots, device)?;
-        let beside = family.without(&sharing);
-        let is_apart = match family.member(device) {
+        let beside = family.members_outside(&sharing);
+        let is_apart = match family.member_by_number(device) {
             Some(member) if family::is_partition(member)? => {
-                family.beneath(roots, family.disk_of_member(member)?)?.is_empty()
+                family.members_beneath(roots, family.disk_of_member(member)?)?.is_empty()
             }
             _ => false,
         };
-        Ok(Kin { sharing, beside, is_apart })
+        Ok(DeviceRelatives { sharing, beside, is_apart })
     }
 
     /// The other partitions of the disk of a partition that share no byte with it.
-    fn siblings(&self) -> impl Iterator<Item = &family::Member> {
+    fn sibling_partitions(&self) -> impl Iterator<Item = &family::Member> {
         self.beside.near.iter()
     }
 
     /// Every device that S6 looks for, and the files beneath.
-    fn wanted(&self, device: DevNum) -> Wanted {
-        let devices = self.sharing.members.iter().map(printed).collect();
+    fn wanted_devices(&self, device: DevNum) -> WantedObjects {
+        let devices = self.sharing.members.iter().map(printed_member).collect();
         let disk = self.sharing.disk_of_partition(device);
-        let bound = self.sharing.loops.iter().filter(|l| self.sharing.member(l.number).is_some());
+        let bound = self.sharing.loops.iter().filter(|l| self.sharing.member_by_number(l.number).is_some());
         let files = bound.filter_map(|l| l.backing).filter(|backing| backing.block.is_none());
-        Wanted { devices, inodes: files.map(|b| Inode { device: b.device, inode: b.inode }).collect(), disk }
+        WantedObjects { devices, inodes: files.map(|b| Inode { device: b.device, inode: b.inode }).collect(), disk }
     }
 }
 
-fn printed(member: &family::Member) -> (DevNum, String) {
+fn printed_member(member: &family::Member) -> (DevNum, String) {
     (member.number, format!("/dev/{}", member.name))
 }
 
 /// Names who caused an EBUSY, as far as the trees show it: `: ` and their names, or nothing where none is seen.
 pub(super) fn holders_in_words(roots: &Roots, device: DevNum) -> String {
-    let Ok(kin) = Kin::read(roots, device) else { return String::new() };
-    let mut found: Vec<String> =
-        usage::uses(roots, &kin.sharing, device).unwrap_or_default().iter().map(Use::to_string).collect();
-    let openers = openers(roots, &kin.wanted(device)).unwrap_or_default();
+    let Ok(kin) = DeviceRelatives::read_kin(roots, device) else { return String::new() };
+    let mut found: Vec<String> = usage::uses_of_family(roots, &kin.sharing, device)
+        .unwrap_or_default()
+        .iter()
+        .map(DeviceUse::to_string)
+        .collect();
+    let openers = find_openers(roots, &kin.wanted_devices(device)).unwrap_or_default();
     found.extend(openers.found.iter().map(ToString::to_string));
     if found.is_empty() { String::new() } else { format!(": {}", found.join("; ")) }
 }
 
 /// S4, S5, S6. True when a user of the device was found that nobody has agreed to. `claimed`: the open device, if the kernel granted it exclusively.
 pub(super) fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: Option<&File>) -> bool {
-    let kin = match Kin::read(inquiry.roots, device) {
+    let kin = match DeviceRelatives::read_kin(inquiry.roots, device) {
         Ok(kin) => kin,
         Err(why) => {
             for rule in [RuleId::S4, RuleId::S5, RuleId::S6] {
-                inquiry.answer_unopened(rule, Unopened::unseen(why.clone()));
+                inquiry.answer_unopened(rule, Unopened::from_reason(why.clone()));
             }
             return false;
         }
     };
-    let mut held = used(inquiry, &kin, device, claimed);
-    let found = system(inquiry, &kin, claimed.is_some());
-    inquiry.answer(RuleId::S5, found);
-    let seen = settled(inquiry.roots, &kin.wanted(device)).map(|seen| without_partners(inquiry, device, seen));
-    let has_users = seen.as_ref().is_ok_and(|seen| seen.users().next().is_some());
-    let found = seen.and_then(|seen| others(inquiry, &seen));
+    let mut held = check_uses(inquiry, &kin, device, claimed);
+    let found = check_system(inquiry, &kin, claimed.is_some());
+    inquiry.enter_answer(RuleId::S5, found);
+    let seen =
+        find_settled(inquiry.roots, &kin.wanted_devices(device)).map(|seen| without_partners(inquiry, device, seen));
+    let has_users = seen.as_ref().is_ok_and(|seen| seen.using_openers().next().is_some());
+    let found = seen.and_then(|seen| check_other_openers(inquiry, &seen));
     // Users that a person has agreed to do not keep the device from being read.
-    held |= !inquiry.answer(RuleId::S6, found) && has_users;
-    neighbours(inquiry, &kin);
+    held |= !inquiry.enter_answer(RuleId::S6, found) && has_users;
+    note_neighbours(inquiry, &kin);
     held
 }
 
 /// Leaves out the runs that share the device with this one, and names them as a limit of the result.
 fn without_partners(inquiry: &mut Inquiry<'_>, device: DevNum, mut seen: Openers) -> Openers {
-    let partners = inquiry.partners(device);
+    let partners = inquiry.partner_runs(device);
     inquiry.exam.watermarks.extend(partners.iter().map(|partner| Watermark::SharedDevice(partner.to_string())));
     seen.found.retain(|opener| !partners.iter().any(|partner| partner.pid == opener.pid));
     seen
 }
 
 /// S4. True when it is in use.
-fn used(inquiry: &mut Inquiry<'_>, kin: &Kin, device: DevNum, claimed: Option<&File>) -> bool {
+fn check_uses(inquiry: &mut Inquiry<'_>, kin: &DeviceRelatives, device: DevNum, claimed: Option<&File>) -> bool {
     let roots = inquiry.roots;
-    let uses = usage::uses(roots, &kin.sharing, device);
-    match uses.and_then(|uses| Ok((uses, usage::uses(roots, &kin.beside, device)?))) {
+    let uses = usage::uses_of_family(roots, &kin.sharing, device);
+    match uses.and_then(|uses| Ok((uses, usage::uses_of_family(roots, &kin.beside, device)?))) {
         Ok((mut uses, beside)) if !uses.is_empty() || !(kin.is_apart || beside.is_empty()) => {
             uses.extend(beside);
-            inquiry.answer(RuleId::S4, Err(listed(&uses)));
+            inquiry.enter_answer(RuleId::S4, Err(list_uses(&uses)));
             true
         }
         Ok((_, beside)) => {
             let names: Vec<&str> = kin.sharing.members.iter().map(|m| m.name.as_str()).collect();
             let none = format!("none of {} is mounted, swap, claimed or a loop's backing", names.join(", "));
-            let found = shared(inquiry, &beside, device, claimed).map(|beside| none + &beside);
-            !inquiry.answer(RuleId::S4, found)
+            let found = check_shared_disk(inquiry, &beside, device, claimed).map(|beside| none + &beside);
+            !inquiry.enter_answer(RuleId::S4, found)
         }
         Err(why) => {
-            inquiry.answer_unopened(RuleId::S4, Unopened::unseen(why));
+            inquiry.answer_unopened(RuleId::S4, Unopened::from_reason(why));
             false
         }
     }
 }
 
-fn listed(uses: &[Use]) -> String {
-    uses.iter().map(Use::to_string).collect::<Vec<_>>().join("; ")
+fn list_uses(uses: &[DeviceUse]) -> String {
+    uses.iter().map(DeviceUse::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// What is in use beside a partition that is not itself in use: a limit of the result, provided that the partition table
 /// on the disk says what the kernel says. The end of a sentence about it; empty where nothing is.
-fn shared(inquiry: &mut Inquiry<'_>, beside: &[Use], device: DevNum, claimed: Option<&File>) -> Result<String, String> {
+fn check_shared_disk(
+    inquiry: &mut Inquiry<'_>,
+    beside: &[DeviceUse],
+    device: DevNum,
+    claimed: Option<&File>,
+) -> Result<String, String> {
     if beside.is_empty() {
         return Ok(String::new());
     }
     if let Some(file) = claimed {
-        table::confirms(inquiry.roots, device, file)
-            .map_err(|why| format!("{why}, and beside it {}", listed(beside)))?;
+        table::check_partition_entry(inquiry.roots, device, file)
+            .map_err(|why| format!("{why}, and beside it {}", list_uses(beside)))?;
     }
-    let mut marks: Vec<String> = beside.iter().map(Use::short).collect();
+    let mut marks: Vec<String> = beside.iter().map(DeviceUse::without_place).collect();
     marks.sort();
     marks.dedup();
     inquiry.exam.watermarks.extend(marks.into_iter().map(Watermark::SharedDisk));
-    Ok(format!("; beside it {}", listed(beside)))
+    Ok(format!("; beside it {}", list_uses(beside)))
 }
 
 /// S5. A log on another partition of the disk is a limit of the result.
-fn system(inquiry: &mut Inquiry<'_>, kin: &Kin, claimed: bool) -> Result<String, String> {
+fn check_system(inquiry: &mut Inquiry<'_>, kin: &DeviceRelatives, claimed: bool) -> Result<String, String> {
     let (roots, log_dir) = (inquiry.roots, inquiry.request.log_dir);
-    let family = if kin.is_apart { &kin.sharing } else { &kin.sharing.with(&kin.beside) };
+    let family = if kin.is_apart { &kin.sharing } else { &kin.sharing.union_with(&kin.beside) };
     let elsewhere = usage::system_on(roots, family, log_dir, claimed)?;
     if kin.is_apart && log_dir.is_some_and(|dir| usage::lies_on(roots, &kin.beside, dir)) {
         inquiry.exam.watermarks.push(Watermark::LogOnTarget);
@@ -156,44 +165,46 @@ fn system(inquiry: &mut Inquiry<'_>, kin: &Kin, claimed: bool) -> Result<String,
 
 /// Who has other partitions of the same disk open: they share no byte with the target, so nothing is refused, but they
 /// share the drive.
-fn neighbours(inquiry: &mut Inquiry<'_>, kin: &Kin) {
-    let devices: Vec<_> = kin.siblings().map(printed).collect();
+fn note_neighbours(inquiry: &mut Inquiry<'_>, kin: &DeviceRelatives) {
+    let devices: Vec<_> = kin.sibling_partitions().map(printed_member).collect();
     if !devices.is_empty() {
         // Where nobody can be seen, S6 has refused.
-        let found = openers(inquiry.roots, &Wanted { devices, ..Wanted::default() }).unwrap_or_default().found;
+        let found = find_openers(inquiry.roots, &WantedObjects { devices, ..WantedObjects::default() })
+            .unwrap_or_default()
+            .found;
         inquiry.exam.watermarks.extend(found.iter().map(|opener| Watermark::Neighbour(opener.to_string())));
     }
 }
 
 /// S6. Whoever has it open only for reading destroys nothing and loses nothing; he may load it, and is named.
-fn others(inquiry: &mut Inquiry<'_>, seen: &Openers) -> Result<String, String> {
+fn check_other_openers(inquiry: &mut Inquiry<'_>, seen: &Openers) -> Result<String, String> {
     let fds = format!("{}/*/fd", inquiry.roots.proc.display());
-    inquiry.exam.users = seen.names();
-    inquiry.exam.watermarks.extend(seen.readers().map(|reader| Watermark::Reader(reader.to_string())));
+    inquiry.exam.users = seen.user_names();
+    inquiry.exam.watermarks.extend(seen.reading_openers().map(|reader| Watermark::Reader(reader.to_string())));
     let outsiders = !in_first_namespace(inquiry.roots);
     if outsiders {
         inquiry.exam.watermarks.push(Watermark::Container);
     }
-    let confirmed = inquiry.request.in_container || inquiry.standing().is_some_and(|given| given.in_container);
+    let confirmed = inquiry.request.in_container || inquiry.standing_consent().is_some_and(|given| given.in_container);
     let unconfirmed = outsiders && !confirmed;
     if unconfirmed {
         inquiry.exam.users.insert(UNSEEN.to_owned());
     }
-    if seen.users().next().is_some() {
-        return Err(format!("{} ({fds})", in_words(seen.users())));
+    if seen.using_openers().next().is_some() {
+        return Err(format!("{} ({fds})", in_words(seen.using_openers())));
     }
-    if let Some(doubt) = seen.doubt(inquiry.roots) {
+    if let Some(doubt) = seen.doubt_reason(inquiry.roots) {
         return Err(doubt);
     }
     if unconfirmed {
         inquiry.exam.is_in_container = true;
         return Err("this is a container: processes outside it are invisible; add --in-container to proceed".into());
     }
-    let read = in_words(seen.readers());
+    let read = in_words(seen.reading_openers());
     if read.is_empty() {
-        Ok(format!("none of {} ({fds})", seen.extent()))
+        Ok(format!("none of {} ({fds})", seen.describe_extent()))
     } else {
-        Ok(format!("{read}; none of {} for writing ({fds})", seen.extent()))
+        Ok(format!("{read}; none of {} for writing ({fds})", seen.describe_extent()))
     }
 }
 
@@ -209,7 +220,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let space = dir.path().join("proc/self/ns");
         std::fs::create_dir_all(&space).unwrap();
-        let roots = Roots { proc: dir.path().join("proc"), ..Roots::host() };
+        let roots = Roots { proc: dir.path().join("proc"), ..Roots::of_machine() };
         let opener = |access| Opener { pid: 7, name: "dd".into(), path: "/dev/sda".into(), access };
         for (found, hidden, first, in_container, expected) in [
             (vec![], 0, true, false, Ok("none of 3 processes")),
@@ -239,10 +250,10 @@ mod tests {
             std::os::unix::fs::symlink(number, space.join("pid")).unwrap();
             let path = std::path::Path::new("/dev/sda");
             let request = crate::safety::Request { in_container, ..crate::safety::Request::new(path) };
-            let exam = crate::safety::Examination::nothing(path);
+            let exam = crate::safety::Examination::without_findings(path);
             let mut inquiry = Inquiry { roots: &roots, request, mode: Mode::Look, exam };
             let reads = found.iter().filter(|opener| opener.access == Access::Reading).count();
-            let told = others(&mut inquiry, &Openers { found, hidden, seen: 3, ..Openers::default() });
+            let told = check_other_openers(&mut inquiry, &Openers { found, hidden, seen: 3, ..Openers::default() });
             let marks = inquiry.exam.watermarks.iter().filter(|mark| matches!(mark, Watermark::Reader(_)));
             assert_eq!(marks.count(), reads, "{:?}", inquiry.exam.watermarks);
             let (Ok(words) | Err(words)) = expected;

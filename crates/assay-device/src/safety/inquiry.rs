@@ -5,7 +5,7 @@ use super::examination::Examination;
 use super::request::Request;
 use super::roots::{DevNum, Roots};
 use super::rule::{RuleAnswer, RuleId, Unopened};
-use super::sharing::{Partner, partners};
+use super::sharing::{Partner, partner_runs};
 use super::signature;
 use super::standing::Standing;
 use super::watermark::Watermark;
@@ -30,36 +30,36 @@ pub(super) struct Inquiry<'a> {
 
 impl Inquiry<'_> {
     /// Enters the answer of a rule; true when the gate may continue.
-    pub(super) fn answer(&mut self, id: RuleId, found: Result<String, String>) -> bool {
-        self.keep(RuleAnswer::new(id, found))
+    pub(super) fn enter_answer(&mut self, id: RuleId, found: Result<String, String>) -> bool {
+        self.keep_answer(RuleAnswer::new(id, found))
     }
 
     /// The answer of a rule for which something could not be opened.
     pub(super) fn answer_unopened(&mut self, id: RuleId, why: Unopened) -> bool {
-        self.keep(RuleAnswer::unopened(id, why))
+        self.keep_answer(RuleAnswer::from_unopened(id, why))
     }
 
-    fn keep(&mut self, mut answer: RuleAnswer) -> bool {
+    fn keep_answer(&mut self, mut answer: RuleAnswer) -> bool {
         let id = answer.id;
-        let said = |standing: &&Standing| standing.overrides(id, &answer.evidence, &self.exam.users);
-        let overridden = self.request.overrides.contains(&id) || self.standing().filter(said).is_some();
+        let said = |standing: &&Standing| standing.overrides_rule(id, &answer.evidence, &self.exam.users);
+        let overridden = self.request.overrides.contains(&id) || self.standing_consent().filter(said).is_some();
         answer.overridden = !answer.ok && answer.overridable && overridden;
         if answer.overridden {
             self.exam.watermarks.push(Watermark::Overridden(id));
         }
         self.exam.rules.push(answer);
-        self.exam.rules.last().is_some_and(RuleAnswer::passes)
+        self.exam.rules.last().is_some_and(RuleAnswer::may_continue)
     }
 
     /// The consent given earlier for exactly this device.
-    pub(super) fn standing(&self) -> Option<&Standing> {
+    pub(super) fn standing_consent(&self) -> Option<&Standing> {
         self.request.standing.iter().find(|given| !given.marks.is_empty() && given.marks == self.exam.marks)
     }
 
     /// The other runs that may share a device with this one: those under the same consent.
-    pub(super) fn partners(&self, device: DevNum) -> Vec<Partner> {
-        let record = self.standing().and_then(|given| given.record);
-        record.and_then(|record| partners(self.roots, device, record).ok()).unwrap_or_default()
+    pub(super) fn partner_runs(&self, device: DevNum) -> Vec<Partner> {
+        let record = self.standing_consent().and_then(|given| given.record);
+        record.and_then(|record| partner_runs(self.roots, device, record).ok()).unwrap_or_default()
     }
 
     /// S3, as far as size and alignment are concerned.
@@ -80,14 +80,14 @@ impl Inquiry<'_> {
         } else {
             Err(format!("the workload reaches byte {extent}, the target ends at {usable}"))
         };
-        self.answer(RuleId::S14, found)
+        self.enter_answer(RuleId::S14, found)
     }
 
     /// S7 and S8, on the open file.
-    pub(super) fn contents(&mut self, file: &File, usable: u64) {
+    pub(super) fn check_contents(&mut self, file: &File, usable: u64) {
         let signature = found_signature(file, usable);
-        self.answer(RuleId::S7, signature);
-        let found = match content::look(file, usable) {
+        self.enter_answer(RuleId::S7, signature);
+        let found = match content::examine_content(file, usable) {
             Ok(Content { foreign: None, read, ours, of_act }) => Ok(format!(
                 "{read} bytes sampled, {}",
                 match (ours, of_act) {
@@ -100,24 +100,24 @@ impl Inquiry<'_> {
             Ok(Content { foreign: Some(at), .. }) => Err(format!("unknown data near byte {at}")),
             Err(e) => Err(format!("its content could not be read: {e}")),
         };
-        self.answer(RuleId::S8, found);
+        self.enter_answer(RuleId::S8, found);
     }
 
     /// Ends the inquiry.
-    pub(super) fn close(mut self) -> Examination {
+    pub(super) fn into_examination(mut self) -> Examination {
         self.exam.watermarks.sort();
         self.exam.watermarks.dedup();
-        self.exam.accepted = self.exam.rules.iter().all(RuleAnswer::passes);
+        self.exam.accepted = self.exam.rules.iter().all(RuleAnswer::may_continue);
         self.exam
     }
 }
 
 fn found_signature(file: &File, usable: u64) -> Result<String, String> {
-    let own = signature::find(file, usable).map_err(|e| format!("it could not be read: {e}"))?;
+    let own = signature::find_signature(file, usable).map_err(|e| format!("it could not be read: {e}"))?;
     if let Some(found) = own {
         return Err(format!("{found} (own table)"));
     }
-    match signature::blkid(file) {
+    match signature::probe_with_blkid(file) {
         Some(Ok(())) => Ok("none by the built-in table, none by blkid -p".into()),
         Some(Err(found)) => Err(found),
         None => Ok("none by the built-in table; blkid is not installed, so S8 decides".into()),

@@ -22,7 +22,7 @@ const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
 const FIEMAP_EXTENT_DELALLOC: u32 = 0x4;
 
 /// Bytes of a block device.
-pub(super) fn size(fd: BorrowedFd<'_>) -> Result<u64, Errno> {
+pub(super) fn device_size(fd: BorrowedFd<'_>) -> Result<u64, Errno> {
     // SAFETY: BLKGETSIZE64 stores one u64.
     unsafe { ioctl(fd, Getter::<BLKGETSIZE64, u64>::new()) }
 }
@@ -35,7 +35,7 @@ pub(super) fn read_only(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
 
 /// Tells a block device that none of its `size` bytes are needed any more; what they read as afterwards depends on the
 /// device.
-pub(super) fn discard(fd: BorrowedFd<'_>, size: u64) -> Result<(), Errno> {
+pub(super) fn discard_device(fd: BorrowedFd<'_>, size: u64) -> Result<(), Errno> {
     // SAFETY: BLKDISCARD reads two u64, offset and length.
     unsafe { ioctl(fd, Setter::<BLKDISCARD, [u64; 2]>::new([0, size])) }
 }
@@ -197,7 +197,7 @@ fn search_extents(extents: &[Extent], is: fn(&Extent) -> bool) -> ExtentSearch {
 
 #[cfg(test)]
 mod tests {
-    use super::super::roots::number;
+    use super::super::roots::read_number;
     use super::*;
     use crate::testbed::Loop;
     use std::fs::File;
@@ -275,7 +275,7 @@ mod tests {
         for _ in 0..2 {
             let Some(device) = Loop::of(1 << 20) else { return };
             let dir = Path::new("/sys/block").join(device.path.file_name().unwrap());
-            let told = |what: &str| number(&dir.join(what));
+            let told = |what: &str| read_number(&dir.join(what));
             let file = File::open(&device.path).unwrap();
             assert_eq!(disk_sequence(file.as_fd()), told("diskseq"));
             sequences.extend(told("diskseq"));

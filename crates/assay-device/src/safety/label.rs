@@ -15,7 +15,7 @@ const SECTOR: usize = 512;
 
 /// The label of a scratch file of `file_size` bytes in total: magic, version, file size, and a BLAKE3 checksum of
 /// these, so that no other data is mistaken for it. The rest is zero.
-pub fn label(file_size: u64) -> Vec<u8> {
+pub fn label_bytes(file_size: u64) -> Vec<u8> {
     let mut block = vec![0; LABEL_LEN as usize];
     block[..8].copy_from_slice(LABEL_MAGIC);
     block[8..16].copy_from_slice(&1u64.to_le_bytes());
@@ -27,7 +27,7 @@ pub fn label(file_size: u64) -> Vec<u8> {
 
 /// Whether these bytes are the label of a file of `file_size` bytes.
 pub(crate) fn is_label(block: &[u8], file_size: u64) -> bool {
-    block == label(file_size)
+    block == label_bytes(file_size)
 }
 
 /// Whether a sector or block begins with our stamp.
@@ -52,7 +52,7 @@ fn begins_ours(rest: &[u8]) -> bool {
 ///
 /// A payload may begin anywhere, so the blocks are examined sector by sector: from a stamp to the end of its 4 KiB
 /// block everything is ours, because a payload that continues into the next block stamps that block too.
-pub fn foreign(data: &[u8]) -> impl Iterator<Item = usize> {
+pub fn foreign_sectors(data: &[u8]) -> impl Iterator<Item = usize> {
     let zero = [0u8; SECTOR];
     data.chunks(EVERY as usize).enumerate().flat_map(move |(b, block)| {
         let mut ours = false;
@@ -101,15 +101,15 @@ mod tests {
             ("letters that are one of a stamp", odd(4096, b"AAAAAAAA", 4300), Some(4096)),
             ("a byte before a stamp", odd(4096, b"x", 4097), Some(4096)),
         ] {
-            assert_eq!(foreign(&data).next(), expected, "{what}");
+            assert_eq!(foreign_sectors(&data).next(), expected, "{what}");
         }
     }
 
     #[test]
     fn a_label_belongs_to_one_length() {
-        assert_eq!(label(8192).len() as u64, LABEL_LEN);
-        assert!(is_label(&label(8192), 8192));
-        assert!(!is_label(&label(8192), 12288));
+        assert_eq!(label_bytes(8192).len() as u64, LABEL_LEN);
+        assert!(is_label(&label_bytes(8192), 8192));
+        assert!(!is_label(&label_bytes(8192), 12288));
         assert!(!is_label(&[0; 4096], 8192));
     }
 }

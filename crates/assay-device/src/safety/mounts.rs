@@ -22,7 +22,7 @@ pub(crate) struct Mount {
 ///
 /// # Errors
 /// It cannot be read, or has a line that is no mount: nobody knows what such a line hides.
-pub(crate) fn mounts(path: &Path) -> std::io::Result<Vec<Mount>> {
+pub(crate) fn list_mounts(path: &Path) -> std::io::Result<Vec<Mount>> {
     let bytes = std::fs::read(path)?;
     let table = String::from_utf8_lossy(&bytes);
     let parsed = table.lines().map(|line| parse_mount(line).ok_or(line));
@@ -34,7 +34,7 @@ pub(crate) fn mounts(path: &Path) -> std::io::Result<Vec<Mount>> {
 /// # Errors
 /// See [`mounts`].
 pub(super) fn read_mounts(path: &Path) -> Result<Vec<Mount>, String> {
-    mounts(path).map_err(|e| cannot_read(path, &e))
+    list_mounts(path).map_err(|e| cannot_read(path, &e))
 }
 
 fn parse_mount(line: &str) -> Option<Mount> {
@@ -42,16 +42,16 @@ fn parse_mount(line: &str) -> Option<Mount> {
     let left: Vec<&str> = left.split(' ').collect();
     let mut right = right.split(' ');
     Some(Mount {
-        device: DevNum::parse(left.get(2)?)?,
-        point: unescape(left.get(4)?).into(),
+        device: DevNum::parse_numbers(left.get(2)?)?,
+        point: unescape_octal(left.get(4)?).into(),
         kind: right.next()?.to_owned(),
-        source: unescape(right.next()?),
+        source: unescape_octal(right.next()?),
         options: right.next().unwrap_or_default().to_owned(),
     })
 }
 
 /// Undoes the kernel's octal escapes (`\040` for a blank).
-pub(crate) fn unescape(text: &str) -> String {
+pub(crate) fn unescape_octal(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
@@ -99,7 +99,7 @@ mod tests {
             ("1 0 0:5 / / rw - tmpfs none rw\n9 1 8:1 / /home rw\n", None),
         ] {
             std::fs::write(table.path(), text).unwrap();
-            assert_eq!(mounts(table.path()).ok().map(|table| table.len()), mounts_in_it, "{text}");
+            assert_eq!(list_mounts(table.path()).ok().map(|table| table.len()), mounts_in_it, "{text}");
         }
         assert!(read_mounts(Path::new("/no/such/table")).unwrap_err().contains("cannot read /no/such/table"));
     }

@@ -9,8 +9,8 @@
 //! exclusive open of S2 finds processes that hold a device exclusively.
 
 use super::kernel;
-use super::processes::{how_to_see_all, in_first_namespace, may_look_into_all, processes};
-use super::roots::{DevNum, Roots, attribute, cannot_read, is_gone};
+use super::processes::{how_to_see_all, in_first_namespace, list_processes, may_look_into_all};
+use super::roots::{DevNum, Roots, cannot_read, is_gone, read_attribute};
 use assay_base::text::one_line;
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub struct Inode {
 
 /// The devices and files that are looked for.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Wanted {
+pub(super) struct WantedObjects {
     /// Block devices, with the path each is printed as.
     pub devices: Vec<(DevNum, String)>,
     /// Regular files.
@@ -113,7 +113,7 @@ impl Openers {
     }
 
     /// Why this walk is no proof that nobody has it open; `None` where everybody was seen.
-    pub(super) fn doubt(&self, roots: &Roots) -> Option<String> {
+    pub(super) fn doubt_reason(&self, roots: &Roots) -> Option<String> {
         let what = match (&self.concealed, self.hidden) {
             (Some(why), _) => why.clone(),
             (None, 0) => return None,
@@ -129,7 +129,7 @@ impl Openers {
     }
 
     /// How many processes were seen, in words.
-    pub(super) fn extent(&self) -> String {
+    pub(super) fn describe_extent(&self) -> String {
         if self.init_is_protected {
             format!("{} processes; a security module keeps everybody out of process 1, the machine's first", self.seen)
         } else {
@@ -138,19 +138,19 @@ impl Openers {
     }
 
     /// The openers that use it: they may write to it, or have locked it.
-    pub(super) fn users(&self) -> impl Iterator<Item = &Opener> {
+    pub(super) fn using_openers(&self) -> impl Iterator<Item = &Opener> {
         self.found.iter().filter(|opener| opener.access > Access::Reading)
     }
 
     /// The names of those that use it, for a consent that is given in advance; with [`UNSEEN`] where some may not have been
     /// seen.
-    pub(super) fn names(&self) -> BTreeSet<String> {
+    pub(super) fn user_names(&self) -> BTreeSet<String> {
         let unseen = self.hidden > 0 || self.concealed.is_some();
-        self.users().map(|user| user.name.clone()).chain(unseen.then(|| UNSEEN.to_owned())).collect()
+        self.using_openers().map(|user| user.name.clone()).chain(unseen.then(|| UNSEEN.to_owned())).collect()
     }
 
     /// The openers that only read it.
-    pub(super) fn readers(&self) -> impl Iterator<Item = &Opener> {
+    pub(super) fn reading_openers(&self) -> impl Iterator<Item = &Opener> {
         self.found.iter().filter(|opener| opener.access == Access::Reading)
     }
 }
@@ -171,14 +171,14 @@ pub(super) fn wait_a_little() {
 ///
 /// # Errors
 /// `/proc` cannot be walked over.
-pub(super) fn settled(roots: &Roots, wanted: &Wanted) -> Result<Openers, String> {
-    let mut seen = openers(roots, wanted)?;
+pub(super) fn find_settled(roots: &Roots, wanted: &WantedObjects) -> Result<Openers, String> {
+    let mut seen = find_openers(roots, wanted)?;
     for look in 0..LOOKS {
         if seen.is_final(look) {
             break;
         }
         wait_a_little();
-        seen = openers(roots, wanted)?;
+        seen = find_openers(roots, wanted)?;
     }
     Ok(seen)
 }
@@ -187,14 +187,14 @@ pub(super) fn settled(roots: &Roots, wanted: &Wanted) -> Result<Openers, String>
 ///
 /// # Errors
 /// `/proc` cannot be read, or does not list the processes.
-pub(super) fn openers(roots: &Roots, wanted: &Wanted) -> Result<Openers, String> {
-    let processes = processes(roots)?;
+pub(super) fn find_openers(roots: &Roots, wanted: &WantedObjects) -> Result<Openers, String> {
+    let processes = list_processes(roots)?;
     let mut result = Openers { concealed: processes.concealed, ..Openers::default() };
     for pid in processes.others {
         let process = Process { pid, dir: roots.proc.join(pid.to_string()), is_ours: processes.are_ours };
-        let sight = process.look(wanted);
+        let sight = process.look_for_wanted(wanted);
         if let Some(Open { path, access }) = sight.open {
-            let name = attribute(&process.dir.join("comm")).map_or_else(|| "unnamed".into(), one_line);
+            let name = read_attribute(&process.dir.join("comm")).map_or_else(|| "unnamed".into(), one_line);
             result.found.push(Opener { pid, name, path: path.display().to_string(), access });
         }
         match sight.unread {
@@ -224,7 +224,7 @@ struct Process {
 
 /// The part of a process that was seen.
 #[derive(Default)]
-struct Sight {
+struct SeenProcess {
     /// Whether it was still there.
     there: bool,
     /// A wanted thing that it has open; of several the one that it has open in the worst way.
@@ -242,8 +242,8 @@ struct Open {
 
 impl Process {
     /// Looks at the open files of the process, and at those of each thread that has files of its own.
-    fn look(&self, wanted: &Wanted) -> Sight {
-        let mut sight = Sight::default();
+    fn look_for_wanted(&self, wanted: &WantedObjects) -> SeenProcess {
+        let mut sight = SeenProcess::default();
         sight.read_table(&self.dir.join("fd"), wanted);
         let tasks = self.dir.join("task");
         let threads = super::roots::names_if_any(&tasks).unwrap_or_else(|why| {
@@ -259,9 +259,9 @@ impl Process {
     }
 }
 
-impl Sight {
+impl SeenProcess {
     /// Looks through one table of open files. One that is missing belongs to a process or thread that has ended.
-    fn read_table(&mut self, table: &Path, wanted: &Wanted) {
+    fn read_table(&mut self, table: &Path, wanted: &WantedObjects) {
         if let Err(e) = self.read_entries(table, wanted)
             && !is_gone(&e)
         {
@@ -269,13 +269,13 @@ impl Sight {
         }
     }
 
-    fn read_entries(&mut self, table: &Path, wanted: &Wanted) -> io::Result<()> {
+    fn read_entries(&mut self, table: &Path, wanted: &WantedObjects) -> io::Result<()> {
         let entries = std::fs::read_dir(table)?;
         self.there = true;
         for entry in entries {
             let link = entry?.path();
-            match matches(wanted, &link) {
-                Ok(Some(path)) => self.found(Open { path, access: access_of(&link) }),
+            match match_link(wanted, &link) {
+                Ok(Some(path)) => self.add_opener(Open { path, access: access_of(&link) }),
                 Ok(None) => {}
                 // Closed meanwhile.
                 Err(e) if is_gone(&e) => {}
@@ -287,7 +287,7 @@ impl Sight {
         Ok(())
     }
 
-    fn found(&mut self, open: Open) {
+    fn add_opener(&mut self, open: Open) {
         if self.open.as_ref().is_none_or(|known| known.access < open.access) {
             self.open = Some(open);
         }
@@ -299,7 +299,7 @@ impl Sight {
 ///
 /// # Errors
 /// It cannot be found out what is open there.
-fn matches(wanted: &Wanted, link: &Path) -> io::Result<Option<PathBuf>> {
+fn match_link(wanted: &WantedObjects, link: &Path) -> io::Result<Option<PathBuf>> {
     let printed = std::fs::read_link(link)?;
     let same = match std::fs::metadata(link) {
         Ok(meta) => {
@@ -319,7 +319,7 @@ fn matches(wanted: &Wanted, link: &Path) -> io::Result<Option<PathBuf>> {
 
 /// Whether a file that cannot be examined is of a FUSE file system that keeps root out, and none of the wanted files is on it. Only users
 /// other than root mount those, and the kernel opens no device on them (nodev).
-fn is_elsewhere(wanted: &Wanted, link: &Path) -> bool {
+fn is_elsewhere(wanted: &WantedObjects, link: &Path) -> bool {
     let fuse = rustix::fs::statfs(link).is_ok_and(|fs| fs.f_type as u64 & 0xffff_ffff == FUSE_SUPER_MAGIC);
     let Ok(stat) = rustix::fs::statx(rustix::fs::CWD, link, AtFlags::empty(), StatxFlags::empty()) else {
         return false;
@@ -334,7 +334,7 @@ const FUSE_SUPER_MAGIC: u64 = 0x6573_5546;
 /// What the kernel tells of an open file (proc(5), fdinfo); `None` where it tells nothing.
 fn info_of(link: &Path) -> Option<String> {
     let (process, number) = link.parent().and_then(Path::parent).zip(link.file_name())?;
-    attribute(&process.join("fdinfo").join(number))
+    read_attribute(&process.join("fdinfo").join(number))
 }
 
 /// The flags with which a file was opened.
@@ -410,7 +410,7 @@ mod tests {
         std::fs::create_dir(dir.path().join("1000")).unwrap();
         symlink("1000", dir.path().join("self")).unwrap();
         std::fs::write(dir.path().join("1000/mountinfo"), "1 0 0:5 / / rw - tmpfs none rw\n").unwrap();
-        let roots = Roots { proc: dir.path().to_path_buf(), ..Roots::host() };
+        let roots = Roots { proc: dir.path().to_path_buf(), ..Roots::of_machine() };
         (dir, roots)
     }
 
@@ -429,16 +429,16 @@ mod tests {
         std::fs::create_dir(&closed).unwrap();
         symlink(closed.join("file"), pid(4).join("fd/4")).unwrap();
         mode(&closed, 0o000);
-        let seen = without_rights(|| openers(&roots, &Wanted::default())).unwrap();
+        let seen = without_rights(|| find_openers(&roots, &WantedObjects::default())).unwrap();
         assert_eq!((seen.found.len(), seen.hidden, seen.seen), (0, 3, 2), "{seen:?}");
         let unread = seen.unread.clone().unwrap();
         assert!(unread.starts_with("cannot read ") && unread.contains("Permission denied"), "{unread}");
-        let doubt = seen.doubt(&roots).unwrap();
+        let doubt = seen.doubt_reason(&roots).unwrap();
         assert!(doubt.contains("the open files of 3 processes cannot be seen: cannot read"), "{doubt}");
         [0, 3].iter().for_each(|n| mode(&pid(*n).join("fd"), 0o700));
         mode(&closed, 0o700);
         std::fs::remove_dir_all(dir.path().join("1000")).unwrap();
-        assert!(openers(&roots, &Wanted::default()).is_err(), "a list without this process");
+        assert!(find_openers(&roots, &WantedObjects::default()).is_err(), "a list without this process");
     }
 
     /// A security module may keep root out of the first process. It is an exception only for root with every right, on the machine itself.
@@ -458,10 +458,10 @@ mod tests {
             symlink("user:[4026531837]", dir.path().join("1000/ns/user")).unwrap();
             let closed = dir.path().join(format!("{hidden}/fd"));
             mode(&closed, 0o000);
-            let seen = without_rights(|| openers(&roots, &Wanted::default())).unwrap();
+            let seen = without_rights(|| find_openers(&roots, &WantedObjects::default())).unwrap();
             let expected = (u32::from(!is_an_exception), is_an_exception, 1);
             assert_eq!((seen.hidden, seen.init_is_protected, seen.seen), expected, "{hidden} {capabilities} {space}");
-            assert_eq!(seen.doubt(&roots).is_some(), !is_an_exception);
+            assert_eq!(seen.doubt_reason(&roots).is_some(), !is_an_exception);
             mode(&closed, 0o700);
         }
     }
@@ -470,13 +470,15 @@ mod tests {
     #[test]
     fn threads_with_files_of_their_own_are_looked_at() {
         let (dir, roots) = machine(4_194_400..4_194_401);
-        let wanted =
-            Wanted { devices: vec![(DevNum { major: 8, minor: 0 }, "/dev/no-such-disk".into())], ..Wanted::default() };
-        assert!(openers(&roots, &wanted).unwrap().found.is_empty());
+        let wanted = WantedObjects {
+            devices: vec![(DevNum { major: 8, minor: 0 }, "/dev/no-such-disk".into())],
+            ..WantedObjects::default()
+        };
+        assert!(find_openers(&roots, &wanted).unwrap().found.is_empty());
         let thread = dir.path().join("4194400/task/4194401/fd");
         std::fs::create_dir_all(&thread).unwrap();
         symlink("/dev/no-such-disk", thread.join("9")).unwrap();
-        let seen = openers(&roots, &wanted).unwrap();
+        let seen = find_openers(&roots, &wanted).unwrap();
         assert_eq!(in_words(&seen.found), "process 4194400 (unnamed) has /dev/no-such-disk open for writing");
     }
 
@@ -485,8 +487,10 @@ mod tests {
     fn readers_are_told_from_those_who_write_or_lock() {
         let lock = |kind: &str| format!("flags:\t02100000\nlock:\t1: FLOCK  ADVISORY  {kind} 7 00:06:5 0 EOF\n");
         let (dir, roots) = machine(4_194_400..4_194_401);
-        let wanted =
-            Wanted { devices: vec![(DevNum { major: 8, minor: 0 }, "/dev/no-such-disk".into())], ..Wanted::default() };
+        let wanted = WantedObjects {
+            devices: vec![(DevNum { major: 8, minor: 0 }, "/dev/no-such-disk".into())],
+            ..WantedObjects::default()
+        };
         let process = dir.path().join("4194400");
         std::fs::create_dir(process.join("fdinfo")).unwrap();
         symlink("/dev/no-such-disk", process.join("fd/9")).unwrap();
@@ -505,22 +509,22 @@ mod tests {
         ] {
             let _ = std::fs::remove_file(process.join("fdinfo/9"));
             info.iter().for_each(|info| std::fs::write(process.join("fdinfo/9"), info).unwrap());
-            let seen = openers(&roots, &wanted).unwrap();
+            let seen = find_openers(&roots, &wanted).unwrap();
             let found: Vec<Access> = seen.found.iter().map(|opener| opener.access).collect();
             assert_eq!(found, [access], "{info:?}");
             let users = usize::from(access != Access::Reading);
-            assert_eq!((seen.users().count(), seen.readers().count()), (users, 1 - users), "{info:?}");
+            assert_eq!((seen.using_openers().count(), seen.reading_openers().count()), (users, 1 - users), "{info:?}");
         }
         // Of several, the worst.
         symlink("/dev/no-such-disk", process.join("fd/8")).unwrap();
         std::fs::write(process.join("fdinfo/8"), "flags:\t0100000\n").unwrap();
         std::fs::write(process.join("fdinfo/9"), "flags:\t0100002\n").unwrap();
-        assert_eq!(openers(&roots, &wanted).unwrap().users().count(), 1);
+        assert_eq!(find_openers(&roots, &wanted).unwrap().using_openers().count(), 1);
     }
 
     #[test]
     fn a_walk_that_may_have_missed_somebody_is_no_proof() {
-        let roots = Roots::host();
+        let roots = Roots::of_machine();
         for (hidden, concealed, words) in [
             (0, None, None),
             (1, None, Some("the open files of 1 process cannot be seen")),
@@ -529,7 +533,7 @@ mod tests {
             (3, Some("/proc is mounted with hidepid=2, which hides processes"), Some("hidepid=2")),
         ] {
             let seen = Openers { hidden, concealed: concealed.map(str::to_owned), ..Openers::default() };
-            let doubt = seen.doubt(&roots);
+            let doubt = seen.doubt_reason(&roots);
             assert_eq!(doubt.is_some(), words.is_some(), "{doubt:?}");
             assert!(words.is_none_or(|words| doubt.as_ref().is_some_and(|text| text.contains(words))), "{doubt:?}");
         }

@@ -6,7 +6,7 @@
 //! partitions, the partitions beside those do not.
 
 use super::family::{Family, Member};
-use super::roots::{DevNum, Roots, number};
+use super::roots::{DevNum, Roots, read_number};
 use std::collections::BTreeSet;
 
 impl Family {
@@ -17,7 +17,7 @@ impl Family {
     pub(super) fn sharing_bytes(&self, roots: &Roots, device: DevNum) -> Result<Family, String> {
         let mut sharing =
             Sharing { family: self, roots, media: BTreeSet::new(), built: BTreeSet::new(), disks: BTreeSet::new() };
-        if let Some(member) = self.member(device) {
+        if let Some(member) = self.member_by_number(device) {
             sharing.add_medium(member)?;
         }
         let found = |member: &&Member| sharing.built.contains(&member.number) || sharing.disks.contains(&member.number);
@@ -27,14 +27,14 @@ impl Family {
     }
 
     /// The members of both.
-    pub(super) fn with(&self, other: &Family) -> Family {
+    pub(super) fn union_with(&self, other: &Family) -> Family {
         let members = [&self.members[..], &other.members].concat();
         Family { members, near: [&self.near[..], &other.near].concat(), loops: self.loops.clone() }
     }
 
     /// The members of this family that are not in `other`.
-    pub(super) fn without(&self, other: &Family) -> Family {
-        let is_left = |member: &&Member| other.member(member.number).is_none();
+    pub(super) fn members_outside(&self, other: &Family) -> Family {
+        let is_left = |member: &&Member| other.member_by_number(member.number).is_none();
         let members = self.members.iter().filter(is_left).cloned().collect();
         let near = self.near.iter().filter(is_left).cloned().collect();
         Family { members, near, loops: self.loops.clone() }
@@ -65,13 +65,13 @@ impl Sharing<'_> {
         if disk.number != member.number {
             self.disks.insert(disk.number);
             for sibling in family.partitions_of(disk)? {
-                if overlap(member, sibling) {
+                if may_overlap(member, sibling) {
                     self.add_built(sibling)?;
                 }
             }
             self.add_upper(disk)?;
         }
-        for lower in family.beneath(self.roots, disk)? {
+        for lower in family.members_beneath(self.roots, disk)? {
             self.add_medium(lower)?;
         }
         Ok(())
@@ -90,18 +90,18 @@ impl Sharing<'_> {
 
     fn add_upper(&mut self, member: &Member) -> Result<(), String> {
         let family = self.family;
-        family.above(self.roots, member)?.into_iter().try_for_each(|upper| self.add_built(upper))
+        family.members_above(self.roots, member)?.into_iter().try_for_each(|upper| self.add_built(upper))
     }
 }
 
 /// The sectors of a partition: its first one, and how many.
-fn sectors(member: &Member) -> Option<(u64, u64)> {
-    Some((number(&member.dir.join("start"))?, number(&member.dir.join("size"))?))
+fn partition_sectors(member: &Member) -> Option<(u64, u64)> {
+    Some((read_number(&member.dir.join("start"))?, read_number(&member.dir.join("size"))?))
 }
 
 /// Whether two partitions of a disk have sectors in common. Where their places are unknown they may have.
-fn overlap(a: &Member, b: &Member) -> bool {
-    match (sectors(a), sectors(b)) {
+fn may_overlap(a: &Member, b: &Member) -> bool {
+    match (partition_sectors(a), partition_sectors(b)) {
         (Some((a, a_count)), Some((b, b_count))) => {
             u128::from(a) < u128::from(b) + u128::from(b_count) && u128::from(b) < u128::from(a) + u128::from(a_count)
         }

@@ -4,14 +4,14 @@
 
 use super::blank;
 use super::content;
-use super::examination::{Examination, refusal};
+use super::examination::{Examination, into_refusal};
 use super::fingerprint::{Fingerprint, Opened};
 use super::kernel;
 use super::label::LABEL_LEN;
 use super::roots::Roots;
 use super::rule::{Refusal, RuleAnswer, RuleId};
 use super::shape::Shape;
-use super::subject::{Kind, kind};
+use super::subject::{Kind, kind_from_stat};
 use super::watermark::Watermark;
 use crate::durable::Durable;
 use crate::open::Target;
@@ -48,7 +48,7 @@ pub struct Permit {
 
 impl Permit {
     pub(super) fn new(roots: Roots, exam: Examination, opened: Opened) -> Permit {
-        let asked = |id: &RuleId| exam.rules.iter().any(|answer| answer.id == *id && answer.passes());
+        let asked = |id: &RuleId| exam.rules.iter().any(|answer| answer.id == *id && answer.may_continue());
         let every: &[RuleId] = if matches!(exam.kind, Kind::Block(_)) { &OF_DEVICES } else { &OF_FILES };
         assert!(every.iter().all(asked), "a permit stands on the answer of every rule");
         let Opened { file, disk, shape, fingerprint, blank } = opened;
@@ -57,43 +57,43 @@ impl Permit {
     }
 
     /// Marks it as the permit of a file that this process created.
-    pub(super) fn created(self) -> Permit {
+    pub(super) fn mark_created(self) -> Permit {
         Permit { created: true, ..self }
     }
 
     /// The open file.
-    pub fn fd(&self) -> BorrowedFd<'_> {
+    pub fn borrow_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
     /// Usable bytes and block size.
     pub fn geometry(&self) -> Geometry {
-        self.shape.geometry()
+        self.shape.engine_geometry()
     }
 
     /// Size, blocks and alignment in full.
-    pub fn shape(&self) -> Shape {
+    pub fn full_shape(&self) -> Shape {
         self.shape
     }
 
     /// The identity of the target and the answer of each rule.
-    pub fn describe(&self) -> &Examination {
+    pub fn gate_examination(&self) -> &Examination {
         &self.exam
     }
 
     /// Why a result on it cannot be a certificate; empty when there is no reason.
-    pub fn watermarks(&self) -> &[Watermark] {
+    pub fn result_watermarks(&self) -> &[Watermark] {
         &self.exam.watermarks
     }
 
     /// The rules that a person overrode.
-    pub fn overrides(&self) -> Vec<RuleId> {
+    pub fn overridden_rules(&self) -> Vec<RuleId> {
         self.exam.rules.iter().filter(|answer| answer.overridden).map(|answer| answer.id).collect()
     }
 
     /// S14 for one operation: whether it lies inside what was admitted.
     #[inline]
-    pub fn covers(&self, offset: u64, len: u64) -> bool {
+    pub fn covers_range(&self, offset: u64, len: u64) -> bool {
         offset.checked_add(len).is_some_and(|end| end <= self.shape.size)
     }
 
@@ -102,17 +102,17 @@ impl Permit {
     ///
     /// # Errors
     /// The device was replaced, resized or renamed, or somebody has written to a file that was blank.
-    pub fn recheck(&self) -> Result<(), Refusal> {
+    pub fn recheck_target(&self) -> Result<(), Refusal> {
         let refused = |id: RuleId, why: String| {
             let rules = vec![RuleAnswer::new(id, Err(why))];
-            refusal(Examination { rules, ..self.exam.clone() })
+            into_refusal(Examination { rules, ..self.exam.clone() })
         };
         let blank = self.blank.load(Relaxed);
         if blank > 0 {
             blank::take_over(&self.file, blank).map_err(|why| refused(RuleId::S10, why))?;
             self.blank.store(0, Relaxed);
         }
-        self.fingerprint.check(&self.roots, &self.file).map_err(|why| refused(RuleId::S12, why))
+        self.fingerprint.check_unchanged(&self.roots, &self.file).map_err(|why| refused(RuleId::S12, why))
     }
 
     /// Looks at samples of what a file holds, as the gate has done before it gave the permit: the first byte near which it
@@ -121,19 +121,19 @@ impl Permit {
     /// # Errors
     /// A part could not be read.
     pub fn foreign_content(&self) -> io::Result<Option<u64>> {
-        if self.overrides().contains(&RuleId::S8) {
+        if self.overridden_rules().contains(&RuleId::S8) {
             return Ok(None);
         }
-        Ok(content::look(&self.file, self.shape.size)?.foreign)
+        Ok(content::examine_content(&self.file, self.shape.size)?.foreign)
     }
 
     /// Discards the whole device (TRIM, UNMAP), as far as it can. Files keep the space that was reserved for them.
     ///
     /// # Errors
     /// The device does not discard, or it is a file.
-    pub fn discard(&self) -> io::Result<()> {
+    pub fn discard_all(&self) -> io::Result<()> {
         match self.exam.kind {
-            Kind::Block(_) => Ok(kernel::discard(self.file.as_fd(), self.shape.size)?),
+            Kind::Block(_) => Ok(kernel::discard_device(self.file.as_fd(), self.shape.size)?),
             _ => Err(io::Error::new(io::ErrorKind::Unsupported, "only block devices are discarded")),
         }
     }
@@ -143,10 +143,10 @@ impl Permit {
     ///
     /// # Errors
     /// No descriptor is left.
-    pub fn target(&self) -> io::Result<Target> {
+    pub fn engine_target(&self) -> io::Result<Target> {
         let fd = self.file.as_fd().try_clone_to_owned()?;
         let durable = Durable::from_file(&self.roots, self.file.as_fd());
-        Ok(Target::over(fd, 0, self.geometry(), true).written(durable))
+        Ok(Target::over_range(fd, 0, self.geometry(), true).with_durable_writes(durable))
     }
 
     /// Removes the scratch file, if this process created it and the name still leads to it. `Ok(false)`: the file
@@ -159,7 +159,7 @@ impl Permit {
             return Ok(false);
         }
         let named = rustix::fs::lstat(&self.exam.real)?;
-        if kind(&named) != self.fingerprint.kind {
+        if kind_from_stat(&named) != self.fingerprint.kind {
             return Err(io::Error::other(format!(
                 "{} is another file now; it was not removed",
                 self.exam.real.display()
@@ -187,27 +187,27 @@ impl ReadPass {
     }
 
     /// The open file; the kernel refuses every write to it.
-    pub fn fd(&self) -> BorrowedFd<'_> {
+    pub fn borrow_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
     /// Usable bytes and block size.
     pub fn geometry(&self) -> Geometry {
-        self.shape.geometry()
+        self.shape.engine_geometry()
     }
 
     /// Size, blocks and alignment in full.
-    pub fn shape(&self) -> Shape {
+    pub fn full_shape(&self) -> Shape {
         self.shape
     }
 
     /// The identity of the target and the answers of the rules.
-    pub fn describe(&self) -> &Examination {
+    pub fn gate_examination(&self) -> &Examination {
         &self.exam
     }
 
     /// Why a result on it cannot be a certificate.
-    pub fn watermarks(&self) -> &[Watermark] {
+    pub fn result_watermarks(&self) -> &[Watermark] {
         &self.exam.watermarks
     }
 
@@ -215,8 +215,8 @@ impl ReadPass {
     ///
     /// # Errors
     /// No descriptor is left.
-    pub fn target(&self) -> io::Result<Target> {
+    pub fn engine_target(&self) -> io::Result<Target> {
         let fd = self.file.as_fd().try_clone_to_owned()?;
-        Ok(Target::over(fd, 0, self.geometry(), false))
+        Ok(Target::over_range(fd, 0, self.geometry(), false))
     }
 }

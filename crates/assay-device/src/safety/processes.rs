@@ -4,8 +4,8 @@
 //! where `/proc` does not even list this process, and what may hide others is named: `hidepid`, and a missing right to
 //! look into other processes.
 
-use super::mounts::{mount_of, mounts};
-use super::roots::{Roots, attribute, names_in};
+use super::mounts::{list_mounts, mount_of};
+use super::roots::{Roots, names_in, read_attribute};
 use std::path::Path;
 
 /// The number of the first process namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
@@ -31,7 +31,7 @@ pub(super) struct Processes {
 ///
 /// # Errors
 /// `/proc` cannot be read, or does not list this process and so may list nobody.
-pub(super) fn processes(roots: &Roots) -> Result<Processes, String> {
+pub(super) fn list_processes(roots: &Roots) -> Result<Processes, String> {
     let proc = roots.proc.display();
     // The id of this process in the namespace of this `/proc`, which may be another one than that of system calls.
     let own = std::fs::read_link(roots.proc.join("self")).ok().and_then(|to| to.to_str()?.parse::<u32>().ok());
@@ -43,13 +43,13 @@ pub(super) fn processes(roots: &Roots) -> Result<Processes, String> {
     }
     ids.retain(|id| *id != own);
     ids.sort_unstable();
-    Ok(Processes { others: ids, are_ours: own == std::process::id(), concealed: concealed(roots)? })
+    Ok(Processes { others: ids, are_ours: own == std::process::id(), concealed: hidden_processes(roots)? })
 }
 
 /// Whether `/proc` is mounted so that it leaves out processes into which this process may not look (proc(5), hidepid).
-fn concealed(roots: &Roots) -> Result<Option<String>, String> {
+fn hidden_processes(roots: &Roots) -> Result<Option<String>, String> {
     let path = roots.proc.join("self/mountinfo");
-    let table = mounts(&path).map_err(|e| super::roots::cannot_read(&path, &e))?;
+    let table = list_mounts(&path).map_err(|e| super::roots::cannot_read(&path, &e))?;
     let mount = mount_of(&table, Path::new("/proc")).filter(|mount| mount.kind == "proc");
     let options = mount.map_or("", |mount| mount.options.as_str());
     let hiding = options
@@ -65,7 +65,7 @@ fn concealed(roots: &Roots) -> Result<Option<String>, String> {
 
 /// Whether this process has the right to look into every process of the machine.
 pub(super) fn may_look_into_all(roots: &Roots) -> bool {
-    let status = attribute(&roots.proc.join("self/status")).unwrap_or_default();
+    let status = read_attribute(&roots.proc.join("self/status")).unwrap_or_default();
     let effective = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
     effective.is_some_and(|bits| bits >> SYS_PTRACE & 1 == 1) && in_namespace(roots, "user", FIRST_USER_NAMESPACE)
 }
@@ -112,21 +112,21 @@ mod tests {
             std::fs::write(proc.join("self/mountinfo"), table).unwrap();
             std::fs::write(proc.join("self/status"), status).unwrap();
         }
-        let roots = Roots { proc, ..Roots::host() };
+        let roots = Roots { proc, ..Roots::of_machine() };
         (dir, roots)
     }
 
     #[test]
     fn a_list_without_this_process_is_an_error() {
         let (_dir, roots) = machine(&[], "rw", ALL);
-        assert!(processes(&roots).unwrap_err().contains("does not name this process"));
+        assert!(list_processes(&roots).unwrap_err().contains("does not name this process"));
         let (_dir, roots) = machine(&["12", "7", "31"], "rw", ALL);
-        let found = processes(&roots).unwrap();
+        let found = list_processes(&roots).unwrap();
         assert_eq!((found.others.as_slice(), found.concealed), (&[7, 31][..], None));
         std::fs::remove_dir_all(roots.proc.join("12")).unwrap();
-        assert!(processes(&roots).unwrap_err().contains("not even this one"));
+        assert!(list_processes(&roots).unwrap_err().contains("not even this one"));
         let gone = Roots { proc: roots.proc.join("nothing"), ..roots };
-        assert!(processes(&gone).is_err());
+        assert!(list_processes(&gone).is_err());
     }
 
     #[test]
@@ -142,19 +142,19 @@ mod tests {
             ("rw,hidepid=invisible", ALL, false),
         ] {
             let (_dir, roots) = machine(&["12"], options, status);
-            let found = processes(&roots).unwrap().concealed;
+            let found = list_processes(&roots).unwrap().concealed;
             assert_eq!(found.is_some(), hides, "{options} {status}: {found:?}");
         }
         // The rights of root in another user namespace do not reach processes outside it.
         let (_dir, roots) = machine(&["12"], "rw,hidepid=2", ALL);
         std::fs::remove_file(roots.proc.join("self/ns/user")).unwrap();
         symlink("user:[4026532222]", roots.proc.join("self/ns/user")).unwrap();
-        assert!(processes(&roots).unwrap().concealed.is_some());
+        assert!(list_processes(&roots).unwrap().concealed.is_some());
     }
 
     #[test]
     fn the_real_proc_lists_this_process() {
-        let found = processes(&Roots::host()).unwrap();
+        let found = list_processes(&Roots::of_machine()).unwrap();
         assert!(!found.others.contains(&std::process::id()) && found.are_ours, "{found:?}");
     }
 }

@@ -4,7 +4,7 @@
 use super::fingerprint::{Fingerprint, Opened, has_label};
 use super::inquiry::{Inquiry, Mode};
 use super::label::LABEL_LEN;
-use super::openers::{Inode, LOOKS, Openers, Wanted, in_words, openers, settled, wait_a_little};
+use super::openers::{Inode, LOOKS, Openers, WantedObjects, find_openers, find_settled, in_words, wait_a_little};
 use super::roots::{DevNum, Roots};
 use super::rule::{RuleId, Unopened};
 use super::shape::Shape;
@@ -22,25 +22,25 @@ use std::path::Path;
 const PAGE: u32 = 4096;
 
 /// Evaluates S2 to S14. `None`: it could not be opened or is not ours.
-pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode) -> Option<Opened> {
+pub(super) fn inquire_regular_file(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode) -> Option<Opened> {
     // A run that works on this file sees when somebody opens it for writing, and proves nothing then.
     if inquiry.mode == Mode::Write && is_locked(subject) {
-        let found = others(inquiry, inode);
-        inquiry.answer(RuleId::S6, found);
+        let found = check_other_openers(inquiry, inode);
+        inquiry.enter_answer(RuleId::S6, found);
         let locked = locked_by_others(inquiry, inode);
-        inquiry.answer(RuleId::S13, Err(locked));
+        inquiry.enter_answer(RuleId::S13, Err(locked));
         return None;
     }
     let access = if inquiry.mode == Mode::Write { OFlags::RDWR } else { OFlags::RDONLY };
     let page_cache = inquiry.request.page_cache;
-    let (file, direct) = match open(subject, access, page_cache) {
+    let (file, direct) = match open_direct(subject, access, page_cache) {
         Ok(opened) => opened,
         Err(e) => {
             inquiry.answer_unopened(RuleId::S2, Unopened::from_errno(e));
             return None;
         }
     };
-    inquiry.answer(
+    inquiry.enter_answer(
         RuleId::S2,
         Ok(match (direct, page_cache) {
             (true, _) => "opened for direct I/O",
@@ -49,49 +49,49 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
         }
         .into()),
     );
-    let whole =
-        shape(&file, direct, page_cache).and_then(|shape| inquiry.fits_blocks(shape.logical_block).map(|()| shape));
-    inquiry.answer(RuleId::S3, whole.as_ref().map(Shape::to_string).map_err(Clone::clone));
+    let whole = file_shape(&file, direct, page_cache)
+        .and_then(|shape| inquiry.fits_blocks(shape.logical_block).map(|()| shape));
+    inquiry.enter_answer(RuleId::S3, whole.as_ref().map(Shape::to_string).map_err(Clone::clone));
     let whole = whole.ok()?;
     let owned = examine_ownership(inquiry, &file, &whole, inode);
     let blank = owned.as_ref().is_ok_and(|owned| owned.blank);
-    if !inquiry.answer(RuleId::S10, owned.map(|owned| owned.to_string())) {
+    if !inquiry.enter_answer(RuleId::S10, owned.map(|owned| owned.to_string())) {
         return None;
     }
     let shape = Shape { size: whole.size - LABEL_LEN, ..whole };
     inquiry.exam.size = Some(shape.size);
     let found = program_or_log(inquiry, subject);
-    inquiry.answer(RuleId::S5, found);
-    let found = others(inquiry, inode);
-    inquiry.answer(RuleId::S6, found);
-    inquiry.contents(&file, shape.size);
-    let marks = watermarks(inquiry, &file, &subject.real, direct);
-    inquiry.answer(RuleId::S11, Ok(marks_in_words(&marks)));
+    inquiry.enter_answer(RuleId::S5, found);
+    let found = check_other_openers(inquiry, inode);
+    inquiry.enter_answer(RuleId::S6, found);
+    inquiry.check_contents(&file, shape.size);
+    let marks = file_watermarks(inquiry, &file, &subject.real, direct);
+    inquiry.enter_answer(RuleId::S11, Ok(marks_in_words(&marks)));
     inquiry.exam.watermarks.extend(marks);
     if inquiry.mode == Mode::Look {
         return None;
     }
-    let locked = lock(inquiry, &file, inode);
-    inquiry.answer(RuleId::S13, locked);
+    let locked = lock_file(inquiry, &file, inode);
+    inquiry.enter_answer(RuleId::S13, locked);
     inquiry.fits_size(shape.size);
     let fingerprint = Fingerprint::of_file(inquiry.request.path, inode, whole.size);
     Some(Opened { file, disk: None, shape, fingerprint, blank })
 }
 
 /// Opens it for direct I/O where the file system supports it, otherwise or if it is asked for through the page cache.
-pub(super) fn open(subject: &Subject, access: OFlags, page_cache: bool) -> Result<(File, bool), Errno> {
+pub(super) fn open_direct(subject: &Subject, access: OFlags, page_cache: bool) -> Result<(File, bool), Errno> {
     if page_cache {
-        return subject.open(access).map(|file| (file, false));
+        return subject.open_resolved(access).map(|file| (file, false));
     }
-    match subject.open(access | OFlags::DIRECT) {
+    match subject.open_resolved(access | OFlags::DIRECT) {
         Ok(file) => Ok((file, true)),
-        Err(Errno::INVAL) => subject.open(access).map(|file| (file, false)),
+        Err(Errno::INVAL) => subject.open_resolved(access).map(|file| (file, false)),
         Err(e) => Err(e),
     }
 }
 
 /// Size and blocks of the whole file; an error for an empty one. Through the page cache operations have any length, at any byte.
-pub(super) fn shape(file: &File, direct: bool, page_cache: bool) -> Result<Shape, String> {
+pub(super) fn file_shape(file: &File, direct: bool, page_cache: bool) -> Result<Shape, String> {
     let size = file.metadata().map_err(|e| e.to_string())?.len();
     if size == 0 {
         return Err("its size is 0".into());
@@ -154,10 +154,10 @@ fn examine_ownership(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: I
 
 /// Whether it is neither active swap nor the backing of a loop device.
 fn not_in_the_kernels_hands(inquiry: &Inquiry<'_>, inode: Inode) -> Result<(), String> {
-    if usage::swaps(inquiry.roots)?.iter().any(|path| inode_at(path) == Some(inode)) {
+    if usage::active_swaps(inquiry.roots)?.iter().any(|path| inode_at(path) == Some(inode)) {
         return Err("it is active swap".into());
     }
-    let loops = family::loops(inquiry.roots)?;
+    let loops = family::all_loops(inquiry.roots)?;
     let above = loops.iter().find(|l| match l.backing {
         Some(backing) => (Inode { device: backing.device, inode: backing.inode }) == inode,
         None => Path::new(&l.path) == inquiry.exam.real,
@@ -167,10 +167,10 @@ fn not_in_the_kernels_hands(inquiry: &Inquiry<'_>, inode: Inode) -> Result<(), S
 
 /// S5 for a file: it must not be the program itself, nor inside the log directory.
 fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, String> {
-    if usage::program(inquiry.roots)?.is_some_and(|program| program == subject.real) {
+    if usage::program_path(inquiry.roots)?.is_some_and(|program| program == subject.real) {
         return Err("it is this program".into());
     }
-    match inquiry.request.log_dir.map(usage::existing) {
+    match inquiry.request.log_dir.map(usage::existing_prefix) {
         Some(dir) if inquiry.request.log_dir.is_some_and(Path::exists) && subject.real.starts_with(&dir) => {
             Err(format!("it is in the log directory {}", dir.display()))
         }
@@ -180,17 +180,17 @@ fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, St
 
 /// S6 for a file. Processes of other users cannot be seen without root; since the label says that the data is ours,
 /// nobody loses anything. Whoever only reads it is named.
-fn others(inquiry: &mut Inquiry<'_>, inode: Inode) -> Result<String, String> {
-    let seen = settled(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() })?;
-    inquiry.exam.watermarks.extend(seen.readers().map(|reader| Watermark::Reader(reader.to_string())));
-    match seen.users().next() {
-        None => Ok(format!("none of {}, {} not seen", seen.extent(), seen.hidden)),
-        Some(_) => Err(in_words(seen.users())),
+fn check_other_openers(inquiry: &mut Inquiry<'_>, inode: Inode) -> Result<String, String> {
+    let seen = find_settled(inquiry.roots, &WantedObjects { inodes: vec![inode], ..WantedObjects::default() })?;
+    inquiry.exam.watermarks.extend(seen.reading_openers().map(|reader| Watermark::Reader(reader.to_string())));
+    match seen.using_openers().next() {
+        None => Ok(format!("none of {}, {} not seen", seen.describe_extent(), seen.hidden)),
+        Some(_) => Err(in_words(seen.using_openers())),
     }
 }
 
 /// S11 for a file: the watermarks of its file system and of the disk under it.
-pub(super) fn watermarks(inquiry: &Inquiry<'_>, file: &File, real: &Path, direct: bool) -> Vec<Watermark> {
+pub(super) fn file_watermarks(inquiry: &Inquiry<'_>, file: &File, real: &Path, direct: bool) -> Vec<Watermark> {
     let mut marks: Vec<Watermark> = match (direct, inquiry.request.page_cache) {
         (true, _) => Vec::new(),
         (false, true) => vec![Watermark::PageCache],
@@ -223,14 +223,14 @@ fn marks_in_words(marks: &[Watermark]) -> String {
 
 /// S13 for a file. After a run ends, the kernel closes the files that io_uring held only a moment later: as long as no
 /// process is seen that has the file open, this may be the only reason.
-fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, String> {
+fn lock_file(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, String> {
     for look in 0.. {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => break,
             Err(Errno::WOULDBLOCK) => {}
             Err(e) => return Err(format!("it cannot be locked: {e}")),
         }
-        let seen = openers(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() })?;
+        let seen = find_openers(inquiry.roots, &WantedObjects { inodes: vec![inode], ..WantedObjects::default() })?;
         if is_lock_kept(look, &seen) {
             return Err(format!("another run has locked it: {}", in_words(&seen.found)));
         }
@@ -241,7 +241,7 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
 
 /// Why a file that another run has locked is refused, with the processes that have it open as far as they can be seen.
 fn locked_by_others(inquiry: &Inquiry<'_>, inode: Inode) -> String {
-    match openers(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() }) {
+    match find_openers(inquiry.roots, &WantedObjects { inodes: vec![inode], ..WantedObjects::default() }) {
         Ok(seen) if !seen.found.is_empty() => format!("another run has locked it: {}", in_words(&seen.found)),
         _ => "another run has locked it".to_owned(),
     }
@@ -249,7 +249,7 @@ fn locked_by_others(inquiry: &Inquiry<'_>, inode: Inode) -> String {
 
 /// Whether another run has locked a file and keeps the lock, found out without opening it for writing.
 fn is_locked(subject: &Subject) -> bool {
-    let Ok(file) = subject.open(OFlags::RDONLY | OFlags::NONBLOCK) else { return false };
+    let Ok(file) = subject.open_resolved(OFlags::RDONLY | OFlags::NONBLOCK) else { return false };
     for _ in 0..LOOKS {
         if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK) {
             return false;
@@ -266,7 +266,7 @@ fn is_lock_kept(look: u32, seen: &Openers) -> bool {
 
 /// The log directory's own disk, for the watermark of files.
 fn log_disk(roots: &Roots, log_dir: &Path) -> Option<DevNum> {
-    let real = usage::existing(log_dir);
+    let real = usage::existing_prefix(log_dir);
     let stat = rustix::fs::stat(&real).ok()?;
     usage::disk_under(roots, &real, DevNum::from_stat(stat.st_dev))
 }
@@ -332,7 +332,7 @@ mod tests {
             let roots = machine(dir.path(), swap, looped);
             let exam = crate::safety::Examination {
                 real: real.into(),
-                ..crate::safety::Examination::nothing(Path::new(real))
+                ..crate::safety::Examination::without_findings(Path::new(real))
             };
             let request = crate::safety::Request::new(Path::new(real));
             let inquiry = Inquiry { roots: &roots, request, mode: Mode::Look, exam };
@@ -354,14 +354,14 @@ mod tests {
     #[test]
     fn a_file_that_is_nothing_but_a_label_is_none_of_ours() {
         use std::os::unix::fs::FileExt;
-        let roots = Roots::host();
+        let roots = Roots::of_machine();
         let request = crate::safety::Request::new(Path::new("file"));
-        let exam = crate::safety::Examination::nothing(Path::new("file"));
+        let exam = crate::safety::Examination::without_findings(Path::new("file"));
         let inquiry = Inquiry { roots: &roots, request, mode: Mode::Look, exam };
         let none = Inode { device: DevNum { major: 0, minor: 0 }, inode: 0 };
         for (data, ours_by_label) in [(0, false), (4096, true)] {
             let (file, size) = (tempfile::tempfile().unwrap(), data + LABEL_LEN);
-            file.write_all_at(&super::super::label::label(size), data).unwrap();
+            file.write_all_at(&super::super::label::label_bytes(size), data).unwrap();
             let whole = Shape { size, logical_block: 4096, physical_block: 4096, dma_alignment: 4096, direct: true };
             // A file without a name is refused as well, but for another reason.
             let refused = examine_ownership(&inquiry, &file, &whole, none).err().unwrap();
@@ -401,9 +401,9 @@ mod tests {
             mounted(lines);
             let log = log.map(at);
             let request = crate::safety::Request { log_dir: log.as_deref(), ..crate::safety::Request::new(&dir) };
-            let exam = crate::safety::Examination::nothing(&dir);
+            let exam = crate::safety::Examination::without_findings(&dir);
             let inquiry = Inquiry { roots: &roots, request, mode: Mode::Look, exam };
-            let marks = watermarks(&inquiry, &file, &at("file/scratch"), true);
+            let marks = file_watermarks(&inquiry, &file, &at("file/scratch"), true);
             assert_eq!(marks.contains(&Watermark::LogOnTarget), told, "{log:?}: {marks:?}");
             assert!(device_known || marks == [Watermark::UnknownBacking], "{log:?}: {marks:?}");
         }

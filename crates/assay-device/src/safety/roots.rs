@@ -25,7 +25,7 @@ impl DevNum {
     }
 
     /// Reads `MAJ:MIN`.
-    pub fn parse(text: &str) -> Option<DevNum> {
+    pub fn parse_numbers(text: &str) -> Option<DevNum> {
         let (major, minor) = text.trim().split_once(':')?;
         Some(DevNum { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
@@ -50,7 +50,7 @@ pub struct Roots {
 
 impl Roots {
     /// The machine that this program runs on.
-    pub fn host() -> Roots {
+    pub fn of_machine() -> Roots {
         Roots { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into() }
     }
 
@@ -67,19 +67,19 @@ impl Roots {
 }
 
 /// The text of an attribute without surrounding white space.
-pub(crate) fn attribute(path: &Path) -> Option<String> {
-    trimmed(&std::fs::read(path).ok()?)
+pub(crate) fn read_attribute(path: &Path) -> Option<String> {
+    trimmed_text(&std::fs::read(path).ok()?)
 }
 
-fn trimmed(bytes: &[u8]) -> Option<String> {
+fn trimmed_text(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// A whole number from an attribute.
-pub(crate) fn number(path: &Path) -> Option<u64> {
-    attribute(path)?.parse().ok()
+pub(crate) fn read_number(path: &Path) -> Option<u64> {
+    read_attribute(path)?.parse().ok()
 }
 
 /// Last part of a path as text; the kernel's block names are plain ASCII.
@@ -121,7 +121,7 @@ fn sorted_names(dir: &Path) -> io::Result<Vec<String>> {
 /// The attribute is there and cannot be read; in words.
 pub(crate) fn attribute_if_any(path: &Path) -> Result<Option<String>, String> {
     match std::fs::read(path) {
-        Ok(bytes) => Ok(trimmed(&bytes)),
+        Ok(bytes) => Ok(trimmed_text(&bytes)),
         Err(e) if is_gone(&e) => Ok(None),
         Err(e) => Err(cannot_read(path, &e)),
     }
@@ -131,7 +131,7 @@ pub(crate) fn attribute_if_any(path: &Path) -> Result<Option<String>, String> {
 ///
 /// # Errors
 /// It cannot be found out; in words.
-pub(crate) fn exists(path: &Path) -> Result<bool, String> {
+pub(crate) fn path_exists(path: &Path) -> Result<bool, String> {
     match path.try_exists() {
         // Its parent is an attribute.
         Err(e) if e.kind() == io::ErrorKind::NotADirectory => Ok(false),

@@ -62,7 +62,7 @@ rules! {
 
 impl RuleId {
     /// Whether `--override` exists for this rule.
-    pub fn overridable(self) -> bool {
+    pub fn may_override(self) -> bool {
         matches!(self, RuleId::S6 | RuleId::S7 | RuleId::S8)
     }
 }
@@ -78,7 +78,7 @@ impl FromStr for RuleId {
     /// Parses an override: only the rules that have one.
     fn from_str(text: &str) -> Result<RuleId, String> {
         match RuleId::ALL.iter().find(|rule| rule.text().eq_ignore_ascii_case(text)) {
-            Some(rule) if rule.overridable() => Ok(*rule),
+            Some(rule) if rule.may_override() => Ok(*rule),
             Some(rule) => Err(format!("{rule} ({}) has no override; only S6, S7 and S8 have one", rule.meaning())),
             None => Err(format!("\"{}\" is not a rule; write S6, S7 or S8", text.escape_debug())),
         }
@@ -110,7 +110,7 @@ impl Unopened {
 
     /// Something that had to be looked at and could not be, for this reason. Root may look at everything, so whoever is not
     /// root may only lack the rights to.
-    pub(crate) fn unseen(why: String) -> Unopened {
+    pub(crate) fn from_reason(why: String) -> Unopened {
         let lacks_rights = !rustix::process::geteuid().is_root();
         Unopened { text: why + if lacks_rights { "; run as root" } else { "" }, lacks_rights }
     }
@@ -138,16 +138,16 @@ impl RuleAnswer {
     pub fn new(id: RuleId, found: Result<String, String>) -> RuleAnswer {
         let ok = found.is_ok();
         let evidence = found.unwrap_or_else(|e| e);
-        RuleAnswer { id, ok, evidence, overridable: id.overridable(), overridden: false, lacks_rights: false }
+        RuleAnswer { id, ok, evidence, overridable: id.may_override(), overridden: false, lacks_rights: false }
     }
 
     /// The answer of a rule for which something could not be opened.
-    pub(crate) fn unopened(id: RuleId, why: Unopened) -> RuleAnswer {
+    pub(crate) fn from_unopened(id: RuleId, why: Unopened) -> RuleAnswer {
         RuleAnswer { lacks_rights: why.lacks_rights, ..RuleAnswer::new(id, Err(why.text)) }
     }
 
     /// Whether the gate may continue.
-    pub fn passes(&self) -> bool {
+    pub fn may_continue(&self) -> bool {
         self.ok || self.overridden
     }
 }
@@ -173,14 +173,14 @@ pub struct Refusal {
 
 impl Refusal {
     /// The remedy.
-    pub fn remedy(&self) -> &'static str {
+    pub fn first_remedy(&self) -> &'static str {
         self.rule.remedy()
     }
 }
 
 impl Refusal {
     /// The rules that do not hold.
-    pub fn rules(&self) -> impl Iterator<Item = RuleId> {
+    pub fn failed_rules(&self) -> impl Iterator<Item = RuleId> {
         std::iter::once(self.rule).chain(self.also.iter().map(|answer| answer.id))
     }
 
@@ -192,7 +192,7 @@ impl Refusal {
     }
 
     /// The finding, without the remedy. Names in it cannot begin a new line.
-    pub fn found(&self) -> String {
+    pub fn finding_text(&self) -> String {
         let given = one_line(self.given.display());
         let mut text = format!("refused {given}: rule {}: {}", self.rule, one_line(&self.evidence));
         if !self.subject.is_empty() {
@@ -207,7 +207,7 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n  to do: {}; nothing was written", self.found(), self.remedy())
+        write!(f, "{}\n  to do: {}; nothing was written", self.finding_text(), self.first_remedy())
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn overrides_exist_for_three_rules_only() {
-        let with: Vec<String> = RuleId::ALL.iter().filter(|r| r.overridable()).map(|r| r.to_string()).collect();
+        let with: Vec<String> = RuleId::ALL.iter().filter(|r| r.may_override()).map(|r| r.to_string()).collect();
         assert_eq!(with, ["S6", "S7", "S8"]);
         assert_eq!("s8".parse(), Ok(RuleId::S8));
         for bad in ["S1", "S2", "S3", "S4", "S5", "S9", "S10", "S12", "S14", "consent", "S99", ""] {
@@ -252,9 +252,9 @@ mod tests {
     #[test]
     fn a_rule_passes_when_it_holds_or_a_person_overrode_it() {
         let holds = RuleAnswer::new(RuleId::S7, Ok("none".into()));
-        assert!(holds.ok && holds.passes() && holds.evidence == "none");
-        assert!(!failed(RuleId::S7).passes());
-        assert!(RuleAnswer { overridden: true, ..failed(RuleId::S7) }.passes());
+        assert!(holds.ok && holds.may_continue() && holds.evidence == "none");
+        assert!(!failed(RuleId::S7).may_continue());
+        assert!(RuleAnswer { overridden: true, ..failed(RuleId::S7) }.may_continue());
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
         ] {
             let why = Unopened::from_errno(e);
             assert_eq!((why.lacks_rights, why.text.starts_with(begins)), (lacks_rights, true), "{e}: {}", why.text);
-            let answer = RuleAnswer::unopened(RuleId::S2, why.clone());
+            let answer = RuleAnswer::from_unopened(RuleId::S2, why.clone());
             assert_eq!((answer.ok, answer.lacks_rights, answer.evidence), (false, lacks_rights, why.text), "{e}");
         }
     }
@@ -294,8 +294,8 @@ mod tests {
                 also: also.iter().copied().map(failed).collect(),
             };
             assert_eq!(refusal.lacks_rights(), lacks, "{unpermitted} {also:?}");
-            assert_eq!(refusal.rules().collect::<Vec<_>>(), [&[S2], also].concat());
-            assert!(!refusal.found().contains("it is"), "nothing is said of a subject nobody knows");
+            assert_eq!(refusal.failed_rules().collect::<Vec<_>>(), [&[S2], also].concat());
+            assert!(!refusal.finding_text().contains("it is"), "nothing is said of a subject nobody knows");
             // What could not be looked at, for lack of rights too, does not speak against the target.
             let unseen = |answer: RuleAnswer| RuleAnswer { lacks_rights: true, ..answer };
             let refusal = Refusal { also: refusal.also.into_iter().map(unseen).collect(), ..refusal };
@@ -314,6 +314,6 @@ mod tests {
             is_in_container: false,
             also: vec![RuleAnswer::new(RuleId::S8, Err("near\nbyte 1".into()))],
         };
-        assert_eq!(refusal.found().lines().count(), 3, "{}", refusal.found());
+        assert_eq!(refusal.finding_text().lines().count(), 3, "{}", refusal.finding_text());
     }
 }

@@ -7,7 +7,7 @@ use super::label::LABEL_LEN;
 use super::permit::Permit;
 use super::request::Request;
 use super::rule::{Refusal, RuleAnswer, RuleId};
-use super::subject::kind;
+use super::subject::kind_from_stat;
 use super::usage;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// The name is taken, there is not enough space, or the file system refused.
-pub fn create(path: &Path, size: u64) -> Result<Permit, Refusal> {
-    Gate::host().create_scratch(&Request::new(path), size)
+pub fn create_scratch(path: &Path, size: u64) -> Result<Permit, Refusal> {
+    Gate::of_machine().create_scratch(&Request::new(path), size)
 }
 
 impl Gate {
@@ -44,16 +44,16 @@ impl Gate {
         let whole = usable.and_then(|size| size.checked_add(LABEL_LEN)).filter(|size| i64::try_from(*size).is_ok());
         let whole = whole.ok_or_else(|| refused(RuleId::S3, format!("a file of {size} bytes is too large")))?;
         self.among_devices(request.path).map_err(|why| refused(RuleId::S0, why))?;
-        room(request.path, whole).map_err(|why| refused(RuleId::S10, why))?;
-        let file = make(request.path).map_err(|e| refused(RuleId::S10, taken(request.path, e)))?;
-        let made = Made { path: request.path.to_path_buf(), file, keep: false };
+        check_room(request.path, whole).map_err(|why| refused(RuleId::S10, why))?;
+        let file = create_exclusively(request.path).map_err(|e| refused(RuleId::S10, name_taken(request.path, e)))?;
+        let made = UnfinishedScratch { path: request.path.to_path_buf(), file, keep: false };
         // The label comes first: a file whose creation is interrupted is still recognised as ours, and the refusal says
         // what is missing.
         write_label(&made.file, whole)
             .map_err(|e| refused(RuleId::S10, format!("the label could not be written: {e}")))?;
-        reserve(&made.file, whole)
+        reserve_space(&made.file, whole)
             .map_err(|e| refused(RuleId::S10, format!("{whole} bytes could not be reserved: {e}")))?;
-        self.admit(request).map(|permit| made.hand_over(permit))
+        self.admit_target(request).map(|permit| made.hand_over(permit))
     }
 }
 
@@ -73,22 +73,27 @@ impl Gate {
 }
 
 /// A file being created: removed again unless it is handed over.
-struct Made {
+struct UnfinishedScratch {
     path: PathBuf,
     file: File,
     keep: bool,
 }
 
-impl Made {
+impl UnfinishedScratch {
     fn hand_over(mut self, permit: Permit) -> Permit {
         self.keep = true;
-        permit.created()
+        permit.mark_created()
     }
 }
 
-impl Drop for Made {
+impl Drop for UnfinishedScratch {
     fn drop(&mut self) {
-        let same = || Some(kind(&rustix::fs::fstat(&self.file).ok()?) == kind(&rustix::fs::lstat(&self.path).ok()?));
+        let same = || {
+            Some(
+                kind_from_stat(&rustix::fs::fstat(&self.file).ok()?)
+                    == kind_from_stat(&rustix::fs::lstat(&self.path).ok()?),
+            )
+        };
         if !self.keep && same() == Some(true) {
             let _ = std::fs::remove_file(&self.path);
         }
@@ -96,12 +101,12 @@ impl Drop for Made {
 }
 
 #[allow(clippy::disallowed_methods, reason = "the gate opens targets, and only it")]
-fn make(path: &Path) -> Result<File, Errno> {
+fn create_exclusively(path: &Path) -> Result<File, Errno> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).map(File::from)
 }
 
-fn taken(path: &Path, e: Errno) -> String {
+fn name_taken(path: &Path, e: Errno) -> String {
     match e {
         Errno::EXIST => format!("{} exists already", path.display()),
         e => format!("{} could not be created: {e}", path.display()),
@@ -109,8 +114,8 @@ fn taken(path: &Path, e: Errno) -> String {
 }
 
 /// Checks that the file system has space for the size and 5 % more.
-fn room(path: &Path, whole: u64) -> Result<(), String> {
-    let dir = usage::existing(path.parent().unwrap_or(Path::new(".")));
+fn check_room(path: &Path, whole: u64) -> Result<(), String> {
+    let dir = usage::existing_prefix(path.parent().unwrap_or(Path::new(".")));
     let fs = rustix::fs::statvfs(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let free = u128::from(fs.f_bavail) * u128::from(fs.f_frsize);
     let needed = u128::from(whole) * 105 / 100;
@@ -122,12 +127,12 @@ fn room(path: &Path, whole: u64) -> Result<(), String> {
 }
 
 /// Reserves space by fallocate or, where the file system does not support that, by writing zeros up to the label.
-fn reserve(file: &File, whole: u64) -> io::Result<()> {
-    reserved(file, whole, rustix::fs::fallocate(file, FallocateFlags::empty(), 0, whole))
+fn reserve_space(file: &File, whole: u64) -> io::Result<()> {
+    finish_reservation(file, whole, rustix::fs::fallocate(file, FallocateFlags::empty(), 0, whole))
 }
 
 /// Makes the space durable after the answer of fallocate, with zeros where the file system has no fallocate.
-fn reserved(file: &File, whole: u64, answer: Result<(), Errno>) -> io::Result<()> {
+fn finish_reservation(file: &File, whole: u64, answer: Result<(), Errno>) -> io::Result<()> {
     match answer {
         Ok(()) => {}
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_zeros(file, whole - LABEL_LEN)?,
@@ -184,7 +189,7 @@ mod tests {
         ] {
             let (file, whole) = (tempfile::tempfile().unwrap(), MIB + LABEL_LEN);
             write_label(&file, whole).unwrap();
-            assert_eq!(reserved(&file, whole, answer).is_ok(), reserved_all, "{answer:?}");
+            assert_eq!(finish_reservation(&file, whole, answer).is_ok(), reserved_all, "{answer:?}");
             let blocks = std::os::unix::fs::MetadataExt::blocks(&file.metadata().unwrap());
             assert_eq!(blocks * 512 >= whole, written, "{answer:?}: {blocks} blocks");
             let mut end = vec![1; LABEL_LEN as usize];
@@ -197,20 +202,20 @@ mod tests {
     fn a_file_is_made_for_its_owner_only_and_not_for_the_programs_we_start() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("scratch");
-        let file = make(&path).unwrap();
+        let file = create_exclusively(&path).unwrap();
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(rustix::io::fcntl_getfd(&file).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
         file.write_all_at(b"both ways", 0).unwrap();
         let mut bytes = [0; 9];
         file.read_exact_at(&mut bytes, 0).unwrap();
-        assert_eq!(make(&path).unwrap_err(), Errno::EXIST);
+        assert_eq!(create_exclusively(&path).unwrap_err(), Errno::EXIST);
         std::os::unix::fs::symlink(dir.path().join("elsewhere"), dir.path().join("link")).unwrap();
-        assert!(make(&dir.path().join("link")).is_err());
+        assert!(create_exclusively(&dir.path().join("link")).is_err());
         assert!(!dir.path().join("elsewhere").exists());
     }
     #[test]
     fn a_name_below_dev_is_meant_to_be_a_device() {
-        let gate = Gate::host();
+        let gate = Gate::of_machine();
         for (path, device) in [
             ("/dev/no-such-disk", true),
             ("/dev/../dev/no-such-disk", true),
@@ -221,7 +226,7 @@ mod tests {
             let told = gate.among_devices(Path::new(path));
             assert_eq!(told.is_err(), device, "{path}: {told:?}");
         }
-        let nowhere = Gate::new(Roots { dev: "/no/such/dev".into(), ..Roots::host() });
+        let nowhere = Gate::new(Roots { dev: "/no/such/dev".into(), ..Roots::of_machine() });
         assert_eq!(
             nowhere.among_devices(Path::new("/no/such/directory/scratch")),
             Ok(()),
@@ -234,8 +239,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let fs = rustix::fs::statvfs(dir.path()).unwrap();
         let free = fs.f_bavail * fs.f_frsize;
-        assert_eq!(room(&dir.path().join("scratch"), free / 100 * 90), Ok(()));
-        let refused = room(&dir.path().join("scratch"), free / 100 * 99).unwrap_err();
+        assert_eq!(check_room(&dir.path().join("scratch"), free / 100 * 90), Ok(()));
+        let refused = check_room(&dir.path().join("scratch"), free / 100 * 99).unwrap_err();
         assert!(refused.contains("(the file and 5 %)"), "{refused}");
     }
 }

@@ -20,7 +20,7 @@ pub struct Shape {
 
 impl Shape {
     /// The geometry that the engine needs.
-    pub fn geometry(&self) -> Geometry {
+    pub fn engine_geometry(&self) -> Geometry {
         Geometry { size: self.size, block: self.logical_block }
     }
 }
@@ -40,6 +40,6 @@ mod tests {
     fn a_shape_is_told_in_words() {
         let shape = Shape { size: 1 << 20, logical_block: 512, physical_block: 4096, dma_alignment: 4, direct: true };
         assert_eq!(shape.to_string(), "1048576 bytes, blocks of 512 (physical 4096)");
-        assert_eq!(shape.geometry(), Geometry { size: 1 << 20, block: 512 });
+        assert_eq!(shape.engine_geometry(), Geometry { size: 1 << 20, block: 512 });
     }
 }

@@ -6,8 +6,8 @@
 //! can open: nobody else has agreed to share anything.
 
 use super::openers::Inode;
-use super::processes::processes;
-use super::roots::{DevNum, Roots, attribute};
+use super::processes::list_processes;
+use super::roots::{DevNum, Roots, read_attribute};
 use assay_base::text::one_line;
 use rustix::fs::{FileType, FlockOperation, OFlags};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -36,18 +36,19 @@ impl fmt::Display for Partner {
 ///
 /// # Errors
 /// `/proc` cannot be read.
-pub(super) fn partners(roots: &Roots, device: DevNum, record: Inode) -> Result<Vec<Partner>, String> {
-    let processes = processes(roots)?;
+pub(super) fn partner_runs(roots: &Roots, device: DevNum, record: Inode) -> Result<Vec<Partner>, String> {
+    let processes = list_processes(roots)?;
     let each = processes.others.into_iter();
-    Ok(each.filter_map(|pid| partner(&roots.proc.join(pid.to_string()), pid, device, record)).collect())
+    Ok(each.filter_map(|pid| find_partner(&roots.proc.join(pid.to_string()), pid, device, record)).collect())
 }
 
-fn partner(process: &Path, pid: u32, device: DevNum, record: Inode) -> Option<Partner> {
+fn find_partner(process: &Path, pid: u32, device: DevNum, record: Inode) -> Option<Partner> {
     let (mut is_open, mut is_agreed, mut claim) = (false, false, None);
     for entry in std::fs::read_dir(process.join("fd")).ok()?.flatten() {
         let Ok(meta) = std::fs::metadata(entry.path()) else { continue };
         let number = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
-        let info = || number.and_then(|n| attribute(&process.join("fdinfo").join(n.to_string()))).unwrap_or_default();
+        let info =
+            || number.and_then(|n| read_attribute(&process.join("fdinfo").join(n.to_string()))).unwrap_or_default();
         if FileType::from_raw_mode(meta.mode()) == FileType::BlockDevice && DevNum::from_stat(meta.rdev()) == device {
             is_open = true;
             claim = claim.or(number.filter(|_| is_locked(&info(), "WRITE")));
@@ -55,7 +56,7 @@ fn partner(process: &Path, pid: u32, device: DevNum, record: Inode) -> Option<Pa
             is_agreed |= is_locked(&info(), "READ");
         }
     }
-    let name = attribute(&process.join("comm")).map_or_else(|| "unnamed".to_owned(), one_line);
+    let name = read_attribute(&process.join("comm")).map_or_else(|| "unnamed".to_owned(), one_line);
     (is_open && is_agreed).then_some(Partner { pid, name, claim })
 }
 
@@ -67,7 +68,7 @@ fn is_locked(info: &str, kind: &str) -> bool {
 }
 
 /// A copy of a partner's descriptor with claim and lock; `None` where it has none yet, has ended, or the kernel refuses.
-pub(super) fn join(partner: &Partner, device: DevNum) -> Option<File> {
+pub(super) fn copy_descriptor(partner: &Partner, device: DevNum) -> Option<File> {
     let pid = Pid::from_raw(i32::try_from(partner.pid).ok()?)?;
     let process = pidfd_open(pid, PidfdFlags::empty()).ok()?;
     let copy = File::from(pidfd_getfd(&process, partner.claim?, PidfdGetfdFlags::empty()).ok()?);

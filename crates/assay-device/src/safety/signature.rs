@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 /// The position of a signature.
 #[derive(Clone, Copy)]
-enum At {
+enum SignaturePosition {
     /// Bytes from the start.
     Start(u64),
     /// Bytes before the end.
@@ -21,83 +21,85 @@ enum At {
     Rounded(u64, u64),
 }
 
-impl At {
-    fn offset(self, size: u64) -> Option<u64> {
+impl SignaturePosition {
+    fn offset_within(self, size: u64) -> Option<u64> {
         match self {
-            At::Start(offset) => Some(offset),
-            At::End(back) => size.checked_sub(back),
-            At::Rounded(multiple, back) => (size / multiple * multiple).checked_sub(back),
+            SignaturePosition::Start(offset) => Some(offset),
+            SignaturePosition::End(back) => size.checked_sub(back),
+            SignaturePosition::Rounded(multiple, back) => (size / multiple * multiple).checked_sub(back),
         }
     }
 }
 
-const MARKS: &[(&str, At, &[u8])] = &[
-    ("xfs", At::Start(0), b"XFSB"),
-    ("btrfs", At::Start(0x1_0040), b"_BHRfS_M"),
-    ("swap", At::Start(4096 - 10), b"SWAPSPACE2"),
-    ("swap", At::Start(4096 - 10), b"SWAP-SPACE"),
-    ("swap", At::Start(8192 - 10), b"SWAPSPACE2"),
-    ("swap", At::Start(16384 - 10), b"SWAPSPACE2"),
-    ("swap", At::Start(65536 - 10), b"SWAPSPACE2"),
-    ("LVM physical volume", At::Start(0), b"LABELONE"),
-    ("LVM physical volume", At::Start(512), b"LABELONE"),
-    ("LVM physical volume", At::Start(1024), b"LABELONE"),
-    ("LVM physical volume", At::Start(1536), b"LABELONE"),
-    ("LVM snapshot", At::Start(0), b"SnAp"),
-    ("md RAID 1.1", At::Start(0), &[0xfc, 0x4e, 0x2b, 0xa9]),
-    ("md RAID 1.2", At::Start(4096), &[0xfc, 0x4e, 0x2b, 0xa9]),
-    ("md RAID 1.0", At::Rounded(4096, 8192), &[0xfc, 0x4e, 0x2b, 0xa9]),
-    ("md RAID 0.90", At::Rounded(65536, 65536), &[0xfc, 0x4e, 0x2b, 0xa9]),
-    ("Intel RAID", At::End(1024), b"Intel Raid ISM Cfg Sig. "),
-    ("DDF RAID", At::End(512), &[0xde, 0x11, 0xde, 0x11]),
-    ("LUKS", At::Start(0), b"LUKS\xba\xbe"),
-    ("LUKS 2 second header", At::Start(0x4000), b"SKUL\xba\xbe"),
-    ("BitLocker", At::Start(3), b"-FVE-FS-"),
-    ("dm-verity", At::Start(0), b"verity\0\0"),
-    ("dm-integrity", At::Start(0), b"integrt\0"),
-    ("VDO", At::Start(0), b"dmvdo001"),
-    ("Stratis", At::Start(516), b"!Stra0tis\x86\xff\x02^\x41rh"),
-    ("GPT", At::Start(512), b"EFI PART"),
-    ("GPT", At::Start(4096), b"EFI PART"),
-    ("GPT second header", At::End(512), b"EFI PART"),
-    ("GPT second header", At::End(4096), b"EFI PART"),
-    ("bcache", At::Start(4120), b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
-    ("bcachefs", At::Start(4120), b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"),
-    ("f2fs", At::Start(1024), &[0x10, 0x20, 0xf5, 0xf2]),
-    ("erofs", At::Start(1024), &[0xe2, 0xe1, 0xf5, 0xe0]),
-    ("reiserfs", At::Start(65536 + 52), b"ReIsEr"),
-    ("jfs", At::Start(32768), b"JFS1"),
-    ("gfs2", At::Start(65536), &[0x01, 0x16, 0x19, 0x70, 0, 0, 0, 1]),
-    ("ocfs2", At::Start(8192), b"OCFSV2"),
-    ("squashfs", At::Start(0), b"hsqs"),
-    ("ntfs", At::Start(3), b"NTFS    "),
-    ("exfat", At::Start(3), b"EXFAT   "),
-    ("fat", At::Start(54), b"FAT1"),
-    ("fat", At::Start(82), b"FAT32   "),
-    ("apfs", At::Start(32), b"NXSB"),
-    ("hfs+", At::Start(1024), &[b'H', b'+', 0, 4]),
-    ("hfs+", At::Start(1024), &[b'H', b'X', 0, 5]),
-    ("iso9660", At::Start(32769), b"CD001"),
-    ("udf", At::Start(32769), b"BEA01"),
-    ("VMFS", At::Start(0x10_0000), &[0x0d, 0xd0, 0x01, 0xc0]),
-    ("VMFS", At::Start(0x20_0000), &[0x5e, 0xf1, 0xab, 0x2f]),
-    ("Oracle ASM", At::Start(32), b"ORCLDISK"),
-    ("Ceph BlueStore", At::Start(0), b"bluestore block device"),
-    ("QCOW image", At::Start(0), b"QFI\xfb"),
+const MARKS: &[(&str, SignaturePosition, &[u8])] = &[
+    ("xfs", SignaturePosition::Start(0), b"XFSB"),
+    ("btrfs", SignaturePosition::Start(0x1_0040), b"_BHRfS_M"),
+    ("swap", SignaturePosition::Start(4096 - 10), b"SWAPSPACE2"),
+    ("swap", SignaturePosition::Start(4096 - 10), b"SWAP-SPACE"),
+    ("swap", SignaturePosition::Start(8192 - 10), b"SWAPSPACE2"),
+    ("swap", SignaturePosition::Start(16384 - 10), b"SWAPSPACE2"),
+    ("swap", SignaturePosition::Start(65536 - 10), b"SWAPSPACE2"),
+    ("LVM physical volume", SignaturePosition::Start(0), b"LABELONE"),
+    ("LVM physical volume", SignaturePosition::Start(512), b"LABELONE"),
+    ("LVM physical volume", SignaturePosition::Start(1024), b"LABELONE"),
+    ("LVM physical volume", SignaturePosition::Start(1536), b"LABELONE"),
+    ("LVM snapshot", SignaturePosition::Start(0), b"SnAp"),
+    ("md RAID 1.1", SignaturePosition::Start(0), &[0xfc, 0x4e, 0x2b, 0xa9]),
+    ("md RAID 1.2", SignaturePosition::Start(4096), &[0xfc, 0x4e, 0x2b, 0xa9]),
+    ("md RAID 1.0", SignaturePosition::Rounded(4096, 8192), &[0xfc, 0x4e, 0x2b, 0xa9]),
+    ("md RAID 0.90", SignaturePosition::Rounded(65536, 65536), &[0xfc, 0x4e, 0x2b, 0xa9]),
+    ("Intel RAID", SignaturePosition::End(1024), b"Intel Raid ISM Cfg Sig. "),
+    ("DDF RAID", SignaturePosition::End(512), &[0xde, 0x11, 0xde, 0x11]),
+    ("LUKS", SignaturePosition::Start(0), b"LUKS\xba\xbe"),
+    ("LUKS 2 second header", SignaturePosition::Start(0x4000), b"SKUL\xba\xbe"),
+    ("BitLocker", SignaturePosition::Start(3), b"-FVE-FS-"),
+    ("dm-verity", SignaturePosition::Start(0), b"verity\0\0"),
+    ("dm-integrity", SignaturePosition::Start(0), b"integrt\0"),
+    ("VDO", SignaturePosition::Start(0), b"dmvdo001"),
+    ("Stratis", SignaturePosition::Start(516), b"!Stra0tis\x86\xff\x02^\x41rh"),
+    ("GPT", SignaturePosition::Start(512), b"EFI PART"),
+    ("GPT", SignaturePosition::Start(4096), b"EFI PART"),
+    ("GPT second header", SignaturePosition::End(512), b"EFI PART"),
+    ("GPT second header", SignaturePosition::End(4096), b"EFI PART"),
+    ("bcache", SignaturePosition::Start(4120), b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
+    ("bcachefs", SignaturePosition::Start(4120), b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"),
+    ("f2fs", SignaturePosition::Start(1024), &[0x10, 0x20, 0xf5, 0xf2]),
+    ("erofs", SignaturePosition::Start(1024), &[0xe2, 0xe1, 0xf5, 0xe0]),
+    ("reiserfs", SignaturePosition::Start(65536 + 52), b"ReIsEr"),
+    ("jfs", SignaturePosition::Start(32768), b"JFS1"),
+    ("gfs2", SignaturePosition::Start(65536), &[0x01, 0x16, 0x19, 0x70, 0, 0, 0, 1]),
+    ("ocfs2", SignaturePosition::Start(8192), b"OCFSV2"),
+    ("squashfs", SignaturePosition::Start(0), b"hsqs"),
+    ("ntfs", SignaturePosition::Start(3), b"NTFS    "),
+    ("exfat", SignaturePosition::Start(3), b"EXFAT   "),
+    ("fat", SignaturePosition::Start(54), b"FAT1"),
+    ("fat", SignaturePosition::Start(82), b"FAT32   "),
+    ("apfs", SignaturePosition::Start(32), b"NXSB"),
+    ("hfs+", SignaturePosition::Start(1024), &[b'H', b'+', 0, 4]),
+    ("hfs+", SignaturePosition::Start(1024), &[b'H', b'X', 0, 5]),
+    ("iso9660", SignaturePosition::Start(32769), b"CD001"),
+    ("udf", SignaturePosition::Start(32769), b"BEA01"),
+    ("VMFS", SignaturePosition::Start(0x10_0000), &[0x0d, 0xd0, 0x01, 0xc0]),
+    ("VMFS", SignaturePosition::Start(0x20_0000), &[0x5e, 0xf1, 0xab, 0x2f]),
+    ("Oracle ASM", SignaturePosition::Start(32), b"ORCLDISK"),
+    ("Ceph BlueStore", SignaturePosition::Start(0), b"bluestore block device"),
+    ("QCOW image", SignaturePosition::Start(0), b"QFI\xfb"),
 ];
 
 /// The first signature found, with its position; `Ok(None)` when there is none.
 ///
 /// # Errors
 /// A part of the medium could not be read.
-pub(super) fn find(file: &File, size: u64) -> io::Result<Option<String>> {
+pub(super) fn find_signature(file: &File, size: u64) -> io::Result<Option<String>> {
     for (name, at, mark) in MARKS {
-        let Some(offset) = at.offset(size).filter(|o| o + mark.len() as u64 <= size) else { continue };
-        if read(file, offset, mark.len())? == *mark {
+        let Some(offset) = at.offset_within(size).filter(|o| o + mark.len() as u64 <= size) else { continue };
+        if read_aligned(file, offset, mark.len())? == *mark {
             return Ok(Some(format!("{name} at byte {offset}")));
         }
     }
-    for (name, check) in [("ext2/3/4", ext as Check), ("DOS partition table", dos), ("ZFS", zfs), ("nilfs2", nilfs)] {
+    for (name, check) in
+        [("ext2/3/4", find_ext as Check), ("DOS partition table", find_dos), ("ZFS", find_zfs), ("nilfs2", find_nilfs)]
+    {
         if let Some(offset) = check(file, size)? {
             return Ok(Some(format!("{name} at byte {offset}")));
         }
@@ -108,60 +110,60 @@ pub(super) fn find(file: &File, size: u64) -> io::Result<Option<String>> {
 type Check = fn(&File, u64) -> io::Result<Option<u64>>;
 
 /// Reads through an aligned window, since the file may be open for direct I/O.
-fn read(file: &File, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+fn read_aligned(file: &File, offset: u64, len: usize) -> io::Result<Vec<u8>> {
     let start = offset / 4096 * 4096;
     let window = (offset + len as u64 - start).next_multiple_of(4096) as usize;
     let mut buffer = super::content::Aligned::new(window);
-    let got = super::content::read_at_most(file, buffer.bytes(), start)?;
+    let got = super::content::read_at_most(file, buffer.as_bytes(), start)?;
     let skip = (offset - start) as usize;
-    Ok(buffer.bytes()[..got].get(skip..skip + len).map(<[u8]>::to_vec).unwrap_or_default())
+    Ok(buffer.as_bytes()[..got].get(skip..skip + len).map(<[u8]>::to_vec).unwrap_or_default())
 }
 
-fn le16(block: &[u8], at: usize) -> u16 {
+fn u16_at(block: &[u8], at: usize) -> u16 {
     block.get(at..at + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]))
 }
 
-fn le32(block: &[u8], at: usize) -> u32 {
+fn u32_at(block: &[u8], at: usize) -> u32 {
     block.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
 }
 
 /// The superblock at 1024: magic, and block size, state, revision and creator within their ranges. An external journal
 /// has the same superblock.
-fn ext(file: &File, size: u64) -> io::Result<Option<u64>> {
+fn find_ext(file: &File, size: u64) -> io::Result<Option<u64>> {
     if size < 2048 {
         return Ok(None);
     }
-    let sb = read(file, 1024, 1024)?;
-    let sane = le32(&sb, 0x18) <= 6 && le16(&sb, 0x3a) <= 7 && le32(&sb, 0x4c) <= 1 && le32(&sb, 0x48) <= 4;
-    Ok((le16(&sb, 0x38) == 0xef53 && sane).then_some(1024 + 0x38))
+    let sb = read_aligned(file, 1024, 1024)?;
+    let sane = u32_at(&sb, 0x18) <= 6 && u16_at(&sb, 0x3a) <= 7 && u32_at(&sb, 0x4c) <= 1 && u32_at(&sb, 0x48) <= 4;
+    Ok((u16_at(&sb, 0x38) == 0xef53 && sane).then_some(1024 + 0x38))
 }
 
 /// Signature 55 AA with four entries whose flags are 00 or 80.
-fn dos(file: &File, size: u64) -> io::Result<Option<u64>> {
+fn find_dos(file: &File, size: u64) -> io::Result<Option<u64>> {
     if size < 512 {
         return Ok(None);
     }
-    let sector = read(file, 0, 512)?;
+    let sector = read_aligned(file, 0, 512)?;
     let sane = (0..4).all(|i| matches!(sector.get(446 + 16 * i), Some(0x00 | 0x80)));
-    Ok((le16(&sector, 510) == 0xaa55 && sane).then_some(510))
+    Ok((u16_at(&sector, 510) == 0xaa55 && sane).then_some(510))
 }
 
-fn nilfs(file: &File, size: u64) -> io::Result<Option<u64>> {
+fn find_nilfs(file: &File, size: u64) -> io::Result<Option<u64>> {
     if size < 2048 {
         return Ok(None);
     }
-    let sb = read(file, 1024, 32)?;
-    Ok((le16(&sb, 6) == 0x3434 && le32(&sb, 0) == 2 && le16(&sb, 4) == 0).then_some(1030))
+    let sb = read_aligned(file, 1024, 32)?;
+    Ok((u16_at(&sb, 6) == 0x3434 && u32_at(&sb, 0) == 2 && u16_at(&sb, 4) == 0).then_some(1030))
 }
 
 /// Any uberblock in any of the four labels, in either byte order.
-fn zfs(file: &File, size: u64) -> io::Result<Option<u64>> {
+fn find_zfs(file: &File, size: u64) -> io::Result<Option<u64>> {
     const LABEL: u64 = 256 << 10;
     const UBERBLOCK: u64 = 0x00ba_b10c;
     let end = size / LABEL * LABEL;
     let labels = [Some(0), Some(LABEL), end.checked_sub(2 * LABEL), end.checked_sub(LABEL)];
     for label in labels.into_iter().flatten().filter(|l| l + LABEL <= size) {
-        let ring = read(file, label + LABEL / 2, (LABEL / 2) as usize)?;
+        let ring = read_aligned(file, label + LABEL / 2, (LABEL / 2) as usize)?;
         let hit = ring
             .chunks(1024)
             .position(|slot| slot.starts_with(&UBERBLOCK.to_le_bytes()) || slot.starts_with(&UBERBLOCK.to_be_bytes()));
@@ -177,7 +179,7 @@ const BLKID: [&str; 4] = ["/usr/sbin/blkid", "/sbin/blkid", "/usr/bin/blkid", "/
 
 /// What `blkid -p` reports about an open file. `Ok(())`: nothing found. `Err`: found, ambivalent, or it failed. The
 /// outer `None`: the program is not installed.
-pub(super) fn blkid(file: &File) -> Option<Result<(), String>> {
+pub(super) fn probe_with_blkid(file: &File) -> Option<Result<(), String>> {
     let program = BLKID.iter().find(|p| Path::new(p).exists())?;
     Some(match run_blkid(program, file) {
         Ok(out) => judge_blkid(out.status.code(), &String::from_utf8_lossy(&out.stdout))
@@ -229,7 +231,7 @@ fn entry_in(text: &str) -> Option<Entry> {
 
 /// What the exit code of `blkid -p` and its output say together: `Err` unless nothing was found.
 fn judge_blkid(code: Option<i32>, text: &str) -> Result<(), String> {
-    match (code, content(text)) {
+    match (code, content_line(text)) {
         (Some(2), _) => Ok(()),
         (Some(0), None) if told_of_the_entry(text) => Ok(()),
         (Some(0), Some(kind)) => Err(format!("found {kind}")),
@@ -240,7 +242,7 @@ fn judge_blkid(code: Option<i32>, text: &str) -> Result<(), String> {
 
 /// The line of `blkid -p -o export` that names the content of the medium. For a partition it also reports its entry in
 /// the partition table (`PART_ENTRY_…`): that table is elsewhere on the disk, and not part of the partition's content.
-fn content(text: &str) -> Option<&str> {
+fn content_line(text: &str) -> Option<&str> {
     let known = ["TYPE=", "PTTYPE=", "USAGE="].iter().find_map(|key| text.lines().find(|line| line.starts_with(key)));
     known.or_else(|| text.lines().find(|line| !line.is_empty() && !is_about_the_device(line)))
 }
@@ -296,12 +298,16 @@ mod tests {
             (4096, 4086, b"SWAPSPACE2", "swap"),
         ] {
             let file = medium(size, &[(at, mark)]);
-            let found = find(&file, size).unwrap();
+            let found = find_signature(&file, size).unwrap();
             assert_eq!(found.as_deref(), Some(format!("{name} at byte {at}").as_str()), "{size}");
-            assert_eq!(find(&medium(size, &[(at, &mark[..mark.len() - 1])]), size).unwrap(), None, "{name}, cut");
+            assert_eq!(
+                find_signature(&medium(size, &[(at, &mark[..mark.len() - 1])]), size).unwrap(),
+                None,
+                "{name}, cut"
+            );
         }
-        assert_eq!(find(&medium(3, &[(0, b"XFS")]), 3).unwrap(), None);
-        assert_eq!(find(&medium(0, &[]), 0).unwrap(), None);
+        assert_eq!(find_signature(&medium(3, &[(0, b"XFS")]), 3).unwrap(), None);
+        assert_eq!(find_signature(&medium(0, &[]), 0).unwrap(), None);
     }
 
     /// Short signatures count only with the fields around them.
@@ -335,7 +341,7 @@ mod tests {
             let places: Vec<(u64, &[u8])> = places.iter().copied().chain([more]).collect();
             let file = medium(size, &places);
             file.set_len(size).unwrap();
-            assert_eq!(find(&file, size).unwrap().as_deref(), found, "{what}");
+            assert_eq!(find_signature(&file, size).unwrap().as_deref(), found, "{what}");
         }
     }
 
@@ -357,11 +363,11 @@ mod tests {
             ((3 * 256 + 128) << 10, little, false),
         ] {
             let expected = found.then(|| format!("ZFS at byte {at}"));
-            assert_eq!(find(&medium(size, &[(at, &mark)]), size).unwrap(), expected);
+            assert_eq!(find_signature(&medium(size, &[(at, &mark)]), size).unwrap(), expected);
         }
         let small = 256 << 10;
-        assert!(find(&medium(small, &[(128 << 10, &little)]), small).unwrap().is_some(), "one label fits");
-        assert_eq!(find(&medium(small - 1, &[(128 << 10, &little)]), small - 1).unwrap(), None, "none fits");
+        assert!(find_signature(&medium(small, &[(128 << 10, &little)]), small).unwrap().is_some(), "one label fits");
+        assert_eq!(find_signature(&medium(small - 1, &[(128 << 10, &little)]), small - 1).unwrap(), None, "none fits");
     }
 
     #[test]
@@ -388,10 +394,10 @@ mod tests {
             ("AMBIVALENT=yes\n", Some("AMBIVALENT=yes"), true),
         ] {
             let text = format!("{entry}{more}");
-            assert_eq!((content(&text), told_of_the_entry(&text)), (holds, told), "{more}");
+            assert_eq!((content_line(&text), told_of_the_entry(&text)), (holds, told), "{more}");
         }
         assert_eq!(
-            (content("DEVNAME=/dev/x\n"), told_of_the_entry("DEVNAME=/dev/x\n")),
+            (content_line("DEVNAME=/dev/x\n"), told_of_the_entry("DEVNAME=/dev/x\n")),
             (None, false),
             "nothing is no answer"
         );
@@ -419,7 +425,7 @@ mod tests {
     fn blkid_is_asked() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("medium");
-        let asked = || blkid(&File::open(&path).unwrap());
+        let asked = || probe_with_blkid(&File::open(&path).unwrap());
         std::fs::write(&path, vec![0; 1 << 20]).unwrap();
         assert_eq!(asked(), Some(Ok(())));
         let mut swap = vec![0; 1 << 20];
@@ -445,8 +451,8 @@ mod tests {
         file.write_all_at(b"0123456789", at + 4090).unwrap();
         // On a file system without direct I/O it is read through the cache.
         let direct = File::options().read(true).custom_flags(direct).open(&path).unwrap_or(file);
-        assert_eq!(read(&direct, at + 4090, 10).unwrap(), b"0123456789");
-        assert_eq!(read(&direct, at + 4096, 4).unwrap(), b"6789");
-        assert_eq!(read(&direct, size - 2, 4).unwrap(), b"", "not all of it is on the medium");
+        assert_eq!(read_aligned(&direct, at + 4090, 10).unwrap(), b"0123456789");
+        assert_eq!(read_aligned(&direct, at + 4096, 4).unwrap(), b"6789");
+        assert_eq!(read_aligned(&direct, size - 2, 4).unwrap(), b"", "not all of it is on the medium");
     }
 }

@@ -27,14 +27,14 @@ impl Standing {
     /// Whether it overrides `rule`, which found `evidence` and these users. A signature must be the one that was found
     /// then; unknown data changes with every test. Processes come and go, but none may have another name than those
     /// that used the device then.
-    pub(super) fn overrides(&self, rule: RuleId, evidence: &str, users: &BTreeSet<String>) -> bool {
+    pub(super) fn overrides_rule(&self, rule: RuleId, evidence: &str, users: &BTreeSet<String>) -> bool {
         self.overrides.iter().filter(|(id, _)| *id == rule).any(|(_, seen)| match rule {
             RuleId::S6 => {
                 let known: BTreeSet<&str> = seen.split(NAMES_APART).collect();
                 !users.is_empty() && users.iter().all(|name| known.contains(name.as_str()))
             }
             RuleId::S7 => seen == evidence,
-            rule => rule.overridable(),
+            rule => rule.may_override(),
         })
     }
 }
@@ -51,7 +51,7 @@ pub fn what_was_seen(users: &BTreeSet<String>, answer: &RuleAnswer) -> String {
 }
 
 /// The difference between two devices, in words; `None` when they are the same.
-pub fn difference(then: &Marks, now: &Marks) -> Option<String> {
+pub fn describe_difference(then: &Marks, now: &Marks) -> Option<String> {
     let names: std::collections::BTreeSet<&String> = then.keys().chain(now.keys()).collect();
     let changed = names.into_iter().find(|name| then.get(*name) != now.get(*name))?;
     let [then, now] = [then, now].map(|marks| marks.get(changed).map_or("absent", String::as_str));
@@ -87,7 +87,7 @@ mod tests {
             (RuleId::S4, "near 0", &[], false),
         ] {
             let users = users.iter().map(|name| (*name).to_owned()).collect();
-            assert_eq!(standing.overrides(rule, evidence, &users), overridden, "{rule} {evidence}");
+            assert_eq!(standing.overrides_rule(rule, evidence, &users), overridden, "{rule} {evidence}");
         }
     }
 
@@ -96,11 +96,11 @@ mod tests {
         let marks =
             |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<Marks>();
         let first = marks(&[("serial", "S1"), ("size", "100")]);
-        assert_eq!(difference(&first, &first), None);
-        let size = difference(&first, &marks(&[("serial", "S1"), ("size", "200")]));
+        assert_eq!(describe_difference(&first, &first), None);
+        let size = describe_difference(&first, &marks(&[("serial", "S1"), ("size", "200")]));
         assert_eq!(size.as_deref(), Some("its size was 100 and is 200 now"));
-        let gone = difference(&first, &marks(&[("size", "100")]));
+        let gone = describe_difference(&first, &marks(&[("size", "100")]));
         assert_eq!(gone.as_deref(), Some("its serial was S1 and is absent now"));
-        assert!(difference(&marks(&[]), &first).is_some());
+        assert!(describe_difference(&marks(&[]), &first).is_some());
     }
 }

@@ -49,7 +49,7 @@ impl Subject {
     /// # Errors
     /// What the kernel said, in words.
     #[allow(clippy::disallowed_methods, reason = "the gate opens targets, and only it")]
-    pub(super) fn resolve(given: &Path) -> Result<Subject, Unopened> {
+    pub(super) fn resolve_name(given: &Path) -> Result<Subject, Unopened> {
         let missing_or_refused = |e: std::io::Error| match e.kind() {
             std::io::ErrorKind::PermissionDenied => Unopened::from_errno(rustix::io::Errno::ACCESS),
             _ => Unopened { text: format!("{}: {e}", given.display()), lacks_rights: false },
@@ -58,7 +58,7 @@ impl Subject {
         let node = rustix::fs::open(&real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(|e| missing_or_refused(e.into()))?;
         let stat = rustix::fs::fstat(&node).map_err(|e| missing_or_refused(e.into()))?;
-        Ok(Subject { real, kind: kind(&stat), node })
+        Ok(Subject { real, kind: kind_from_stat(&stat), node })
     }
 
     /// Opens exactly the resolved object.
@@ -66,14 +66,14 @@ impl Subject {
     /// # Errors
     /// The kernel's error; `ENOENT` also where `/proc` is not mounted.
     #[allow(clippy::disallowed_methods, reason = "the gate opens targets, and only it")]
-    pub(super) fn open(&self, flags: OFlags) -> Result<File, rustix::io::Errno> {
+    pub(super) fn open_resolved(&self, flags: OFlags) -> Result<File, rustix::io::Errno> {
         let path = format!("/proc/self/fd/{}", self.node.as_fd().as_raw_fd());
         rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).map(File::from)
     }
 }
 
 /// The kind according to a result of `stat`.
-pub(crate) fn kind(stat: &Stat) -> Kind {
+pub(crate) fn kind_from_stat(stat: &Stat) -> Kind {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::BlockDevice => Kind::Block(DevNum::from_stat(stat.st_rdev)),
         FileType::RegularFile => Kind::File(Inode { device: DevNum::from_stat(stat.st_dev), inode: stat.st_ino }),
@@ -99,7 +99,8 @@ mod tests {
         std::fs::create_dir(&closed).unwrap();
         mode(&closed, 0o000);
         for (path, lacks_rights) in [(closed.join("file"), true), (dir.path().join("file"), false)] {
-            let refused = crate::testbed::without_rights(|| Subject::resolve(&path).err().map(|why| why.lacks_rights));
+            let refused =
+                crate::testbed::without_rights(|| Subject::resolve_name(&path).err().map(|why| why.lacks_rights));
             assert_eq!(refused, Some(lacks_rights), "{}", path.display());
         }
         mode(&closed, 0o700);

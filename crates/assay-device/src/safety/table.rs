@@ -5,7 +5,7 @@
 //! lies beside a partition is not known, and a partition beside which something is in use is not written.
 
 use super::identity::Identity;
-use super::roots::{DevNum, Roots, number};
+use super::roots::{DevNum, Roots, read_number};
 use super::signature;
 use std::fs::File;
 
@@ -16,11 +16,11 @@ const SECTORS_OF_A_TABLE: u64 = 34;
 ///
 /// # Errors
 /// They differ, or this cannot be found out; in words.
-pub(super) fn confirms(roots: &Roots, device: DevNum, file: &File) -> Result<(), String> {
-    let identity = Identity::read(roots, device).ok_or("sysfs does not show it")?;
+pub(super) fn check_partition_entry(roots: &Roots, device: DevNum, file: &File) -> Result<(), String> {
+    let identity = Identity::read_identity(roots, device).ok_or("sysfs does not show it")?;
     let Some((index, start)) = identity.partition else { return Err("it is not a partition".to_owned()) };
     let dir = roots.device_dir(device).ok_or("sysfs does not show it")?;
-    let size = number(&dir.join("size")).ok_or("its size is unknown")?;
+    let size = read_number(&dir.join("size")).ok_or("its size is unknown")?;
     let entry = signature::partition_entry(file)?;
     let entry = entry.ok_or("the partition table on the disk does not list it (blkid)")?;
     if (entry.number, entry.start, entry.size) != (index, start, size) {
@@ -30,7 +30,7 @@ pub(super) fn confirms(roots: &Roots, device: DevNum, file: &File) -> Result<(),
             entry.number, entry.size, entry.start
         ));
     }
-    let disk = number(&identity.disk_dir.join("size")).ok_or("the size of its disk is unknown")?;
+    let disk = read_number(&identity.disk_dir.join("size")).ok_or("the size of its disk is unknown")?;
     let before_the_end = start.checked_add(size).and_then(|end| disk.checked_sub(end));
     let is_at_the_end = entry.scheme == "gpt" && before_the_end.is_none_or(|rest| rest < SECTORS_OF_A_TABLE - 1);
     if start < SECTORS_OF_A_TABLE || is_at_the_end {

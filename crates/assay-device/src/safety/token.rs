@@ -1,7 +1,7 @@
 //! The consent token of a block device, and what it is computed from.
 
 use super::identity::Identity;
-use super::roots::{Roots, attribute};
+use super::roots::{Roots, read_attribute};
 use super::standing::Marks;
 use super::watermark;
 
@@ -9,7 +9,7 @@ impl Identity {
     /// The consent token: 8 hex digits of BLAKE3 over everything that distinguishes this device from others. For a
     /// device without WWID and serial, and for every virtual one (their serials are often alike), the boot and the disk
     /// sequence number count too.
-    pub fn token(&self, roots: &Roots) -> String {
+    pub fn consent_token(&self, roots: &Roots) -> String {
         let mut hasher = blake3::Hasher::new();
         for (_, text) in self.told_apart_by(roots) {
             let text = text.unwrap_or_default();
@@ -20,7 +20,7 @@ impl Identity {
     }
 
     /// The marks that the token is computed from, by name.
-    pub fn marks(&self, roots: &Roots) -> Marks {
+    pub fn identity_marks(&self, roots: &Roots) -> Marks {
         let marks = self.told_apart_by(roots).into_iter();
         marks.filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
     }
@@ -38,7 +38,7 @@ impl Identity {
         if nameless || !watermark::of_device(roots, self.number).is_empty() {
             all.push(("name", Some(self.name.clone())));
             all.push(("disk sequence number", self.diskseq.map(|sequence| sequence.to_string())));
-            all.push(("boot", attribute(&roots.proc.join("sys/kernel/random/boot_id"))));
+            all.push(("boot", read_attribute(&roots.proc.join("sys/kernel/random/boot_id"))));
         }
         all
     }

@@ -6,8 +6,8 @@
 //! visible.
 
 use super::family::{Family, Member};
-use super::mounts::{Mount, mount_of, mounts, read_mounts, unescape};
-use super::processes::processes;
+use super::mounts::{Mount, list_mounts, mount_of, read_mounts, unescape_octal};
+use super::processes::list_processes;
 use super::roots::{DevNum, Roots, cannot_read, is_gone, name_of, names_if_any};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,7 +21,7 @@ type Table = (PathBuf, Vec<Mount>);
 ///
 /// # Errors
 /// A table or the list of processes cannot be read.
-fn tables(roots: &Roots) -> Result<Vec<Table>, String> {
+fn mount_tables(roots: &Roots) -> Result<Vec<Table>, String> {
     let mut found = Vec::new();
     let mut spaces = Vec::new();
     for pid in ["self", "1"] {
@@ -30,7 +30,7 @@ fn tables(roots: &Roots) -> Result<Vec<Table>, String> {
         spaces.extend(std::fs::read_link(roots.proc.join(pid).join("ns/mnt")));
         found.push((path, table));
     }
-    for pid in processes(roots)?.others {
+    for pid in list_processes(roots)?.others {
         match std::fs::read_link(roots.proc.join(pid.to_string()).join("ns/mnt")) {
             Ok(space) if spaces.contains(&space) => continue,
             Ok(space) => spaces.push(space),
@@ -47,7 +47,7 @@ fn tables(roots: &Roots) -> Result<Vec<Table>, String> {
 fn table_of(roots: &Roots, pid: u32) -> Result<Option<Table>, String> {
     let path = roots.proc.join(pid.to_string()).join("mountinfo");
     let ended = |e: &std::io::Error| is_gone(e) || e.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error());
-    match mounts(&path) {
+    match list_mounts(&path) {
         Ok(table) => Ok(Some((path, table))),
         Err(e) if ended(&e) => Ok(None),
         Err(e) => Err(cannot_read(&path, &e)),
@@ -55,33 +55,33 @@ fn table_of(roots: &Roots, pid: u32) -> Result<Option<Table>, String> {
 }
 
 /// Paths (as printed) of all active swap.
-pub(super) fn swaps(roots: &Roots) -> Result<Vec<String>, String> {
+pub(super) fn active_swaps(roots: &Roots) -> Result<Vec<String>, String> {
     let path = roots.proc.join("swaps");
     let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    Ok(text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(unescape).collect())
+    Ok(text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(unescape_octal).collect())
 }
 
 /// A use of a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Use {
+pub(super) struct DeviceUse {
     /// The device, and how it is used: `sda1 is mounted`.
     what: String,
     /// The rest of the sentence: where, and where this was found.
     place: String,
 }
 
-impl Use {
-    fn new(device: &str, how: &str, place: impl fmt::Display) -> Use {
-        Use { what: format!("{device} {how}"), place: place.to_string() }
+impl DeviceUse {
+    fn new(device: &str, how: &str, place: impl fmt::Display) -> DeviceUse {
+        DeviceUse { what: format!("{device} {how}"), place: place.to_string() }
     }
 
     /// The use alone, without its place.
-    pub(super) fn short(&self) -> String {
+    pub(super) fn without_place(&self) -> String {
         self.what.clone()
     }
 }
 
-impl fmt::Display for Use {
+impl fmt::Display for DeviceUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.what, self.place)
     }
@@ -91,16 +91,16 @@ impl fmt::Display for Use {
 ///
 /// # Errors
 /// Something could not be examined; in words.
-pub(super) fn uses(roots: &Roots, family: &Family, target: DevNum) -> Result<Vec<Use>, String> {
-    let mut found = mounted(roots, family)?;
-    for swap in swaps(roots)? {
-        if let Some(member) = family.named(roots, &swap) {
-            found.push(Use::new(&member.name, "is active swap", format!("({}/swaps)", roots.proc.display())));
+pub(super) fn uses_of_family(roots: &Roots, family: &Family, target: DevNum) -> Result<Vec<DeviceUse>, String> {
+    let mut found = mounted_members(roots, family)?;
+    for swap in active_swaps(roots)? {
+        if let Some(member) = family.member_by_name(roots, &swap) {
+            found.push(DeviceUse::new(&member.name, "is active swap", format!("({}/swaps)", roots.proc.display())));
         }
     }
     found.extend(known_to_file_systems(roots, family)?);
     for member in &family.near {
-        found.extend(holders(member)?);
+        found.extend(uses_by_holders(member)?);
     }
     found.extend(bound_loops(family, target)?);
     found.dedup();
@@ -108,14 +108,14 @@ pub(super) fn uses(roots: &Roots, family: &Family, target: DevNum) -> Result<Vec
 }
 
 /// Each mount of a member, once for each place.
-fn mounted(roots: &Roots, family: &Family) -> Result<Vec<Use>, String> {
+fn mounted_members(roots: &Roots, family: &Family) -> Result<Vec<DeviceUse>, String> {
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());
-    for (path, table) in tables(roots)? {
+    for (path, table) in mount_tables(roots)? {
         for mount in table {
-            let member = family.member(mount.device).or_else(|| family.named(roots, &mount.source));
+            let member = family.member_by_number(mount.device).or_else(|| family.member_by_name(roots, &mount.source));
             if let Some(member) = member.filter(|member| known.insert((member.number, mount.point.clone()))) {
                 let place = format!("on {} ({})", mount.point.display(), path.display());
-                found.push(Use::new(&member.name, "is mounted", place));
+                found.push(DeviceUse::new(&member.name, "is mounted", place));
             }
         }
     }
@@ -123,7 +123,7 @@ fn mounted(roots: &Roots, family: &Family) -> Result<Vec<Use>, String> {
 }
 
 /// Kernel directories whose entries are named after the block devices a file system runs on.
-fn known_to_file_systems(roots: &Roots, family: &Family) -> Result<Vec<Use>, String> {
+fn known_to_file_systems(roots: &Roots, family: &Family) -> Result<Vec<DeviceUse>, String> {
     let base = roots.sys.join("fs");
     let mut directories = ["ext4", "xfs", "f2fs", "nilfs2", "erofs"].map(|kind| base.join(kind)).to_vec();
     let btrfs = base.join("btrfs");
@@ -133,24 +133,24 @@ fn known_to_file_systems(roots: &Roots, family: &Family) -> Result<Vec<Use>, Str
         for name in names_if_any(&directory)? {
             if family.members.iter().any(|member| member.name == name) {
                 let place = format!("({})", directory.join(&name).display());
-                found.push(Use::new(&name, "carries a mounted file system", place));
+                found.push(DeviceUse::new(&name, "carries a mounted file system", place));
             }
         }
     }
     Ok(found)
 }
 
-fn holders(member: &Member) -> Result<Vec<Use>, String> {
+fn uses_by_holders(member: &Member) -> Result<Vec<DeviceUse>, String> {
     let dir = member.dir.join("holders");
     let uses = names_if_any(&dir)?.into_iter().map(|holder| {
         let place = format!("({})", dir.join(&holder).display());
-        Use::new(&member.name, &format!("is part of {holder}"), place)
+        DeviceUse::new(&member.name, &format!("is part of {holder}"), place)
     });
     Ok(uses.collect())
 }
 
 /// A loop device on top of the target or of a close relative; a binding that cannot be read counts as one.
-fn bound_loops(family: &Family, target: DevNum) -> Result<Vec<Use>, String> {
+fn bound_loops(family: &Family, target: DevNum) -> Result<Vec<DeviceUse>, String> {
     let mut found = Vec::new();
     for bound in family.loops.iter().filter(|l| l.number != target) {
         let Some(backing) = bound.backing else {
@@ -158,19 +158,18 @@ fn bound_loops(family: &Family, target: DevNum) -> Result<Vec<Use>, String> {
         };
         let lower = family.near.iter().find(|m| Some(m.number) == backing.block);
         let how = format!("is the backing device of {}", bound.name);
-        found.extend(lower.map(|m| Use::new(&m.name, &how, "(its loop status)")));
+        found.extend(lower.map(|m| DeviceUse::new(&m.name, &how, "(its loop status)")));
     }
     Ok(found)
 }
 
 /// Whether a directory, or what exists of its path, lies on a member.
 pub(super) fn lies_on(roots: &Roots, family: &Family, dir: &Path) -> bool {
-    let place = existing(dir);
-    let tables = ["self", "1"].map(|pid| mounts(&roots.proc.join(pid).join("mountinfo")).unwrap_or_default());
-    tables
-        .iter()
-        .filter_map(|table| mount_of(table, &place))
-        .any(|mount| family.member(mount.device).or_else(|| family.named(roots, &mount.source)).is_some())
+    let place = existing_prefix(dir);
+    let tables = ["self", "1"].map(|pid| list_mounts(&roots.proc.join(pid).join("mountinfo")).unwrap_or_default());
+    tables.iter().filter_map(|table| mount_of(table, &place)).any(|mount| {
+        family.member_by_number(mount.device).or_else(|| family.member_by_name(roots, &mount.source)).is_some()
+    })
 }
 
 /// S5: which part of the system is in this family. `claimed`: the kernel granted exclusive use of the target, which it
@@ -182,12 +181,12 @@ pub(super) fn system_on(
     claimed: bool,
 ) -> Result<String, String> {
     let places = ["/", "/boot", "/boot/efi", "/usr"].map(PathBuf::from).into_iter();
-    let places: Vec<PathBuf> = places.chain(log_dir.map(existing)).chain(program(roots)?).collect();
+    let places: Vec<PathBuf> = places.chain(log_dir.map(existing_prefix)).chain(program_path(roots)?).collect();
     let mut unnamed = None;
-    for (path, table) in tables(roots)?.into_iter().take(2) {
+    for (path, table) in mount_tables(roots)?.into_iter().take(2) {
         for place in &places {
             let Some(mount) = mount_of(&table, place) else { continue };
-            let member = family.member(mount.device).or_else(|| family.named(roots, &mount.source));
+            let member = family.member_by_number(mount.device).or_else(|| family.member_by_name(roots, &mount.source));
             if let Some(member) = member {
                 return Err(format!("{} lies on {} ({})", place.display(), member.name, path.display()));
             }
@@ -212,7 +211,7 @@ pub(super) fn system_on(
 ///
 /// # Errors
 /// It cannot be read; in words.
-pub(super) fn program(roots: &Roots) -> Result<Option<PathBuf>, String> {
+pub(super) fn program_path(roots: &Roots) -> Result<Option<PathBuf>, String> {
     let link = roots.proc.join("self/exe");
     match std::fs::read_link(&link) {
         Ok(program) => Ok(Some(program)),
@@ -229,7 +228,7 @@ fn off_disk(kind: &str) -> bool {
 }
 
 /// The longest existing prefix of a path, with links resolved.
-pub(super) fn existing(path: &Path) -> PathBuf {
+pub(super) fn existing_prefix(path: &Path) -> PathBuf {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     whole.ancestors().find_map(|part| part.canonicalize().ok()).unwrap_or(whole)
@@ -240,13 +239,13 @@ pub(crate) fn disk_under(roots: &Roots, real: &Path, device: DevNum) -> Option<D
     if device.major != 0 && roots.device_dir(device).is_some() {
         return Some(device);
     }
-    let table = mounts(&roots.proc.join("self/mountinfo")).ok()?;
+    let table = list_mounts(&roots.proc.join("self/mountinfo")).ok()?;
     let mount = mount_of(&table, real)?;
     let node = roots.in_dev(&mount.source)?;
     super::family::block_number(&node).or_else(|| {
         let name = name_of(&node.canonicalize().ok()?);
-        let text = super::roots::attribute(&roots.sys.join("class/block").join(name).join("dev"))?;
-        DevNum::parse(&text)
+        let text = super::roots::read_attribute(&roots.sys.join("class/block").join(name).join("dev"))?;
+        DevNum::parse_numbers(&text)
     })
 }
 
@@ -264,7 +263,7 @@ mod tests {
             (PathBuf::new(), here.clone()),
             ("no-such".into(), here),
         ] {
-            assert_eq!(existing(&path), expected, "{}", path.display());
+            assert_eq!(existing_prefix(&path), expected, "{}", path.display());
         }
         std::fs::remove_dir(dir).unwrap();
     }

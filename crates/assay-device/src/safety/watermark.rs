@@ -75,7 +75,7 @@ impl Watermark {
     }
 
     /// The word that stands before it in a result.
-    pub fn word(&self) -> &'static str {
+    pub fn leading_word(&self) -> &'static str {
         match self {
             Watermark::PageCache => "PAGE CACHE",
             Watermark::SharedDevice(_) => "SHARED DEVICE",
@@ -89,7 +89,7 @@ impl Watermark {
 /// The watermarks of a block device: its own, or for device-mapper and RAID those of everything beneath.
 pub(super) fn of_device(roots: &Roots, device: DevNum) -> Vec<Watermark> {
     let mut found = Vec::new();
-    collect(roots, device, 0, &mut found);
+    collect_watermarks(roots, device, 0, &mut found);
     found.sort();
     found.dedup();
     found
@@ -98,8 +98,8 @@ pub(super) fn of_device(roots: &Roots, device: DevNum) -> Vec<Watermark> {
 /// Deeper stacks than this count as unknown.
 const DEEPEST: u32 = 8;
 
-fn collect(roots: &Roots, device: DevNum, depth: u32, found: &mut Vec<Watermark>) {
-    let Some(identity) = Identity::read(roots, device).filter(|_| depth < DEEPEST) else {
+fn collect_watermarks(roots: &Roots, device: DevNum, depth: u32, found: &mut Vec<Watermark>) {
+    let Some(identity) = Identity::read_identity(roots, device).filter(|_| depth < DEEPEST) else {
         found.push(Watermark::UnknownBacking);
         return;
     };
@@ -112,8 +112,8 @@ fn collect(roots: &Roots, device: DevNum, depth: u32, found: &mut Vec<Watermark>
         found.extend(of_disk_itself(&identity));
     }
     for slave in slaves {
-        match super::roots::attribute(&dir.join(slave).join("dev")).and_then(|text| DevNum::parse(&text)) {
-            Some(number) => collect(roots, number, depth + 1, found),
+        match super::roots::read_attribute(&dir.join(slave).join("dev")).and_then(|text| DevNum::parse_numbers(&text)) {
+            Some(number) => collect_watermarks(roots, number, depth + 1, found),
             None => found.push(Watermark::UnknownBacking),
         }
     }

@@ -1,7 +1,7 @@
 //! Which other processes have a file open for writing, looked for when somebody is known to have opened it.
 
 use super::openers::Inode;
-use super::roots::{DevNum, Roots, attribute};
+use super::roots::{DevNum, Roots, read_attribute};
 use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,12 +16,12 @@ const ACCESS: u32 = 3;
 ///
 /// # Errors
 /// The file cannot be examined, or processes are hidden from this one.
-pub fn writers(file: BorrowedFd<'_>) -> io::Result<Vec<String>> {
+pub fn other_writers(file: BorrowedFd<'_>) -> io::Result<Vec<String>> {
     let facts = File::from(file.try_clone_to_owned()?).metadata()?;
-    among(&Roots::host(), Inode { device: DevNum::from_stat(facts.dev()), inode: facts.ino() })
+    find_writers(&Roots::of_machine(), Inode { device: DevNum::from_stat(facts.dev()), inode: facts.ino() })
 }
 
-fn among(roots: &Roots, wanted: Inode) -> io::Result<Vec<String>> {
+fn find_writers(roots: &Roots, wanted: Inode) -> io::Result<Vec<String>> {
     let (mut found, mut hidden) = (Vec::new(), 0);
     for process in std::fs::read_dir(&roots.proc)? {
         let process = process?;
@@ -31,8 +31,8 @@ fn among(roots: &Roots, wanted: Inode) -> io::Result<Vec<String>> {
         }
         match std::fs::read_dir(process.path().join("fd")) {
             Ok(files) => {
-                if files.flatten().any(|file| writes(&process.path(), &file.path(), wanted)) {
-                    let name = attribute(&process.path().join("comm")).unwrap_or_else(|| "unnamed".into());
+                if files.flatten().any(|file| may_write(&process.path(), &file.path(), wanted)) {
+                    let name = read_attribute(&process.path().join("comm")).unwrap_or_else(|| "unnamed".into());
                     found.push(format!("process {pid} ({name})"));
                 }
             }
@@ -47,11 +47,11 @@ fn among(roots: &Roots, wanted: Inode) -> io::Result<Vec<String>> {
 }
 
 /// Whether an open file of a process is the one that is wanted, and is open for writing.
-fn writes(process: &Path, file: &Path, wanted: Inode) -> bool {
+fn may_write(process: &Path, file: &Path, wanted: Inode) -> bool {
     let is_wanted = std::fs::metadata(file)
         .is_ok_and(|facts| Inode { device: DevNum::from_stat(facts.dev()), inode: facts.ino() } == wanted);
     let number = file.file_name().unwrap_or_default();
-    is_wanted && attribute(&process.join("fdinfo").join(number)).is_none_or(|info| is_for_writing(&info))
+    is_wanted && read_attribute(&process.join("fdinfo").join(number)).is_none_or(|info| is_for_writing(&info))
 }
 
 /// What the flags in `/proc/PID/fdinfo` say; flags that cannot be read may be those of a writer.
@@ -90,7 +90,7 @@ mod tests {
             let mut holder = holder.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
             let mut ready = [0; 6];
             std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut ready).unwrap();
-            let found = writers(file.as_fd());
+            let found = other_writers(file.as_fd());
             drop(holder.stdin.take());
             let _ = holder.wait();
             let expected = format!("process {} (sh)", holder.id());

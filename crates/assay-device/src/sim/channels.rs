@@ -17,13 +17,13 @@ impl Channels {
         Channels { ring: vec![0; count.next_power_of_two()].into(), head: 0, count }
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(super) fn channel_count(&self) -> u64 {
         self.count as u64
     }
 
     /// The time at which the first one is free.
     #[inline]
-    pub(super) fn first(&self) -> u64 {
+    pub(super) fn first_free(&self) -> u64 {
         self.ring[self.head & (self.ring.len() - 1)]
     }
 
@@ -43,7 +43,7 @@ impl Channels {
 
     /// Stops all of them, idle or not at `at`, for `pause`.
     #[cold]
-    pub(super) fn pause(&mut self, at: u64, pause: u64) {
+    pub(super) fn pause_all(&mut self, at: u64, pause: u64) {
         self.change_each(|free| *free = at.max(*free) + pause);
     }
 
@@ -70,18 +70,18 @@ mod tests {
     fn the_first_is_always_the_least() {
         for count in [1, 2, 3, 7, 16, 100] {
             let (mut channels, mut model) = (Channels::new(count), vec![0u64; count]);
-            let mut prng = Prng::seeded(count as u64);
+            let mut prng = Prng::from_seed(count as u64);
             for _ in 0..5000 {
                 let least = model.iter().copied().min().unwrap();
-                assert_eq!(channels.first(), least);
-                let free = least + prng.below(1000);
+                assert_eq!(channels.first_free(), least);
+                let free = least + prng.uniform_below(1000);
                 channels.replace_first(free);
                 *model.iter_mut().find(|time| **time == least).unwrap() = free;
-                if prng.below(100) == 0 {
-                    channels.pause(free, 7);
+                if prng.uniform_below(100) == 0 {
+                    channels.pause_all(free, 7);
                     model.iter_mut().for_each(|time| *time = free.max(*time) + 7);
                 }
-                if prng.below(100) == 0 {
+                if prng.uniform_below(100) == 0 {
                     let at = model.iter().copied().max().unwrap() + 5;
                     assert_eq!(channels.idle_until(at), model.iter().map(|time| at - time).sum::<u64>());
                     model.fill(at);

@@ -27,7 +27,7 @@ pub(super) struct Parameters {
 
 impl Parameters {
     /// The disk of `sim:disk`.
-    pub(super) fn sata() -> Parameters {
+    pub(super) fn sata_disk() -> Parameters {
         Parameters {
             settle: Span::from_us(1300),
             stroke: Span::from_ms(15),
@@ -37,7 +37,7 @@ impl Parameters {
     }
 
     /// The mean time of one operation at a random address, in seconds.
-    pub(super) fn cost(&self, len: u32) -> f64 {
+    pub(super) fn mean_cost(&self, len: u32) -> f64 {
         let seek = self.settle.as_secs_f64() + self.stroke.as_secs_f64() * (8.0 / 15.0);
         seek + 30.0 / self.rpm as f64 + f64::from(len) / self.bandwidth.get() as f64
     }
@@ -72,18 +72,18 @@ impl Disk {
     }
 
     /// The place of its head.
-    pub(super) fn head(&self) -> u64 {
+    pub(super) fn head_position(&self) -> u64 {
         self.head
     }
 
     /// The time at which an operation that arrives at `at` completes.
     #[inline]
-    pub(super) fn serve(&mut self, at: u64, op: &Op) -> u64 {
+    pub(super) fn serve_operation(&mut self, at: u64, op: &Op) -> u64 {
         let distance = op.offset.abs_diff(self.head);
         let mut span = f64::from(op.len) * self.ns_per_byte;
         if distance > 0 {
             let seek = self.settle + self.stroke * (distance as f64 / self.size).sqrt();
-            span += seek + self.rotation * self.prng.unit();
+            span += seek + self.rotation * self.prng.uniform_unit();
         }
         self.head = op.offset + u64::from(op.len);
         self.free = at.max(self.free) + (span as u64).max(1);

@@ -11,7 +11,7 @@ use assay_base::{Prng, Span};
 use std::f64::consts::LN_2;
 
 /// e to the power of `x`; `x` is limited to −700 … 700, where the result is a normal number.
-pub(super) fn exp(x: f64) -> f64 {
+pub(super) fn exp_clamped(x: f64) -> f64 {
     let x = x.clamp(-700.0, 700.0);
     let power = (x / LN_2).round();
     let rest = x - power * LN_2;
@@ -20,7 +20,7 @@ pub(super) fn exp(x: f64) -> f64 {
 }
 
 /// A quotient of two polynomials, coefficients from the constant term upwards.
-fn ratio(x: f64, above: &[f64; 8], below: &[f64; 8]) -> f64 {
+fn polynomial_ratio(x: f64, above: &[f64; 8], below: &[f64; 8]) -> f64 {
     let [above, below] = [above, below].map(|terms| terms.iter().rev().fold(0.0, |sum, term| sum * x + term));
     above / below
 }
@@ -96,26 +96,30 @@ const FAR: [[f64; 8]; 2] = [
 pub(super) fn normal_quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
-        return q * ratio(0.180_625 - q * q, &CENTRE[0], &CENTRE[1]);
+        return q * polynomial_ratio(0.180_625 - q * q, &CENTRE[0], &CENTRE[1]);
     }
     let tail = (-ln(if q < 0.0 { p } else { 1.0 - p })).sqrt();
-    let size = if tail <= 5.0 { ratio(tail - 1.6, &FLANK[0], &FLANK[1]) } else { ratio(tail - 5.0, &FAR[0], &FAR[1]) };
+    let size = if tail <= 5.0 {
+        polynomial_ratio(tail - 1.6, &FLANK[0], &FLANK[1])
+    } else {
+        polynomial_ratio(tail - 5.0, &FAR[0], &FAR[1])
+    };
     if q < 0.0 { -size } else { size }
 }
 
 /// An exponential draw of the given mean.
-pub(super) fn exponential(prng: &mut Prng, mean: f64) -> f64 {
-    -ln(prng.unit()) * mean
+pub(super) fn draw_exponential(prng: &mut Prng, mean: f64) -> f64 {
+    -ln(prng.uniform_unit()) * mean
 }
 
 /// The number of trials until and including the first success, when each trial succeeds with probability `part /
 /// whole`; `part` is at least 1 and at most `whole`.
-pub(super) fn geometric(prng: &mut Prng, part: u64, whole: u64) -> u64 {
+pub(super) fn draw_geometric(prng: &mut Prng, part: u64, whole: u64) -> u64 {
     if part >= whole {
         return 1;
     }
     let miss = ln((whole - part) as f64 / whole as f64);
-    1 + (ln(prng.unit()) / miss) as u64
+    1 + (ln(prng.uniform_unit()) / miss) as u64
 }
 
 const CELLS: usize = 1024;
@@ -136,32 +140,32 @@ impl LogNormal {
     pub(super) fn new(median: Span, sigma: f64) -> LogNormal {
         let mut made = LogNormal { median: median.as_ns() as f64, sigma, knots: Box::new([0; CELLS]) };
         for i in 1..CELLS {
-            made.knots[i] = made.quantile(i as f64 / CELLS as f64);
+            made.knots[i] = made.quantile_ns(i as f64 / CELLS as f64);
         }
         made
     }
 
     /// The time below which a share `p` of the draws lies, in nanoseconds; never 0, so that time advances.
-    fn quantile(&self, p: f64) -> u64 {
-        ((self.median * exp(self.sigma * normal_quantile(p)) + 0.5) as u64).max(1)
+    fn quantile_ns(&self, p: f64) -> u64 {
+        ((self.median * exp_clamped(self.sigma * normal_quantile(p)) + 0.5) as u64).max(1)
     }
 
     /// One draw in nanoseconds.
     #[inline]
-    pub(super) fn draw(&self, prng: &mut Prng) -> u64 {
+    pub(super) fn draw_ns(&self, prng: &mut Prng) -> u64 {
         let bits = prng.next_u64();
         let cell = (bits >> 54) as usize;
         let within = (bits >> 22) & 0xffff_ffff;
         if cell == 0 || cell == CELLS - 1 {
-            return self.outer(cell, within);
+            return self.outer_quantile(cell, within);
         }
         let (low, high) = (self.knots[cell], self.knots[cell + 1]);
         low + (((high - low) as u128 * within as u128) >> 32) as u64
     }
 
     #[cold]
-    fn outer(&self, cell: usize, within: u64) -> u64 {
-        self.quantile((cell as f64 + (within as f64 + 0.5) / 4_294_967_296.0) / CELLS as f64)
+    fn outer_quantile(&self, cell: usize, within: u64) -> u64 {
+        self.quantile_ns((cell as f64 + (within as f64 + 0.5) / 4_294_967_296.0) / CELLS as f64)
     }
 }
 
@@ -172,7 +176,7 @@ mod tests {
     #[test]
     fn exp_agrees_with_the_platform() {
         for x in [-700.0, -20.0, -1.0, -1e-9, 0.0, 0.3, 1.0, 20.0, 700.0] {
-            let (ours, theirs) = (exp(x), f64::exp(x));
+            let (ours, theirs) = (exp_clamped(x), f64::exp(x));
             assert!((ours - theirs).abs() <= 1e-13 * theirs, "exp {x}: {ours} {theirs}");
         }
     }
@@ -193,11 +197,11 @@ mod tests {
 
     #[test]
     fn golden_vectors() {
-        let mut prng = Prng::seeded(1);
-        let exponential: Vec<u64> = (0..4).map(|_| exponential(&mut prng, 1e6) as u64).collect();
-        let geometric: Vec<u64> = (0..4).map(|_| geometric(&mut prng, 1, 1000)).collect();
+        let mut prng = Prng::from_seed(1);
+        let exponential: Vec<u64> = (0..4).map(|_| draw_exponential(&mut prng, 1e6) as u64).collect();
+        let geometric: Vec<u64> = (0..4).map(|_| draw_geometric(&mut prng, 1, 1000)).collect();
         let log_normal = LogNormal::new(Span::from_us(90), 0.25);
-        let log_normal: Vec<u64> = (0..4).map(|_| log_normal.draw(&mut prng)).collect();
+        let log_normal: Vec<u64> = (0..4).map(|_| log_normal.draw_ns(&mut prng)).collect();
         // The first two lists are exact in any language; the log-normal draws differ from the formula itself (65009,
         // 68254, 127960, 81376) because of the linear interpolation, by less than 1 part in 10 000.
         assert_eq!(exponential, [208_732, 291_549, 2_301_077, 292_739]);
@@ -221,36 +225,36 @@ mod tests {
     fn goodness_of_fit() {
         // 19 degrees of freedom: one seed in a thousand exceeds 43.8.
         let shares = || (1..20).map(|i| f64::from(i) / 20.0);
-        let mut prng = Prng::seeded(7);
+        let mut prng = Prng::from_seed(7);
         let bounds: Vec<f64> = shares().map(|p| -(1.0 - p).ln() * 5.0).collect();
-        let drawn = chi_square((0..200_000).map(|_| exponential(&mut prng, 5.0)), &bounds);
+        let drawn = chi_square((0..200_000).map(|_| draw_exponential(&mut prng, 5.0)), &bounds);
         assert!(drawn < 43.8, "exponential: {drawn}");
         for sigma in [0.05, 0.25, 1.0] {
             let log_normal = LogNormal::new(Span::from_ms(1), sigma);
             let bounds: Vec<f64> = shares().map(|p| 1e6 * (sigma * normal_quantile(p)).exp()).collect();
-            let drawn = chi_square((0..200_000).map(|_| log_normal.draw(&mut prng) as f64), &bounds);
+            let drawn = chi_square((0..200_000).map(|_| log_normal.draw_ns(&mut prng) as f64), &bounds);
             assert!(drawn < 43.8, "log-normal {sigma}: {drawn}");
         }
-        let mean = (0..200_000).map(|_| geometric(&mut prng, 1, 50) as f64).sum::<f64>() / 200_000.0;
+        let mean = (0..200_000).map(|_| draw_geometric(&mut prng, 1, 50) as f64).sum::<f64>() / 200_000.0;
         assert!((mean - 50.0).abs() < 0.5, "geometric: {mean}");
     }
 
     #[test]
     fn the_tail_is_the_true_one() {
         let log_normal = LogNormal::new(Span::from_us(100), 0.5);
-        let mut prng = Prng::seeded(3);
+        let mut prng = Prng::from_seed(3);
         let bound = 100e3 * (0.5 * normal_quantile(0.9999)).exp();
-        let over = (0..2_000_000).filter(|_| log_normal.draw(&mut prng) as f64 > bound).count();
+        let over = (0..2_000_000).filter(|_| log_normal.draw_ns(&mut prng) as f64 > bound).count();
         assert!((140..=260).contains(&over), "200 of 2 million expected, {over} drawn");
     }
 
     #[test]
     fn extremes_stay_in_range() {
-        let mut prng = Prng::seeded(5);
-        assert!((0..1000).all(|_| geometric(&mut prng, 1, 1) == 1));
+        let mut prng = Prng::from_seed(5);
+        assert!((0..1000).all(|_| draw_geometric(&mut prng, 1, 1) == 1));
         let narrow = LogNormal::new(Span::from_ns(1), 0.0);
-        assert!((0..10_000).all(|_| narrow.draw(&mut prng) == 1));
+        assert!((0..10_000).all(|_| narrow.draw_ns(&mut prng) == 1));
         let wide = LogNormal::new(Span::from_secs(60), 2.0);
-        assert!((0..100_000).all(|_| wide.draw(&mut prng) < 1 << 58));
+        assert!((0..100_000).all(|_| wide.draw_ns(&mut prng) < 1 << 58));
     }
 }

@@ -7,7 +7,7 @@
 //!   disappears, which ends it).
 //! - `gone@60s`: the device disappears: operations in flight fail then, later ones fail at once, with ENODEV.
 
-use super::draw::geometric;
+use super::draw::draw_geometric;
 use assay_base::{Code, Prng, Span};
 
 /// No such device: the device has disappeared.
@@ -50,7 +50,7 @@ impl Trouble {
         if *faults == Faults::default() {
             return None;
         }
-        let until_error = faults.errors.map_or(u64::MAX, |(part, whole)| geometric(&mut prng, part, whole));
+        let until_error = faults.errors.map_or(u64::MAX, |(part, whole)| draw_geometric(&mut prng, part, whole));
         Some(Trouble {
             prng,
             stalls: faults.stalls.iter().map(|(start, len)| (start.as_ns(), len.as_ns())).collect(),
@@ -62,19 +62,19 @@ impl Trouble {
     }
 
     /// How an operation submitted at `now` ends; `None` if it never does. `serve` is the model, in the device's own time.
-    pub(super) fn serve(&mut self, now: u64, serve: impl FnOnce(u64) -> u64) -> Option<End> {
+    pub(super) fn serve_with_faults(&mut self, now: u64, serve: impl FnOnce(u64) -> u64) -> Option<End> {
         if now >= self.gone {
             return Some((now + AT_ONCE, Some(ENODEV)));
         }
         let served = self.caller_time(serve(self.device_time(now)));
-        let end = if self.hang(now) { u64::MAX } else { served };
+        let end = if self.hangs_now(now) { u64::MAX } else { served };
         if end > self.gone {
             return Some((self.gone, Some(ENODEV)));
         }
         if end == u64::MAX {
             return None;
         }
-        Some((end, self.error()))
+        Some((end, self.draw_error()))
     }
 
     /// The device's own time: the caller's without the stalls.
@@ -87,18 +87,18 @@ impl Trouble {
         self.stalls.iter().fold(device, |time, (start, len)| if time > *start { time + len } else { time })
     }
 
-    fn hang(&mut self, now: u64) -> bool {
+    fn hangs_now(&mut self, now: u64) -> bool {
         let due = self.hangs.iter_mut().find(|(from, left)| now >= *from && *left > 0);
         due.map(|(_, left)| *left -= 1).is_some()
     }
 
-    fn error(&mut self) -> Option<Code> {
+    fn draw_error(&mut self) -> Option<Code> {
         let (part, whole) = self.errors?;
         self.until_error -= 1;
         if self.until_error > 0 {
             return None;
         }
-        self.until_error = geometric(&mut self.prng, part, whole);
+        self.until_error = draw_geometric(&mut self.prng, part, whole);
         Some(Code::EIO)
     }
 }

@@ -38,7 +38,7 @@
 //! capacity is unchanged. It gives a test that waits for a steady state something to wait for.
 
 use super::channels::Channels;
-use super::draw::{LogNormal, exp, exponential};
+use super::draw::{LogNormal, draw_exponential, exp_clamped};
 use assay_base::{Bytes, Direction, Op, Prng, Share, Span};
 
 /// The parameters of a flash drive; see the head of this file.
@@ -76,7 +76,7 @@ pub(super) struct Wear {
 
 impl Parameters {
     /// The drive of `sim:flash`.
-    pub(super) fn fresh() -> Parameters {
+    pub(super) fn fresh_drive() -> Parameters {
         Parameters {
             channels: 16,
             read: Span::from_us(90),
@@ -95,13 +95,13 @@ impl Parameters {
     }
 
     /// The drive of `sim:flash-worn`.
-    pub(super) fn worn() -> Parameters {
+    pub(super) fn worn_drive() -> Parameters {
         let wear = Wear { after: Span::from_secs(5 * 3600), slow: Share::from_percent(8), slow_read: Span::from_ms(4) };
-        Parameters { wear: Some(wear), ..Parameters::fresh() }
+        Parameters { wear: Some(wear), ..Parameters::fresh_drive() }
     }
 
     /// The mean part of the drive's time that one operation takes, in seconds.
-    pub(super) fn cost(&self, direction: Direction, len: u32) -> f64 {
+    pub(super) fn mean_cost(&self, direction: Direction, len: u32) -> f64 {
         let len = f64::from(len);
         let least = 1.0 / self.iops as f64;
         match direction {
@@ -114,14 +114,14 @@ impl Parameters {
     }
 
     /// How long one operation occupies its channel, in nanoseconds; at least 1.
-    fn hold(&self) -> u64 {
+    fn channel_hold(&self) -> u64 {
         ((self.channels * 1_000_000_000 + self.iops / 2) / self.iops).max(1)
     }
 }
 
 /// A time below 292 years as a floating-point number; processors convert signed integers in one instruction.
 #[inline]
-fn nanoseconds(ns: u64) -> f64 {
+fn to_float(ns: u64) -> f64 {
     ns as i64 as f64
 }
 
@@ -179,9 +179,9 @@ const FRESH_STEPS: u64 = 64;
 impl Advantage {
     /// The time that an operation of `time` takes at `now`.
     #[inline]
-    fn shorten(&mut self, now: u64, time: u64) -> u64 {
+    fn shorten_time(&mut self, now: u64, time: u64) -> u64 {
         while now >= self.next && self.less > 0 {
-            self.less = (nanoseconds(self.less) * exp(-1.0 / FRESH_STEPS as f64)) as i64 as u64;
+            self.less = (to_float(self.less) * exp_clamped(-1.0 / FRESH_STEPS as f64)) as i64 as u64;
             self.next += self.step;
         }
         time - ((u128::from(time) * u128::from(self.less)) >> 32) as u64
@@ -207,7 +207,7 @@ impl PerByte {
     }
 
     #[inline]
-    fn times(self, len: u32) -> u64 {
+    fn transfer_time(self, len: u32) -> u64 {
         ((u128::from(self.0) * u128::from(len)) >> 32) as u64
     }
 }
@@ -225,7 +225,7 @@ impl Flash {
         };
         Flash {
             channels: Channels::new(parameters.channels as usize),
-            hold: parameters.hold(),
+            hold: parameters.channel_hold(),
             debt: 0,
             paid_per_ns: 1.0 / cache,
             last_start: 0,
@@ -240,7 +240,7 @@ impl Flash {
             write: LogNormal::new(parameters.write, sigma),
             gc_pause: parameters.gc_pause.as_ns(),
             gc_every,
-            gc_left: exponential(&mut prng, gc_every) as u64,
+            gc_left: draw_exponential(&mut prng, gc_every) as u64,
             fresh: parameters.fresh.as_ref().map(|fresh| {
                 let step = (fresh.lasts.as_ns() / FRESH_STEPS).max(1);
                 Box::new(Advantage { less: (fresh.less.as_f64() * 4_294_967_296.0) as u64, step, next: step })
@@ -253,27 +253,27 @@ impl Flash {
     /// The time at which an operation that arrives at `at` completes. `at` is the drive's own time (it stands still in
     /// a stall) and never decreases; `now` is the caller's time, by which the drive ages.
     #[inline]
-    pub(super) fn serve(&mut self, now: u64, at: u64, op: &Op) -> u64 {
-        let transfer = self.bus.times(op.len);
+    pub(super) fn serve_operation(&mut self, now: u64, at: u64, op: &Op) -> u64 {
+        let transfer = self.bus.transfer_time(op.len);
         match op.direction {
             Direction::Read => {
-                let start = self.occupy(at, self.hold.max(self.read_cost.times(op.len)));
+                let start = self.occupy_channel(at, self.hold.max(self.read_cost.transfer_time(op.len)));
                 let time = self.read_time(now);
-                start + transfer + self.aged(now, time)
+                start + transfer + self.age_time(now, time)
             }
             Direction::Write => {
                 self.collect_garbage(at, u64::from(op.len));
-                let start = self.occupy(at, self.hold);
-                self.debt += self.write_cost.times(op.len).saturating_sub(self.hold);
-                let time = self.write.draw(&mut self.prng);
-                start + transfer + self.aged(now, time)
+                let start = self.occupy_channel(at, self.hold);
+                self.debt += self.write_cost.transfer_time(op.len).saturating_sub(self.hold);
+                let time = self.write.draw_ns(&mut self.prng);
+                start + transfer + self.age_time(now, time)
             }
         }
     }
 
     #[inline]
-    fn aged(&mut self, now: u64, time: u64) -> u64 {
-        self.fresh.as_mut().map_or(time, |fresh| fresh.shorten(now, time))
+    fn age_time(&mut self, now: u64, time: u64) -> u64 {
+        self.fresh.as_mut().map_or(time, |fresh| fresh.shorten_time(now, time))
     }
 
     #[inline]
@@ -284,24 +284,24 @@ impl Flash {
     #[inline]
     fn wait_for_program(&mut self) -> u64 {
         let bits = self.prng.next_u64();
-        let met = nanoseconds(bits >> 32) <= nanoseconds(self.debt) * self.met_per_debt;
+        let met = to_float(bits >> 32) <= to_float(self.debt) * self.met_per_debt;
         if met { ((bits & 0xffff_ffff) * self.program) >> 32 } else { 0 }
     }
 
     #[inline]
     fn read_cell(&mut self, now: u64) -> u64 {
         match &self.wear {
-            Some(worn) if now >= worn.after && self.prng.next_u64() < worn.slow => worn.read.draw(&mut self.prng),
-            _ => self.read.draw(&mut self.prng),
+            Some(worn) if now >= worn.after && self.prng.next_u64() < worn.slow => worn.read.draw_ns(&mut self.prng),
+            _ => self.read.draw_ns(&mut self.prng),
         }
     }
 
     /// Takes the channel that is free first and returns when it starts.
     #[inline]
-    fn occupy(&mut self, at: u64, hold: u64) -> u64 {
-        let free = self.channels.first();
+    fn occupy_channel(&mut self, at: u64, hold: u64) -> u64 {
+        let free = self.channels.first_free();
         let start = at.max(free);
-        let paid = if self.debt == 0 { 0 } else { self.pay(start, start - free) };
+        let paid = if self.debt == 0 { 0 } else { self.pay_debt(start, start - free) };
         self.last_start = start;
         let free = start + hold + paid;
         self.busy_until = self.busy_until.max(free);
@@ -312,12 +312,12 @@ impl Flash {
     /// Pays off the debt that is due and returns how long the channel is occupied for that; `idle` is how long it was
     /// idle.
     #[inline]
-    fn pay(&mut self, start: u64, idle: u64) -> u64 {
+    fn pay_debt(&mut self, start: u64, idle: u64) -> u64 {
         let idle = if start > self.busy_until + PAUSE_OF_LOAD { self.channels.idle_until(start) } else { idle };
-        let kept = self.channels.count() * PAUSE_OF_LOAD;
+        let kept = self.channels.channel_count() * PAUSE_OF_LOAD;
         self.idle = (self.idle + idle).min(idle.max(kept)).min(self.debt);
-        let part = nanoseconds(start.saturating_sub(self.last_start)) * self.paid_per_ns;
-        let due = (nanoseconds(self.debt) * part.min(1.0)) as i64 as u64;
+        let part = to_float(start.saturating_sub(self.last_start)) * self.paid_per_ns;
+        let due = (to_float(self.debt) * part.min(1.0)) as i64 as u64;
         // The remainder is paid off faster; otherwise it would never end.
         let due = due.max(64).min(self.debt);
         self.debt -= due;
@@ -332,8 +332,8 @@ impl Flash {
         let mut left = len;
         while self.gc_pause > 0 && left > self.gc_left {
             left -= self.gc_left;
-            self.gc_left = exponential(&mut self.prng, self.gc_every) as u64;
-            self.channels.pause(at, self.gc_pause);
+            self.gc_left = draw_exponential(&mut self.prng, self.gc_every) as u64;
+            self.channels.pause_all(at, self.gc_pause);
             self.busy_until = at.max(self.busy_until) + self.gc_pause;
         }
         self.gc_left = self.gc_left.saturating_sub(left);

@@ -67,8 +67,8 @@ impl Bank {
     pub fn new(seed: u64, specs: Vec<Spec>) -> Bank {
         let targets = specs.iter().enumerate().map(|(place, spec)| {
             let child = |purpose| match spec.seed {
-                Some(own) => Prng::child(own, &[purpose]),
-                None => Prng::child(seed, &[place as u64, purpose]),
+                Some(own) => Prng::for_path(own, &[purpose]),
+                None => Prng::for_path(seed, &[place as u64, purpose]),
             };
             Target {
                 geometry: spec.geometry(),
@@ -88,7 +88,7 @@ impl Bank {
     }
 
     /// Operations that will never complete (`hang=`).
-    pub fn hung(&self) -> u64 {
+    pub fn hung_operations(&self) -> u64 {
         self.hung
     }
 }
@@ -96,17 +96,17 @@ impl Bank {
 impl Target {
     /// When and how the operation ends; `None` if it never does.
     #[inline]
-    fn serve(&mut self, now: u64, op: &Op) -> Option<(u64, Result<u32, Code>)> {
+    fn serve_operation(&mut self, now: u64, op: &Op) -> Option<(u64, Result<u32, Code>)> {
         let Target { geometry, model, trouble } = self;
-        let op = match fit(geometry, op) {
+        let op = match fit_within_target(geometry, op) {
             Ok(op) => op,
-            Err(_) if op.is_flush() => model.flush(op),
+            Err(_) if op.is_flush() => model.flush_as_write(op),
             Err(result) => return Some((now + AT_ONCE, result)),
         };
         let Some(trouble) = trouble else {
-            return Some((model.serve(now, now, &op), Ok(op.len)));
+            return Some((model.serve_by_model(now, now, &op), Ok(op.len)));
         };
-        let (end, error) = trouble.serve(now, |at| model.serve(now, at, &op))?;
+        let (end, error) = trouble.serve_with_faults(now, |at| model.serve_by_model(now, at, &op))?;
         Some((end, error.map_or(Ok(op.len), Err)))
     }
 }
@@ -115,25 +115,25 @@ impl Model {
     /// A flush as this model carries it: on a drive that is protected against power loss it takes as long as a small
     /// write; a disk without a write cache has nothing to flush, and answers when it is the flush's turn.
     #[cold]
-    fn flush(&self, op: &Op) -> Op {
+    fn flush_as_write(&self, op: &Op) -> Op {
         match self {
             Model::Flash(_) => *op,
-            Model::Disk(disk) => Op { offset: disk.head(), ..*op },
+            Model::Disk(disk) => Op { offset: disk.head_position(), ..*op },
         }
     }
 
     #[inline]
-    fn serve(&mut self, now: u64, at: u64, op: &Op) -> u64 {
+    fn serve_by_model(&mut self, now: u64, at: u64, op: &Op) -> u64 {
         match self {
-            Model::Flash(flash) => flash.serve(now, at, op),
-            Model::Disk(disk) => disk.serve(at, op),
+            Model::Flash(flash) => flash.serve_operation(now, at, op),
+            Model::Disk(disk) => disk.serve_operation(at, op),
         }
     }
 }
 
 /// The part of the operation within the target, or the result that it gets immediately.
 #[inline]
-fn fit(geometry: &Geometry, op: &Op) -> Result<Op, Result<u32, Code>> {
+fn fit_within_target(geometry: &Geometry, op: &Op) -> Result<Op, Result<u32, Code>> {
     let mask = u64::from(geometry.block) - 1;
     if (op.offset | u64::from(op.len)) & mask != 0 || op.len == 0 {
         return Err(Err(EINVAL));
@@ -151,17 +151,17 @@ impl Device for Bank {
 
     /// Computes the completion; `now` must not decrease from one call to the next.
     #[inline]
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
-        match self.targets[usize::from(op.target)].serve(now.as_ns(), op) {
-            Some((completed, result)) => self.pending.push(ticket, now, completed, result),
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        match self.targets[usize::from(op.target)].serve_operation(now.as_ns(), op) {
+            Some((completed, result)) => self.pending.push_operation(ticket, now, completed, result),
             None => self.hung += 1,
         }
     }
 
     /// Returns what completed at `now` or before, in the order of completion, and of tickets where the time is equal.
     #[inline]
-    fn poll(&mut self, now: Instant, done: &mut Done) {
-        self.pending.take(now, done);
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
+        self.pending.take_completed(now, done);
     }
 
     /// The earliest completion in flight.
@@ -171,17 +171,17 @@ impl Device for Bank {
     }
 
     /// Returns immediately: virtual time needs no waiting.
-    fn wait(&mut self, _span: Span) {}
+    fn wait_for_completion(&mut self, _span: Span) {}
 }
 
 impl BlockDevice for Bank {
     /// As specified.
-    fn geometry(&self, target: u16) -> Geometry {
+    fn target_geometry(&self, target: u16) -> Geometry {
         self.targets[usize::from(target)].geometry
     }
 
     /// Always empty: nothing is stored.
-    fn buffer(&mut self, _ticket: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, _ticket: Ticket) -> &mut [u8] {
         &mut []
     }
 }
@@ -193,15 +193,15 @@ impl Foretelling for Bank {
     }
 
     #[inline]
-    fn foretell(&mut self, now: Instant, op: &Op) -> Option<(Instant, Result<u32, Code>)> {
+    fn foretell_completion(&mut self, now: Instant, op: &Op) -> Option<(Instant, Result<u32, Code>)> {
         let target = &mut self.targets[usize::from(op.target)];
         assert!(target.trouble.is_none(), "only a device that is sure is asked");
-        let (completed, result) = target.serve(now.as_ns(), op)?;
+        let (completed, result) = target.serve_operation(now.as_ns(), op)?;
         Some((Instant::from_ns(completed), result))
     }
 
-    fn keep(&mut self, foretold: Completion) {
+    fn keep_foretold(&mut self, foretold: Completion) {
         let Completion { ticket, result, issued, completed, .. } = foretold;
-        self.pending.push(ticket, issued, completed.as_ns(), result);
+        self.pending.push_operation(ticket, issued, completed.as_ns(), result);
     }
 }

@@ -21,17 +21,17 @@ pub(super) type Listed = Vec<(&'static str, String)>;
 
 impl Model {
     /// The model of this name with its defaults.
-    pub(super) fn named(name: &str) -> Option<Model> {
+    pub(super) fn from_name(name: &str) -> Option<Model> {
         match name {
-            "flash" => Some(Model::Flash(flash::Parameters::fresh())),
-            "flash-worn" => Some(Model::Flash(flash::Parameters::worn())),
-            "disk" => Some(Model::Disk(disk::Parameters::sata())),
+            "flash" => Some(Model::Flash(flash::Parameters::fresh_drive())),
+            "flash-worn" => Some(Model::Flash(flash::Parameters::worn_drive())),
+            "disk" => Some(Model::Disk(disk::Parameters::sata_disk())),
             _ => None,
         }
     }
 
     /// The name of the model.
-    pub(super) fn name(&self) -> &'static str {
+    pub(super) fn model_name(&self) -> &'static str {
         match self {
             Model::Flash(flash) if flash.wear.is_some() => "flash-worn",
             Model::Flash(_) => "flash",
@@ -41,7 +41,7 @@ impl Model {
 
     /// The size at which such a drive is sold (960 GB, 2 TB), in whole GiB and therefore in whole large blocks of 128
     /// KiB.
-    pub(super) fn size(&self) -> Bytes {
+    pub(super) fn sold_size(&self) -> Bytes {
         match self {
             Model::Flash(_) => Bytes::new(894 << 30),
             Model::Disk(_) => Bytes::new(1863 << 30),
@@ -49,7 +49,7 @@ impl Model {
     }
 
     /// Sets one parameter; `Ok(false)` if the model has none of this name.
-    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
+    pub(super) fn set_parameter(&mut self, name: &str, value: &str) -> Result<bool, String> {
         match self {
             Model::Flash(flash) => set_flash(flash, name, value),
             Model::Disk(disk) => set_disk(disk, name, value),
@@ -57,7 +57,7 @@ impl Model {
     }
 
     /// All parameters as text that `set` takes.
-    pub(super) fn listed(&self) -> Listed {
+    pub(super) fn list_parameters(&self) -> Listed {
         match self {
             Model::Flash(flash) => list_flash(flash),
             Model::Disk(disk) => list_disk(disk),
@@ -74,29 +74,29 @@ const BANDWIDTH: RangeInclusive<Bytes> = Bytes::new(1000)..=Bytes::new(1_000_000
 
 fn set_flash(flash: &mut flash::Parameters, name: &str, value: &str) -> Result<bool, String> {
     match (name, &mut flash.wear) {
-        ("channels", _) => flash.channels = count(value, 1..=1024)?,
-        ("read", _) => flash.read = within(value, LATENCY)?,
-        ("write", _) => flash.write = within(value, LATENCY)?,
-        ("iops", _) => flash.iops = count(value, 1..=1_000_000_000)?,
-        ("read_bandwidth", _) => flash.read_bandwidth = bandwidth(value)?,
-        ("write_bandwidth", _) => flash.write_bandwidth = bandwidth(value)?,
-        ("spread", _) => flash.spread = within(value, Share::from_ppb(0)..=Share::from_percent(200))?,
-        ("cache", _) => flash.cache = within(value, Span::ZERO..=Span::from_secs(60))?,
-        ("program", _) => flash.program = within(value, Span::ZERO..=Span::from_secs(1))?,
+        ("channels", _) => flash.channels = parse_count(value, 1..=1024)?,
+        ("read", _) => flash.read = parse_within(value, LATENCY)?,
+        ("write", _) => flash.write = parse_within(value, LATENCY)?,
+        ("iops", _) => flash.iops = parse_count(value, 1..=1_000_000_000)?,
+        ("read_bandwidth", _) => flash.read_bandwidth = parse_bandwidth(value)?,
+        ("write_bandwidth", _) => flash.write_bandwidth = parse_bandwidth(value)?,
+        ("spread", _) => flash.spread = parse_within(value, Share::from_ppb(0)..=Share::from_percent(200))?,
+        ("cache", _) => flash.cache = parse_within(value, Span::ZERO..=Span::from_secs(60))?,
+        ("program", _) => flash.program = parse_within(value, Span::ZERO..=Span::from_secs(1))?,
         ("gc", _) => {
-            let (pause, every) = pair(value, '/', "a pause and the bytes written between two, such as 2ms/1GiB")?;
-            flash.gc_pause = within(pause, PAUSE)?;
-            flash.gc_every = within(every, Bytes::from_kib(1)..=Bytes::new(1 << 60))?;
+            let (pause, every) = split_pair(value, '/', "a pause and the bytes written between two, such as 2ms/1GiB")?;
+            flash.gc_pause = parse_within(pause, PAUSE)?;
+            flash.gc_every = parse_within(every, Bytes::from_kib(1)..=Bytes::new(1 << 60))?;
         }
         ("fresh", _) => {
             let (less, lasts) =
-                pair(value, '/', "how much less an operation takes and how long that lasts, such as 60%/10min")?;
-            let less = within(less, Share::from_ppb(0)..=Share::from_percent(99))?;
-            flash.fresh = Some(flash::Fresh { less, lasts: within(lasts, Span::from_ms(1)..=*ANY_TIME.end())? });
+                split_pair(value, '/', "how much less an operation takes and how long that lasts, such as 60%/10min")?;
+            let less = parse_within(less, Share::from_ppb(0)..=Share::from_percent(99))?;
+            flash.fresh = Some(flash::Fresh { less, lasts: parse_within(lasts, Span::from_ms(1)..=*ANY_TIME.end())? });
         }
-        ("after", Some(wear)) => wear.after = within(value, ANY_TIME)?,
-        ("slow", Some(wear)) => wear.slow = within(value, Share::from_ppb(0)..=Share::WHOLE)?,
-        ("slow_read", Some(wear)) => wear.slow_read = within(value, LATENCY)?,
+        ("after", Some(wear)) => wear.after = parse_within(value, ANY_TIME)?,
+        ("slow", Some(wear)) => wear.slow = parse_within(value, Share::from_ppb(0)..=Share::WHOLE)?,
+        ("slow_read", Some(wear)) => wear.slow_read = parse_within(value, LATENCY)?,
         _ => return Ok(false),
     }
     Ok(true)
@@ -126,10 +126,10 @@ fn list_flash(flash: &flash::Parameters) -> Listed {
 
 fn set_disk(disk: &mut disk::Parameters, name: &str, value: &str) -> Result<bool, String> {
     match name {
-        "settle" => disk.settle = within(value, PAUSE)?,
-        "stroke" => disk.stroke = within(value, PAUSE)?,
-        "rpm" => disk.rpm = count(value, 1..=1_000_000)?,
-        "bandwidth" => disk.bandwidth = bandwidth(value)?,
+        "settle" => disk.settle = parse_within(value, PAUSE)?,
+        "stroke" => disk.stroke = parse_within(value, PAUSE)?,
+        "rpm" => disk.rpm = parse_count(value, 1..=1_000_000)?,
+        "bandwidth" => disk.bandwidth = parse_bandwidth(value)?,
         _ => return Ok(false),
     }
     Ok(true)
@@ -145,14 +145,14 @@ fn list_disk(disk: &disk::Parameters) -> Listed {
 }
 
 /// A whole number without a unit.
-pub(super) fn count(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+pub(super) fn parse_count(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let example = if range.contains(&400_000) { 400_000 } else { *range.start() };
     let number = text.parse::<u64>().map_err(|_| format!("not a whole number; write for example {example}"))?;
     in_range(number, range)
 }
 
 /// A quantity with its unit.
-pub(super) fn within<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
+pub(super) fn parse_within<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
 where
     T: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display,
 {
@@ -167,12 +167,12 @@ fn in_range<T: PartialOrd + fmt::Display>(value: T, range: RangeInclusive<T>) ->
     }
 }
 
-fn bandwidth(text: &str) -> Result<Bytes, String> {
+fn parse_bandwidth(text: &str) -> Result<Bytes, String> {
     let bytes = text.strip_suffix("/s").ok_or("the unit is missing; write bytes per second, such as 3GiB/s")?;
-    within(bytes, BANDWIDTH)
+    parse_within(bytes, BANDWIDTH)
 }
 
 /// Two values with a sign between them.
-pub(super) fn pair<'a>(text: &'a str, sign: char, shape: &str) -> Result<(&'a str, &'a str), String> {
+pub(super) fn split_pair<'a>(text: &'a str, sign: char, shape: &str) -> Result<(&'a str, &'a str), String> {
     text.split_once(sign).ok_or_else(|| format!("write {shape}"))
 }

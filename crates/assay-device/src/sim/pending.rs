@@ -42,7 +42,7 @@ pub(super) struct Pending {
 }
 
 /// Completion time in the upper bits, ticket in the lowest 32: the order in which completions are returned.
-fn key(completed: u64, ticket: u32) -> u128 {
+fn order_key(completed: u64, ticket: u32) -> u128 {
     u128::from(completed) << 32 | u128::from(ticket)
 }
 
@@ -70,10 +70,16 @@ impl Pending {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, ticket: Ticket, issued: Instant, completed: u64, result: Result<u32, Code>) {
+    pub(super) fn push_operation(
+        &mut self,
+        ticket: Ticket,
+        issued: Instant,
+        completed: u64,
+        result: Result<u32, Code>,
+    ) {
         let index = ticket.0 as usize;
         if index >= self.slots.len() {
-            self.grow(index);
+            self.grow_to(index);
         }
         // Field by field: a copy of the whole struct would have to wait for the writes of its parts.
         let slot = &mut self.slots[index];
@@ -81,22 +87,22 @@ impl Pending {
         slot.issued = issued;
         slot.result = result;
         self.len += 1;
-        if !self.note(completed, ticket.0) {
-            self.far.push(Reverse(key(completed, ticket.0)));
+        if !self.add_to_calendar(completed, ticket.0) {
+            self.far.push(Reverse(order_key(completed, ticket.0)));
         }
     }
 
     #[cold]
-    fn grow(&mut self, index: usize) {
+    fn grow_to(&mut self, index: usize) {
         let unused = Slot { completed: 0, issued: Instant::ZERO, result: Ok(0), next: NONE };
         self.slots.resize(index + 1, unused);
     }
 
     /// Puts a completion into the calendar, if it fits.
     #[inline]
-    fn note(&mut self, completed: u64, ticket: u32) -> bool {
+    fn add_to_calendar(&mut self, completed: u64, ticket: u32) -> bool {
         let list = completed >> WIDTH_BITS;
-        let key = key(completed, ticket);
+        let key = order_key(completed, ticket);
         if self.first == EMPTY {
             self.last = list;
         }
@@ -137,7 +143,7 @@ impl Pending {
 
     #[inline]
     fn key_of(&self, ticket: u32) -> u128 {
-        key(self.slots[ticket as usize].completed, ticket)
+        order_key(self.slots[ticket as usize].completed, ticket)
     }
 
     /// Takes the first completion off the calendar.
@@ -171,23 +177,23 @@ impl Pending {
     }
 
     #[inline]
-    fn earliest(&self) -> u128 {
+    fn earliest_key(&self) -> u128 {
         self.far.peek().map_or(self.first, |Reverse(far)| self.first.min(*far))
     }
 
     /// The time at which the next one completes.
     #[inline]
     pub(super) fn next(&self) -> Option<Instant> {
-        let earliest = self.earliest();
+        let earliest = self.earliest_key();
         (earliest != EMPTY).then(|| Instant::from_ns((earliest >> 32) as u64))
     }
 
     /// Moves everything that has completed by `now` to `done`.
     #[inline]
-    pub(super) fn take(&mut self, now: Instant, done: &mut Done) {
-        let until = key(now.as_ns(), u32::MAX);
+    pub(super) fn take_completed(&mut self, now: Instant, done: &mut Done) {
+        let until = order_key(now.as_ns(), u32::MAX);
         loop {
-            let earliest = self.earliest();
+            let earliest = self.earliest_key();
             if earliest > until || earliest == EMPTY {
                 return;
             }
@@ -212,21 +218,21 @@ mod tests {
     /// Inserts and removes at random and compares with a sorted list; `spread` sets how far in the future completions
     /// lie.
     fn against_a_sorted_list(seed: u64, spread: u64, step: u64, grid: u64) {
-        let mut prng = Prng::seeded(seed);
+        let mut prng = Prng::from_seed(seed);
         let (mut pending, mut model, mut done) = (Pending::default(), Vec::new(), Done::new());
         let mut free: Vec<u32> = (0..300).collect();
         let mut now = 0;
         for _ in 0..20_000 {
-            now += prng.below(step);
-            if let Some(ticket) = free.pop().filter(|_| prng.below(8) > 0) {
-                let completed = (now + prng.below(spread)) / grid * grid + grid;
-                pending.push(Ticket(ticket), Instant::from_ns(now), completed, Ok(1));
+            now += prng.uniform_below(step);
+            if let Some(ticket) = free.pop().filter(|_| prng.uniform_below(8) > 0) {
+                let completed = (now + prng.uniform_below(spread)) / grid * grid + grid;
+                pending.push_operation(Ticket(ticket), Instant::from_ns(now), completed, Ok(1));
                 model.push((completed, ticket));
                 model.sort_unstable();
             }
             assert_eq!(pending.next().map(Instant::as_ns), model.first().map(|(completed, _)| *completed));
-            if prng.below(3) == 0 {
-                pending.take(Instant::from_ns(now), &mut done);
+            if prng.uniform_below(3) == 0 {
+                pending.take_completed(Instant::from_ns(now), &mut done);
                 let due = model.partition_point(|(completed, _)| *completed <= now);
                 let want: Vec<(u64, u32)> = model.drain(..due).collect();
                 assert!(done.iter().map(|c| (c.completed.as_ns(), c.ticket.0)).eq(want), "seed {seed} spread {spread}");

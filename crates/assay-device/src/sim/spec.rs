@@ -1,8 +1,8 @@
 //! A simulated target as text: `sim:flash?size=200GiB&iops=100000&stall=2s@10s`.
 
 use super::faults::Faults;
-use super::parameters::{Listed, MODELS, Model, count, pair, within};
-use assay_base::fault::nearest;
+use super::parameters::{Listed, MODELS, Model, parse_count, parse_within, split_pair};
+use assay_base::fault::nearest_known_name;
 use assay_base::{Bytes, Direction, Geometry, Rate, Span};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -41,7 +41,7 @@ const STALL: RangeInclusive<Span> = Span::from_ns(1)..=Span::from_secs(30 * 86_4
 
 impl Spec {
     fn with_model(model: Model) -> Spec {
-        Spec { size: model.size(), block: Bytes::new(512), seed: None, model, faults: Faults::default() }
+        Spec { size: model.sold_size(), block: Bytes::new(512), seed: None, model, faults: Faults::default() }
     }
 
     /// Size and block of the target.
@@ -51,52 +51,52 @@ impl Spec {
 
     /// The mean part of the device's time that one operation of `len` bytes takes, at a random address on a disk, in
     /// seconds. A mix of operations can be carried for any time if the sum of rate × cost stays below 1.
-    pub fn cost(&self, direction: Direction, len: u32) -> f64 {
+    pub fn mean_cost(&self, direction: Direction, len: u32) -> f64 {
         match &self.model {
-            Model::Flash(flash) => flash.cost(direction, len),
-            Model::Disk(disk) => disk.cost(len),
+            Model::Flash(flash) => flash.mean_cost(direction, len),
+            Model::Disk(disk) => disk.mean_cost(len),
         }
     }
 
     /// The known capacity: how many times the `mix` of (rate, direction, length) the device can carry.
-    pub fn capacity(&self, mix: &[(Rate, Direction, u32)]) -> f64 {
-        1.0 / mix.iter().map(|(rate, direction, len)| rate.as_f64() * self.cost(*direction, *len)).sum::<f64>()
+    pub fn known_capacity(&self, mix: &[(Rate, Direction, u32)]) -> f64 {
+        1.0 / mix.iter().map(|(rate, direction, len)| rate.as_f64() * self.mean_cost(*direction, *len)).sum::<f64>()
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn set_parameter(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
-            "size" => self.size = within(value, Bytes::new(512)..=Bytes::new(1 << 60))?,
-            "block" => self.block = block(value)?,
-            "seed" => self.seed = Some(count(value, 0..=u64::MAX)?),
-            "stall" => self.faults.stalls.push(stall(value)?),
-            "errors" => self.faults.errors = Some(errors(value)?),
-            "hang" => self.faults.hangs.push(hang(value)?),
-            "gone" => self.faults.gone = Some(within(value, FAULT_TIME)?),
-            _ if self.model.set(name, value)? => {}
-            _ => return Err(self.unknown(name)),
+            "size" => self.size = parse_within(value, Bytes::new(512)..=Bytes::new(1 << 60))?,
+            "block" => self.block = parse_block(value)?,
+            "seed" => self.seed = Some(parse_count(value, 0..=u64::MAX)?),
+            "stall" => self.faults.stalls.push(parse_stall(value)?),
+            "errors" => self.faults.errors = Some(parse_errors(value)?),
+            "hang" => self.faults.hangs.push(parse_hang(value)?),
+            "gone" => self.faults.gone = Some(parse_within(value, FAULT_TIME)?),
+            _ if self.model.set_parameter(name, value)? => {}
+            _ => return Err(self.unknown_parameter(name)),
         }
         Ok(())
     }
 
-    fn unknown(&self, name: &str) -> String {
-        let own = self.model.listed();
+    fn unknown_parameter(&self, name: &str) -> String {
+        let own = self.model.list_parameters();
         let names: Vec<&str> = COMMON.into_iter().chain(own.iter().map(|(name, _)| *name)).collect();
         let elsewhere = MODELS.into_iter().filter(|model| {
-            Model::named(model).is_some_and(|model| model.listed().iter().any(|(known, _)| *known == name))
+            Model::from_name(model).is_some_and(|model| model.list_parameters().iter().any(|(known, _)| *known == name))
         });
         let elsewhere: Vec<String> = elsewhere.map(|model| format!("sim:{model}")).collect();
-        let model = self.model.name();
+        let model = self.model.model_name();
         if !elsewhere.is_empty() {
             return format!("sim:{model} has no such parameter; only {} has it", elsewhere.join(" and "));
         }
-        match nearest(name, &names) {
+        match nearest_known_name(name, &names) {
             Some(near) => format!("no such parameter; did you mean {near}?"),
             None => format!("no such parameter; sim:{model} has {}", names.join(", ")),
         }
     }
 
     /// Checks relations between parameters.
-    fn checked(mut self) -> Result<Spec, String> {
+    fn check_relations(mut self) -> Result<Spec, String> {
         if !self.size.get().is_multiple_of(self.block.get()) {
             return Err(format!("size {} is not a multiple of block {}; write a size that is", self.size, self.block));
         }
@@ -110,9 +110,9 @@ impl Spec {
     }
 
     /// All parameters as text; those of faults only where there are any.
-    fn listed(&self) -> Listed {
+    fn list_parameters(&self) -> Listed {
         let mut listed = vec![("size", self.size.to_string()), ("block", self.block.to_string())];
-        listed.extend(self.model.listed());
+        listed.extend(self.model.list_parameters());
         listed.extend(self.seed.map(|seed| ("seed", seed.to_string())));
         listed.extend(self.faults.stalls.iter().map(|stall| ("stall", stall_in_words(*stall))));
         listed.extend(self.faults.errors.map(|(part, whole)| ("errors", format!("{part}/{whole}"))));
@@ -128,8 +128,8 @@ fn stall_in_words(stall: (Span, Span)) -> String {
     format!("{len}@{start}")
 }
 
-fn block(value: &str) -> Result<Bytes, String> {
-    let block = within(value, Bytes::new(512)..=Bytes::from_kib(64))?;
+fn parse_block(value: &str) -> Result<Bytes, String> {
+    let block = parse_within(value, Bytes::new(512)..=Bytes::from_kib(64))?;
     if block.get().is_power_of_two() {
         Ok(block)
     } else {
@@ -137,28 +137,28 @@ fn block(value: &str) -> Result<Bytes, String> {
     }
 }
 
-fn stall(value: &str) -> Result<(Span, Span), String> {
-    let (len, start) = pair(value, '@', "a length and a start, such as 2s@10s")?;
-    Ok((within(start, FAULT_TIME)?, within(len, STALL)?))
+fn parse_stall(value: &str) -> Result<(Span, Span), String> {
+    let (len, start) = split_pair(value, '@', "a length and a start, such as 2s@10s")?;
+    Ok((parse_within(start, FAULT_TIME)?, parse_within(len, STALL)?))
 }
 
-fn errors(value: &str) -> Result<(u64, u64), String> {
-    let (part, whole) = pair(value, '/', "a fraction of the operations, such as 1/100000")?;
-    let whole = count(whole, 1..=1_000_000_000_000)?;
-    Ok((count(part, 1..=whole)?, whole))
+fn parse_errors(value: &str) -> Result<(u64, u64), String> {
+    let (part, whole) = split_pair(value, '/', "a fraction of the operations, such as 1/100000")?;
+    let whole = parse_count(whole, 1..=1_000_000_000_000)?;
+    Ok((parse_count(part, 1..=whole)?, whole))
 }
 
-fn hang(value: &str) -> Result<(Span, u64), String> {
-    let (operations, from) = pair(value, '@', "a number of operations and a start, such as 1@30s")?;
-    Ok((within(from, FAULT_TIME)?, count(operations, 1..=1_000_000_000)?))
+fn parse_hang(value: &str) -> Result<(Span, u64), String> {
+    let (operations, from) = split_pair(value, '@', "a number of operations and a start, such as 1@30s")?;
+    Ok((parse_within(from, FAULT_TIME)?, parse_count(operations, 1..=1_000_000_000)?))
 }
 
 impl FromStr for Spec {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Spec, SpecError> {
-        let fault = |what: String| SpecError(format!("\"{}\": {what}", clipped(text)));
+        let fault = |what: String| SpecError(format!("\"{}\": {what}", clip_text(text)));
         let (name, parameters) = text.split_once('?').map_or((text, None), |(name, rest)| (name, Some(rest)));
-        let model = name.strip_prefix("sim:").and_then(Model::named);
+        let model = name.strip_prefix("sim:").and_then(Model::from_name);
         let mut spec = Spec::with_model(model.ok_or_else(|| {
             let models = MODELS.map(|model| format!("sim:{model}")).join(", ");
             fault(format!("no such simulated device; write {models}"))
@@ -170,9 +170,9 @@ impl FromStr for Spec {
                 return Err(fault(format!("{name} is written twice; write it once")));
             }
             seen.push(name);
-            spec.set(name, value).map_err(|what| fault(format!("{}: {what}", clipped(name))))?;
+            spec.set_parameter(name, value).map_err(|what| fault(format!("{}: {what}", clip_text(name))))?;
         }
-        spec.checked().map_err(fault)
+        spec.check_relations().map_err(fault)
     }
 }
 
@@ -182,22 +182,23 @@ fn name_and_value(parameter: &str) -> Result<(&str, &str), String> {
         return Ok(("gone", from));
     }
     parameter.split_once('=').ok_or_else(|| {
-        format!("\"{}\" is not a parameter; write name=value, several with & between", clipped(parameter))
+        format!("\"{}\" is not a parameter; write name=value, several with & between", clip_text(parameter))
     })
 }
 
 /// The text, cut to the space in an error message.
-fn clipped(text: &str) -> String {
+fn clip_text(text: &str) -> String {
     text.chars().take(120).collect::<String>().escape_debug().to_string()
 }
 
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.model.name();
-        let defaults = Model::named(name).map(|model| Spec::with_model(model).listed()).unwrap_or_default();
+        let name = self.model.model_name();
+        let defaults =
+            Model::from_name(name).map(|model| Spec::with_model(model).list_parameters()).unwrap_or_default();
         let mut text = format!("sim:{name}");
         let mut sign = '?';
-        for entry in self.listed().iter().filter(|entry| !defaults.contains(entry)) {
+        for entry in self.list_parameters().iter().filter(|entry| !defaults.contains(entry)) {
             let equals = if entry.0 == "gone" { '@' } else { '=' };
             text.extend([sign.to_string(), format!("{}{equals}{}", entry.0, entry.1)]);
             sign = '&';

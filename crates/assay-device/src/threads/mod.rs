@@ -36,7 +36,7 @@ const STACK: usize = 128 * 1024;
 
 /// A ticket as the worker sees it.
 #[derive(Clone, Copy, Default)]
-struct Carried {
+struct TicketState {
     /// It is between submit and completion, or prepared.
     is_taken: bool,
     /// For how long its thread could not run while it carried it.
@@ -50,7 +50,7 @@ pub struct Threads {
     shared: Arc<Shared>,
     handles: Vec<JoinHandle<()>>,
     /// For each ticket, what its last operation came to.
-    tickets: Vec<Carried>,
+    tickets: Vec<TicketState>,
     /// The seats of threads that have nothing to do.
     idle: Vec<u32>,
     in_flight: u32,
@@ -76,7 +76,7 @@ impl Threads {
         let mut pool = Threads {
             shared: Arc::new(Shared::new(targets, Arena::new(all)?, slots.count, clock)),
             handles: Vec::with_capacity(slots.count as usize),
-            tickets: vec![Carried::default(); all.count as usize],
+            tickets: vec![TicketState::default(); all.count as usize],
             idle: (0..slots.count).rev().collect(),
             in_flight: 0,
             fresh: true,
@@ -90,30 +90,30 @@ impl Threads {
                 registered_buffers: false,
                 threads: slots.count,
                 slots,
-                clock: clock.source(),
+                clock: clock.source_name(),
                 notes: Vec::new(),
             },
         };
-        without_signals(|| pool.start())?;
+        without_signals(|| pool.start_threads())?;
         Ok(pool)
     }
 
     /// The facts about this engine that the log states.
-    pub fn describe(&self) -> &EngineFacts {
+    pub fn engine_facts(&self) -> &EngineFacts {
         &self.facts
     }
 
     /// Adds what a reader of the log should know.
-    pub(crate) fn note(&mut self, note: String) {
+    pub(crate) fn add_note(&mut self, note: String) {
         self.facts.notes.push(note);
     }
 
-    fn start(&mut self) -> Result<(), EngineError> {
+    fn start_threads(&mut self) -> Result<(), EngineError> {
         let wanted = self.facts.slots.count;
         for seat in 0..wanted {
             let shared = Arc::clone(&self.shared);
             let builder = Builder::new().name(format!("io-{seat}")).stack_size(STACK);
-            let handle = builder.spawn(move || shared.serve(seat)).map_err(|e| EngineError::Threads {
+            let handle = builder.spawn(move || shared.serve_seat(seat)).map_err(|e| EngineError::Threads {
                 started: seat,
                 wanted,
                 errno: Code(e.raw_os_error().unwrap_or(libc::EAGAIN)),
@@ -124,18 +124,18 @@ impl Threads {
     }
 
     /// The operation as its thread gets it; it has no offset where it must fail.
-    fn job(&self, ticket: Ticket, op: &Op, stock: Option<usize>) -> Job {
+    fn job_for_thread(&self, ticket: Ticket, op: &Op, stock: Option<usize>) -> Job {
         assert!(!self.tickets[ticket.0 as usize].is_taken, "a ticket is used again only after its completion");
         let offset = match self.shared.targets.get(usize::from(op.target)) {
-            Some(target) if op.len <= self.facts.slots.bytes => target.place(op),
+            Some(target) if op.len <= self.facts.slots.bytes => target.file_offset(op),
             _ => Err(Code(libc::EINVAL)),
         };
         Job { op: *op, offset, stock: stock.map(|stock| stock as u16) }
     }
 
     fn hand_over(&mut self, now: Instant, ticket: Ticket, op: &Op, stock: Option<usize>) {
-        let job = self.job(ticket, op, stock);
-        self.tickets[ticket.0 as usize] = Carried { is_taken: job.offset.is_ok(), ..Carried::default() };
+        let job = self.job_for_thread(ticket, op, stock);
+        self.tickets[ticket.0 as usize] = TicketState { is_taken: job.offset.is_ok(), ..TicketState::default() };
         if let Err(e) = job.offset {
             self.found.push(Completion { ticket, result: Err(e), issued: now, accepted: now, completed: now });
             return;
@@ -147,7 +147,7 @@ impl Threads {
 
     fn note_outcome(&mut self, outcome: Outcome) {
         let Outcome { completion, kept, follower, seat } = outcome;
-        self.tickets[completion.ticket.0 as usize] = Carried { is_taken: false, kept, follower };
+        self.tickets[completion.ticket.0 as usize] = TicketState { is_taken: false, kept, follower };
         if follower.is_none() {
             self.in_flight -= 1;
             self.idle.push(seat);
@@ -158,7 +158,7 @@ impl Threads {
 impl Device for Threads {
     type Request = Op;
 
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         self.hand_over(now, ticket, op, None);
     }
 
@@ -166,24 +166,24 @@ impl Device for Threads {
         self.hand_over(now, ticket, op, Some(stock));
     }
 
-    fn spare(&self) -> u32 {
+    fn spare_tickets(&self) -> u32 {
         self.facts.slots.spare
     }
 
-    fn prepare(&mut self, stock: usize, ticket: Ticket, op: &Op) {
-        let job = self.job(ticket, op, Some(stock));
-        self.tickets[ticket.0 as usize] = Carried { is_taken: true, ..Carried::default() };
-        self.shared.prepare(stock, ticket, job);
+    fn prepare_request(&mut self, stock: usize, ticket: Ticket, op: &Op) {
+        let job = self.job_for_thread(ticket, op, Some(stock));
+        self.tickets[ticket.0 as usize] = TicketState { is_taken: true, ..TicketState::default() };
+        self.shared.prepare_in_stock(stock, ticket, job);
     }
 
-    fn withdraw(&mut self, stock: usize) -> Option<Ticket> {
-        let ticket = self.shared.withdraw(stock)?;
+    fn withdraw_prepared(&mut self, stock: usize) -> Option<Ticket> {
+        let ticket = self.shared.withdraw_oldest(stock)?;
         self.tickets[ticket.0 as usize].is_taken = false;
         Some(ticket)
     }
 
     #[inline]
-    fn follower(&self, ticket: Ticket) -> Option<Ticket> {
+    fn follower_ticket(&self, ticket: Ticket) -> Option<Ticket> {
         self.tickets[ticket.0 as usize].follower
     }
 
@@ -200,10 +200,10 @@ impl Device for Threads {
         self.tickets[ticket.0 as usize].kept
     }
 
-    fn poll(&mut self, _now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, _now: Instant, done: &mut Done) {
         done.append(&mut self.found);
-        self.seen = self.shared.urgent();
-        while let Some(outcome) = self.shared.take(self.head) {
+        self.seen = self.shared.urgency_count();
+        while let Some(outcome) = self.shared.take_finished(self.head) {
             self.head = self.head.wrapping_add(1);
             self.note_outcome(outcome);
             done.push(outcome.completion);
@@ -214,24 +214,24 @@ impl Device for Threads {
         None
     }
 
-    fn wait(&mut self, span: Span) {
+    fn wait_for_completion(&mut self, span: Span) {
         if self.found.is_empty() && !span.is_zero() {
             if std::mem::take(&mut self.fresh) {
                 sharpen_sleeps();
             }
-            self.shared.sleep(self.seen, span);
+            self.shared.sleep_until_urgent(self.seen, span);
         }
     }
 }
 
 impl BlockDevice for Threads {
-    fn geometry(&self, target: u16) -> Geometry {
+    fn target_geometry(&self, target: u16) -> Geometry {
         self.shared.targets[usize::from(target)].geometry()
     }
 
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, ticket: Ticket) -> &mut [u8] {
         assert!(!self.tickets[ticket.0 as usize].is_taken, "the buffer of an operation in flight is its thread's");
-        let at = self.shared.arena.at(ticket);
+        let at = self.shared.arena.slot_start(ticket);
         // SAFETY: the ticket is not in flight, so no thread uses its slot; `&mut self` guarantees this while the slice
         // exists.
         unsafe { std::slice::from_raw_parts_mut(at, self.facts.slots.bytes as usize) }
@@ -240,7 +240,7 @@ impl BlockDevice for Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.shared.stop();
+        self.shared.stop_threads();
         if self.in_flight == 0 {
             for handle in self.handles.drain(..) {
                 // A thread that panicked has reported it itself; nothing is left to do here.

@@ -6,7 +6,7 @@
 //! completed an operation of a stock goes on with the next one of it, without the worker. At most one entry per ticket
 //! can be in the queue of finished ones, so the queue can neither overflow nor be overtaken.
 
-use super::stock::{Stock, Taken};
+use super::stock::{Stock, TakenTicket};
 use crate::arena::Arena;
 use crate::call::carry_out;
 use crate::clock::Clock;
@@ -55,7 +55,7 @@ struct Lane {
 
 /// The seat of one thread, on cache lines of its own.
 #[repr(align(128))]
-struct Seat {
+struct ThreadSeat {
     state: AtomicU32,
     /// The ticket that the worker hands over.
     ticket: AtomicU32,
@@ -67,7 +67,7 @@ pub(super) struct Shared {
     pub(super) arena: Arena,
     clock: Clock,
     lanes: Vec<Lane>,
-    seats: Vec<Seat>,
+    seats: Vec<ThreadSeat>,
     stocks: Vec<Stock>,
     /// No thread goes on with a prepared operation after one that completed at this time or later, in nanoseconds.
     end_of_stock: AtomicU64,
@@ -90,7 +90,7 @@ unsafe impl Sync for Shared {}
 impl Shared {
     /// `threads` seats for the tickets of the arena; where there are more tickets, stocks for operations that are prepared.
     pub(super) fn new(targets: Vec<Target>, arena: Arena, threads: u32, clock: Clock) -> Shared {
-        let count = arena.slots().count;
+        let count = arena.slot_layout().count;
         let op = Op { target: 0, direction: Direction::Read, durable: false, offset: 0, len: 0 };
         let never = Instant::ZERO;
         let completion =
@@ -105,7 +105,9 @@ impl Shared {
             arena,
             clock,
             lanes: (0..count).map(lane).collect(),
-            seats: (0..threads).map(|_| Seat { state: AtomicU32::new(IDLE), ticket: AtomicU32::new(0) }).collect(),
+            seats: (0..threads)
+                .map(|_| ThreadSeat { state: AtomicU32::new(IDLE), ticket: AtomicU32::new(0) })
+                .collect(),
             stocks: (0..stocks).map(|_| Stock::new()).collect(),
             end_of_stock: AtomicU64::new(u64::MAX),
             finished: (0..count.next_power_of_two()).map(|_| AtomicU32::new(0)).collect(),
@@ -129,15 +131,15 @@ impl Shared {
     }
 
     /// Worker: lays an operation into a stock. The caller has checked that nobody carries the ticket.
-    pub(super) fn prepare(&self, stock: usize, ticket: Ticket, job: Job) {
+    pub(super) fn prepare_in_stock(&self, stock: usize, ticket: Ticket, job: Job) {
         // SAFETY: nobody carries the ticket, so the worker owns its lane.
         unsafe { *self.lanes[ticket.0 as usize].job.get() = job };
-        self.stocks[stock].lay(ticket);
+        self.stocks[stock].lay_ticket(ticket);
     }
 
     /// Worker: takes the operation back that lies in a stock longest.
-    pub(super) fn withdraw(&self, stock: usize) -> Option<Ticket> {
-        Some(self.stocks[stock].take()?.ticket)
+    pub(super) fn withdraw_oldest(&self, stock: usize) -> Option<Ticket> {
+        Some(self.stocks[stock].take_oldest()?.ticket)
     }
 
     /// Worker: no thread goes on by itself after an operation that completes at `end` or later.
@@ -146,7 +148,7 @@ impl Shared {
     }
 
     /// Worker: the finished ticket at place `head` of the queue, if there is one.
-    pub(super) fn take(&self, head: u32) -> Option<Outcome> {
+    pub(super) fn take_finished(&self, head: u32) -> Option<Outcome> {
         let place = &self.finished[head as usize & (self.finished.len() - 1)];
         let ticket = place.load(Ordering::SeqCst).checked_sub(1)?;
         place.store(0, Ordering::Relaxed);
@@ -156,15 +158,15 @@ impl Shared {
 
     /// Worker: a number that changes when a thread has something that cannot wait. To be asked before the queue is
     /// emptied.
-    pub(super) fn urgent(&self) -> u32 {
+    pub(super) fn urgency_count(&self) -> u32 {
         self.urgent.load(Ordering::SeqCst)
     }
 
     /// Worker: sleeps until a thread has something that cannot wait, at most `span`; returns immediately when
     /// [`Shared::urgent`] is not `seen` any more.
-    pub(super) fn sleep(&self, seen: u32, span: Span) {
+    pub(super) fn sleep_until_urgent(&self, seen: u32, span: Span) {
         self.bell.store(1, Ordering::SeqCst);
-        if self.urgent() == seen {
+        if self.urgency_count() == seen {
             let ns = span.as_ns();
             let time = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
             // The time is over, a signal came, or the worker was already woken: the caller looks in any case.
@@ -174,7 +176,7 @@ impl Shared {
     }
 
     /// Worker: tells every thread to end; threads at work end after their operation.
-    pub(super) fn stop(&self) {
+    pub(super) fn stop_threads(&self) {
         self.set_end_of_stock(Instant::ZERO);
         self.stop.store(true, Ordering::SeqCst);
         for seat in &self.seats {
@@ -184,12 +186,12 @@ impl Shared {
     }
 
     /// The main function of a thread: serves its seat until it is told to stop.
-    pub(super) fn serve(&self, seat: u32) {
+    pub(super) fn serve_seat(&self, seat: u32) {
         let mut delay = RunDelay::of_this_thread(self.clock.now());
         while let Some(ticket) = self.next_job(&self.seats[seat as usize]) {
             // What it waited for a processor when it was woken is in the lag.
             let mut since = self.clock.now();
-            delay.begin(since);
+            delay.begin_call(since);
             let mut next = Some(ticket);
             while let Some(ticket) = next {
                 next = self.serve_one(seat, ticket, &mut since, &mut delay);
@@ -215,22 +217,22 @@ impl Shared {
         if follower.is_none() {
             self.seats[seat as usize].state.store(IDLE, Ordering::SeqCst);
         }
-        self.finish(ticket, next.is_none_or(|taken| taken.is_low));
+        self.finish_ticket(ticket, next.is_none_or(|taken| taken.is_low));
         follower
     }
 
     /// The prepared operation that follows one that completed in full. What fails or comes short, the worker looks at
     /// before anything follows.
     #[inline]
-    fn next_in_stock(&self, job: &Job, completion: &Completion) -> Option<Taken> {
+    fn next_in_stock(&self, job: &Job, completion: &Completion) -> Option<TakenTicket> {
         let stock = job.stock?;
-        let whole = completion.result == Ok(job.op.bytes());
+        let whole = completion.result == Ok(job.op.expected_bytes());
         let may_follow = whole && completion.completed.as_ns() < self.end_of_stock.load(Ordering::SeqCst);
-        if may_follow { self.stocks[usize::from(stock)].take() } else { None }
+        if may_follow { self.stocks[usize::from(stock)].take_oldest() } else { None }
     }
 
     /// Sleeps until there is work; `None` when the thread is to end.
-    fn next_job(&self, seat: &Seat) -> Option<Ticket> {
+    fn next_job(&self, seat: &ThreadSeat) -> Option<Ticket> {
         loop {
             match seat.state.load(Ordering::Acquire) {
                 WORK => return Some(Ticket(seat.ticket.load(Ordering::Relaxed))),
@@ -243,7 +245,7 @@ impl Shared {
     }
 
     /// Puts a ticket into the queue; `urgent`: the worker should not sleep any longer.
-    fn finish(&self, ticket: Ticket, urgent: bool) {
+    fn finish_ticket(&self, ticket: Ticket, urgent: bool) {
         // The worker frees places with a plain store. One of the tickets that finished since then was handed over after
         // that store, because there are no more tickets than places. This operation orders that store before the one
         // below, which it must not undo.
@@ -272,7 +274,7 @@ impl Shared {
         };
         let target = &self.targets[usize::from(op.target)];
         // SAFETY: this thread owns the slot, and an operation longer than a slot has no offset.
-        let data = unsafe { std::slice::from_raw_parts_mut(self.arena.at(ticket), op.len as usize) };
+        let data = unsafe { std::slice::from_raw_parts_mut(self.arena.slot_start(ticket), op.len as usize) };
         carry_out(target, self.clock, ticket, op, offset, data)
     }
 }

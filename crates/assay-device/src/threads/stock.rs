@@ -22,7 +22,7 @@ pub(super) struct Stock {
 
 /// A prepared operation that a thread takes out of a stock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct TakenTicket {
     pub(super) ticket: Ticket,
     /// No more than half is left: the worker should look.
     pub(super) is_low: bool,
@@ -38,33 +38,33 @@ impl Stock {
         }
     }
 
-    fn place(&self, number: u64) -> &AtomicU32 {
+    fn place_at(&self, number: u64) -> &AtomicU32 {
         &self.places[number as usize & (self.places.len() - 1)]
     }
 
     /// Worker: lays a ticket down. What it wrote for that ticket is seen by whoever takes it.
-    pub(super) fn lay(&self, ticket: Ticket) {
+    pub(super) fn lay_ticket(&self, ticket: Ticket) {
         let laid = self.laid.load(Ordering::Relaxed);
         let left = laid - self.taken.load(Ordering::Acquire);
         assert!(left < self.places.len() as u64, "a stock has a place for each of its tickets");
-        self.place(laid).store(ticket.0, Ordering::Relaxed);
+        self.place_at(laid).store(ticket.0, Ordering::Relaxed);
         self.laid.store(laid + 1, Ordering::Release);
         self.filled.store(left + 1, Ordering::Relaxed);
     }
 
     /// Takes the ticket that lies here longest.
-    pub(super) fn take(&self) -> Option<Taken> {
+    pub(super) fn take_oldest(&self) -> Option<TakenTicket> {
         let mut taken = self.taken.load(Ordering::Acquire);
         loop {
             let laid = self.laid.load(Ordering::Acquire);
             if taken >= laid {
                 return None;
             }
-            let ticket = Ticket(self.place(taken).load(Ordering::Relaxed));
+            let ticket = Ticket(self.place_at(taken).load(Ordering::Relaxed));
             match self.taken.compare_exchange_weak(taken, taken + 1, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
                     let is_low = (laid - taken - 1) * 2 <= self.filled.load(Ordering::Relaxed);
-                    return Some(Taken { ticket, is_low });
+                    return Some(TakenTicket { ticket, is_low });
                 }
                 Err(now) => taken = now,
             }
@@ -79,12 +79,13 @@ mod tests {
     #[test]
     fn the_ticket_that_lies_longest_is_taken_first_and_the_end_is_said_before_it_comes() {
         let stock = Stock::new();
-        assert_eq!(stock.take(), None);
+        assert_eq!(stock.take_oldest(), None);
         for round in 0..100 {
-            (0..4).for_each(|ticket| stock.lay(Ticket(round + ticket)));
-            let order = [0; 4].map(|_| stock.take().map(|Taken { ticket, is_low }| (ticket.0 - round, is_low)));
+            (0..4).for_each(|ticket| stock.lay_ticket(Ticket(round + ticket)));
+            let order =
+                [0; 4].map(|_| stock.take_oldest().map(|TakenTicket { ticket, is_low }| (ticket.0 - round, is_low)));
             assert_eq!(order, [Some((0, false)), Some((1, true)), Some((2, true)), Some((3, true))]);
-            assert_eq!(stock.take(), None);
+            assert_eq!(stock.take_oldest(), None);
         }
     }
 
@@ -98,7 +99,7 @@ mod tests {
                 let (sender, stock, stop) = (sender.clone(), &stock, &stop);
                 scope.spawn(move || {
                     while stop.load(Ordering::Relaxed) == 0 {
-                        match stock.take() {
+                        match stock.take_oldest() {
                             Some(taken) => drop(sender.send(taken.ticket.0)),
                             None => std::thread::yield_now(),
                         }
@@ -108,13 +109,13 @@ mod tests {
             let mut lies = [false; STOCK_MOST as usize];
             for ticket in 0..STOCK_MOST {
                 lies[ticket as usize] = true;
-                stock.lay(Ticket(ticket));
+                stock.lay_ticket(Ticket(ticket));
             }
             for _ in 0..100_000 {
                 let ticket = receiver.recv().unwrap();
                 assert!(std::mem::take(&mut lies[ticket as usize]), "ticket {ticket} was taken twice");
                 lies[ticket as usize] = true;
-                stock.lay(Ticket(ticket));
+                stock.lay_ticket(Ticket(ticket));
             }
             stop.store(1, Ordering::Relaxed);
         });

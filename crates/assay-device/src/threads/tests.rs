@@ -34,17 +34,17 @@ fn a_hung_operation_blocks_neither_waiting_nor_the_end() {
     // A read at the end of the kernel's log sleeps until there is a new message.
     let Ok(log) = std::fs::File::open("/dev/kmsg") else { return };
     rustix::fs::seek(log.as_fd(), rustix::fs::SeekFrom::End(0)).unwrap();
-    let hung = Target::over(log.into(), 0, Geometry { size: 8192, block: 512 }, false);
+    let hung = Target::over_range(log.into(), 0, Geometry { size: 8192, block: 512 }, false);
     let file = scratch(8192);
     let targets = vec![hung, target(file.path(), 8192, false)];
     let mut threads = Threads::new(targets, slots(2), Clock::start()).unwrap();
     let mut done = Done::new();
-    threads.submit(Instant::ZERO, Ticket(0), &op(Read, 0, 8192));
-    threads.wait(Span::from_ms(1));
-    threads.submit(Instant::ZERO, Ticket(1), &Op { target: 1, ..op(Read, 0, 512) });
+    threads.submit_request(Instant::ZERO, Ticket(0), &op(Read, 0, 8192));
+    threads.wait_for_completion(Span::from_ms(1));
+    threads.submit_request(Instant::ZERO, Ticket(1), &Op { target: 1, ..op(Read, 0, 512) });
     while !done.iter().any(|c| c.ticket == Ticket(1)) {
-        threads.wait(Span::from_ms(100));
-        threads.poll(Instant::ZERO, &mut done);
+        threads.wait_for_completion(Span::from_ms(100));
+        threads.poll_completions(Instant::ZERO, &mut done);
     }
     assert!(done.iter().all(|c| c.ticket == Ticket(0) || c.result == Ok(512)), "{done:?}");
     drop(threads);
@@ -59,10 +59,10 @@ fn stocked(path: &std::path::Path, count: u32, spare: u32) -> Threads {
 fn completed(threads: &mut Threads, wanted: usize) -> Vec<(Completion, Option<Ticket>)> {
     let (mut done, mut all) = (Done::new(), Vec::new());
     while all.len() < wanted {
-        threads.poll(Instant::ZERO, &mut done);
-        all.extend(done.drain(..).map(|completion| (completion, threads.follower(completion.ticket))));
+        threads.poll_completions(Instant::ZERO, &mut done);
+        all.extend(done.drain(..).map(|completion| (completion, threads.follower_ticket(completion.ticket))));
         if all.len() < wanted {
-            threads.wait(Span::from_ms(1));
+            threads.wait_for_completion(Span::from_ms(1));
         }
     }
     all
@@ -72,8 +72,8 @@ fn completed(threads: &mut Threads, wanted: usize) -> Vec<(Completion, Option<Ti
 fn a_thread_goes_on_with_what_is_prepared_in_its_order_and_the_worker_hears_of_it_later() {
     let file = scratch(8192);
     let mut threads = stocked(file.path(), 1, 4);
-    assert_eq!(threads.spare(), 4);
-    (1..5).for_each(|ticket| threads.prepare(7, Ticket(ticket), &op(Read, 0, 512)));
+    assert_eq!(threads.spare_tickets(), 4);
+    (1..5).for_each(|ticket| threads.prepare_request(7, Ticket(ticket), &op(Read, 0, 512)));
     threads.submit_with_stock(Instant::ZERO, 7, Ticket(0), &op(Read, 0, 512));
     let all = completed(&mut threads, 5);
     let order: Vec<(u32, Option<Ticket>)> =
@@ -84,7 +84,7 @@ fn a_thread_goes_on_with_what_is_prepared_in_its_order_and_the_worker_hears_of_i
         assert!(pair[0].0.completed <= pair[1].0.issued, "one after the other: {pair:?}");
     }
     // The only thread has nothing to do now: it takes what is handed over next.
-    threads.submit(Instant::ZERO, Ticket(3), &op(Read, 512, 512));
+    threads.submit_request(Instant::ZERO, Ticket(3), &op(Read, 512, 512));
     assert_eq!(completed(&mut threads, 1)[0].0.result, Ok(512));
 }
 
@@ -92,7 +92,7 @@ fn a_thread_goes_on_with_what_is_prepared_in_its_order_and_the_worker_hears_of_i
 fn nothing_follows_an_operation_that_fails_or_ends_too_late_or_is_of_no_stock() {
     let file = scratch(8192);
     let mut threads = stocked(file.path(), 1, 2);
-    threads.prepare(0, Ticket(1), &op(Read, 0, 512));
+    threads.prepare_request(0, Ticket(1), &op(Read, 0, 512));
     // The file was cut: there is nothing to read.
     file.as_file().set_len(0).unwrap();
     threads.submit_with_stock(Instant::ZERO, 0, Ticket(0), &op(Read, 4096, 4096));
@@ -101,7 +101,7 @@ fn nothing_follows_an_operation_that_fails_or_ends_too_late_or_is_of_no_stock() 
         Some((Ok(0), None))
     );
     file.as_file().set_len(8192).unwrap();
-    threads.submit(Instant::ZERO, Ticket(0), &op(Read, 0, 512));
+    threads.submit_request(Instant::ZERO, Ticket(0), &op(Read, 0, 512));
     assert_eq!(
         completed(&mut threads, 1).pop().map(|(completion, follower)| (completion.result, follower)),
         Some((Ok(512), None))
@@ -109,8 +109,12 @@ fn nothing_follows_an_operation_that_fails_or_ends_too_late_or_is_of_no_stock() 
     threads.set_end_of_stock(Instant::from_ns(1));
     threads.submit_with_stock(Instant::ZERO, 0, Ticket(0), &op(Read, 0, 512));
     assert_eq!(completed(&mut threads, 1)[0].1, None);
-    assert_eq!((threads.withdraw(0), threads.withdraw(0)), (Some(Ticket(1)), None), "it was never begun");
-    threads.submit(Instant::ZERO, Ticket(1), &op(Read, 0, 512));
+    assert_eq!(
+        (threads.withdraw_prepared(0), threads.withdraw_prepared(0)),
+        (Some(Ticket(1)), None),
+        "it was never begun"
+    );
+    threads.submit_request(Instant::ZERO, Ticket(1), &op(Read, 0, 512));
     assert_eq!(completed(&mut threads, 1)[0].0.ticket, Ticket(1), "and can be used for another");
 }
 
@@ -119,12 +123,12 @@ fn nothing_follows_an_operation_that_fails_or_ends_too_late_or_is_of_no_stock() 
 fn a_prepared_operation_that_is_refused_fails_in_its_turn() {
     let file = scratch(8192);
     let mut threads = stocked(file.path(), 1, 2);
-    threads.prepare(0, Ticket(1), &op(Read, 8192, 512));
-    threads.prepare(0, Ticket(2), &op(Read, 0, 512));
+    threads.prepare_request(0, Ticket(1), &op(Read, 8192, 512));
+    threads.prepare_request(0, Ticket(2), &op(Read, 0, 512));
     threads.submit_with_stock(Instant::ZERO, 0, Ticket(0), &op(Read, 0, 512));
     let all = completed(&mut threads, 2);
     assert_eq!((all[1].0.ticket, all[1].0.result, all[1].1), (Ticket(1), Err(Code(libc::EINVAL)), None));
-    assert_eq!(threads.withdraw(0), Some(Ticket(2)), "nothing followed it");
+    assert_eq!(threads.withdraw_prepared(0), Some(Ticket(2)), "nothing followed it");
 }
 
 /// As many operations in flight as threads, and never more, however often the stock runs dry.
@@ -137,20 +141,20 @@ fn a_stock_is_refilled_while_threads_take_from_it() {
     (0..count).for_each(|ticket| threads.submit_with_stock(Instant::ZERO, 3, Ticket(ticket), &op(Read, 0, 512)));
     let (mut done, mut carried, mut in_flight, mut followed) = (Done::new(), 0, count, 0);
     while carried < 20_000 {
-        idle.drain(..).for_each(|ticket| threads.prepare(3, ticket, &op(Read, 512, 512)));
-        threads.wait(Span::from_ms(1));
-        threads.poll(Instant::ZERO, &mut done);
+        idle.drain(..).for_each(|ticket| threads.prepare_request(3, ticket, &op(Read, 512, 512)));
+        threads.wait_for_completion(Span::from_ms(1));
+        threads.poll_completions(Instant::ZERO, &mut done);
         for completion in done.drain(..) {
             assert_eq!(completion.result, Ok(512));
             carried += 1;
-            match threads.follower(completion.ticket) {
+            match threads.follower_ticket(completion.ticket) {
                 Some(_) => {
                     followed += 1;
                     idle.push(completion.ticket);
                 }
                 None => {
                     in_flight -= 1;
-                    let next = threads.withdraw(3).unwrap_or(completion.ticket);
+                    let next = threads.withdraw_prepared(3).unwrap_or(completion.ticket);
                     if next != completion.ticket {
                         idle.push(completion.ticket);
                     }

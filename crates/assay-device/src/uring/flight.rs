@@ -65,14 +65,14 @@ impl Flight {
     }
 
     /// The kernel took an entry of it. The times of its first entry count.
-    pub(super) fn enter(&mut self, issued: Instant, accepted: Instant) {
+    pub(super) fn note_entered(&mut self, issued: Instant, accepted: Instant) {
         if !self.entered {
             (self.entered, self.issued, self.accepted) = (true, issued, accepted);
         }
     }
 
     /// Takes the result of an entry; returns the completion of the operation when it was the last.
-    pub(super) fn ended(
+    pub(super) fn take_result(
         &mut self,
         ticket: Ticket,
         part: QueueEntry,
@@ -89,12 +89,18 @@ impl Flight {
             return None;
         }
         self.flying = false;
-        Some(Completion { ticket, result: self.result(), issued: self.issued, accepted: self.accepted, completed })
+        Some(Completion {
+            ticket,
+            result: self.combined_result(),
+            issued: self.issued,
+            accepted: self.accepted,
+            completed,
+        })
     }
 
     /// The kernel cancels the flush after a write that failed or was short: then the write's own result is that of the
     /// operation.
-    fn result(&self) -> Result<u32, Code> {
+    fn combined_result(&self) -> Result<u32, Code> {
         match (self.moved, self.flushed) {
             (Ok(moved), Err(Code(libc::ECANCELED))) if moved < self.len => Ok(moved),
             (Ok(_), Err(errno)) => Err(errno),
@@ -126,11 +132,11 @@ mod tests {
             // The kernel may report the two in either order where memory for the flush was short.
             for order in [[QueueEntry::Transfer, QueueEntry::Flush], [QueueEntry::Flush, QueueEntry::Transfer]] {
                 let mut flight = Flight::new(&op, 2);
-                flight.enter(at, later);
-                flight.enter(later, latest);
+                flight.note_entered(at, later);
+                flight.note_entered(later, latest);
                 let of = |part| if part == QueueEntry::Transfer { moved } else { flushed };
-                assert_eq!(flight.ended(Ticket(3), order[0], of(order[0]), later), None);
-                let ended = flight.ended(Ticket(3), order[1], of(order[1]), latest).unwrap();
+                assert_eq!(flight.take_result(Ticket(3), order[0], of(order[0]), later), None);
+                let ended = flight.take_result(Ticket(3), order[1], of(order[1]), latest).unwrap();
                 assert_eq!((ended.result, ended.issued, ended.accepted), (result, at, later), "{moved:?} {flushed:?}");
                 assert!(ended.completed == latest && !flight.flying);
             }

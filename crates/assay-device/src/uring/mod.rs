@@ -36,7 +36,7 @@ use flight::{Flight, QueueEntry};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode};
-use setup::errno;
+use setup::error_number;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 
@@ -82,9 +82,10 @@ impl Uring {
     /// to that thread from then on. Fails when the kernel refuses io_uring, or has not enough memory for the buffers.
     pub fn new(targets: Vec<Target>, slots: Slots, clock: Clock) -> Result<Uring, EngineError> {
         let arena = Arena::new(slots)?;
-        let (ring, granted) = setup::ring(&targets, &arena)?;
-        let handle =
-            |(index, target): (usize, &Target)| Fd(if granted.files { index as i32 } else { target.fd().as_raw_fd() });
+        let (ring, granted) = setup::create_ring(&targets, &arena)?;
+        let handle = |(index, target): (usize, &Target)| {
+            Fd(if granted.files { index as i32 } else { target.borrow_fd().as_raw_fd() })
+        };
         Ok(Uring {
             ring,
             handles: targets.iter().enumerate().map(handle).collect(),
@@ -107,7 +108,7 @@ impl Uring {
                 registered_buffers: granted.slots_per_buffer.is_some(),
                 threads: 0,
                 slots,
-                clock: clock.source(),
+                clock: clock.source_name(),
                 notes: granted.notes,
             },
             targets,
@@ -117,12 +118,12 @@ impl Uring {
     }
 
     /// The facts about this engine that the log states.
-    pub fn describe(&self) -> &EngineFacts {
+    pub fn engine_facts(&self) -> &EngineFacts {
         &self.facts
     }
 
     /// The troubles between this engine and the kernel so far.
-    pub fn health(&mut self) -> Health {
+    pub fn kernel_health(&mut self) -> Health {
         self.health.submissions_dropped = self.ring.submission().dropped();
         self.health.completions_overflowed = self.ring.completion().overflow();
         self.health
@@ -135,9 +136,9 @@ impl Uring {
 
     /// The queue entry of `op` at `offset` of its file.
     #[inline]
-    fn entry(&self, ticket: Ticket, op: &Op, offset: u64) -> Entry {
+    fn queue_entry(&self, ticket: Ticket, op: &Op, offset: u64) -> Entry {
         let fd = self.handles[usize::from(op.target)];
-        let (at, len) = (self.arena.at(ticket), op.len);
+        let (at, len) = (self.arena.slot_start(ticket), op.len);
         let flags = if op.durable { libc::RWF_DSYNC } else { 0 };
         let entry = match (op.direction, self.slots_per_buffer) {
             (Direction::Read, Some(shift)) => {
@@ -161,34 +162,34 @@ impl Uring {
 
     /// Queues the entries of `op`, which is carried out at `offset` of its file.
     #[inline]
-    fn queue(&mut self, ticket: Ticket, op: &Op, offset: u64) {
+    fn queue_operation(&mut self, ticket: Ticket, op: &Op, offset: u64) {
         if op.durable && op.direction == Direction::Write {
             return self.queue_durable(ticket, op, offset);
         }
         self.flights[ticket.0 as usize] = Flight::new(op, 1);
-        let entry = self.entry(ticket, op, offset);
-        self.push(ticket, QueueEntry::Transfer, &entry);
+        let entry = self.queue_entry(ticket, op, offset);
+        self.push_entry(ticket, QueueEntry::Transfer, &entry);
     }
 
     /// Queues a durable write with what must follow it, or a flush alone, whose result is zero as the number of its bytes.
     fn queue_durable(&mut self, ticket: Ticket, op: &Op, offset: u64) {
-        let flushes = !op.is_flush() && self.targets[usize::from(op.target)].durable().flushes_after();
+        let flushes = !op.is_flush() && self.targets[usize::from(op.target)].durable_requests().flushes_after();
         self.flights[ticket.0 as usize] = Flight::new(op, 1 + u8::from(flushes));
         let entry = if op.is_flush() {
             self.flush_entry(QueueEntry::Transfer, ticket, op.target)
         } else {
-            self.entry(ticket, op, offset)
+            self.queue_entry(ticket, op, offset)
         };
         if flushes {
-            self.push(ticket, QueueEntry::Transfer, &entry.flags(self.file_flags | Flags::IO_LINK));
-            self.push(ticket, QueueEntry::Flush, &self.flush_entry(QueueEntry::Flush, ticket, op.target));
+            self.push_entry(ticket, QueueEntry::Transfer, &entry.flags(self.file_flags | Flags::IO_LINK));
+            self.push_entry(ticket, QueueEntry::Flush, &self.flush_entry(QueueEntry::Flush, ticket, op.target));
         } else {
-            self.push(ticket, QueueEntry::Transfer, &entry);
+            self.push_entry(ticket, QueueEntry::Transfer, &entry);
         }
     }
 
     #[inline]
-    fn push(&mut self, ticket: Ticket, part: QueueEntry, entry: &Entry) {
+    fn push_entry(&mut self, ticket: Ticket, part: QueueEntry, entry: &Entry) {
         // SAFETY: the entry points to the ticket's slot, which stays mapped and unused by others until its completion.
         unsafe { self.ring.submission().push(entry) }.expect("the queue holds the entries of all tickets");
         self.queued.push((ticket, part));
@@ -196,68 +197,68 @@ impl Uring {
 
     /// How many entries the next enter submits: a batch, which never ends between the two entries of a durable write.
     #[inline]
-    fn batch(&self) -> usize {
+    fn batch_size(&self) -> usize {
         let count = self.queued.len().min(BATCH);
         count + usize::from(matches!(self.queued.get(count), Some((_, QueueEntry::Flush))))
     }
 
     /// The offset in its file, if `op` may be submitted at all.
     #[inline]
-    fn admit(&self, op: &Op) -> Result<u64, Code> {
+    fn offset_if_admitted(&self, op: &Op) -> Result<u64, Code> {
         if self.health.refused.is_some() {
             return Err(Code::NOT_SUBMITTED);
         }
         if op.len > self.facts.slots.bytes {
             return Err(Code(libc::EINVAL));
         }
-        self.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL))?.place(op)
+        self.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL))?.file_offset(op)
     }
 
     /// Binds the ring to this thread.
-    fn bind(&mut self) -> Result<(), Code> {
+    fn bind_to_thread(&mut self) -> Result<(), Code> {
         self.run_delay = Some(RunDelay::of_this_thread(self.clock.now()));
         sharpen_sleeps();
-        if self.disabled { self.ring.submitter().register_enable_rings().map_err(|e| errno(&e)) } else { Ok(()) }
+        if self.disabled { self.ring.submitter().register_enable_rings().map_err(|e| error_number(&e)) } else { Ok(()) }
     }
 
     /// One `io_uring_enter` that hands over `count` entries, never waits, and lets the kernel deliver completions.
-    fn enter(&self, count: usize) -> Result<usize, Code> {
+    fn enter_kernel(&self, count: usize) -> Result<usize, Code> {
         // SAFETY: no argument is passed; the entries in the queue point to slots of the arena, which outlives them.
         let outcome = unsafe {
             self.ring.submitter().enter::<libc::sigset_t>(count as u32, 0, EnterFlags::GETEVENTS.bits(), None)
         };
-        outcome.map_err(|e| errno(&e))
+        outcome.map_err(|e| error_number(&e))
     }
 
     /// Submits queued operations, a batch per enter, as long as the kernel takes them.
-    fn flush(&mut self) {
+    fn flush_queue(&mut self) {
         while !self.queued.is_empty() && self.flush_batch() {}
     }
 
     /// Submits one batch; false when the kernel took nothing.
     fn flush_batch(&mut self) -> bool {
         if self.run_delay.is_none()
-            && let Err(e) = self.bind()
+            && let Err(e) = self.bind_to_thread()
         {
             let now = self.clock.now();
             self.give_up(e, now, now);
             return false;
         }
         let issued = self.clock.now();
-        let outcome = self.enter(self.batch());
+        let outcome = self.enter_kernel(self.batch_size());
         let accepted = self.clock.now();
         self.note_hand_over(issued, accepted);
         let taken = *outcome.as_ref().unwrap_or(&0);
         for (ticket, _) in self.queued.drain(..taken) {
-            self.flights[ticket.0 as usize].enter(issued, accepted);
+            self.flights[ticket.0 as usize].note_entered(issued, accepted);
         }
         self.in_kernel += taken as u32;
         if taken > 0 {
             self.refused_since = None;
         } else {
-            self.refused(outcome.err().unwrap_or(Code(libc::EAGAIN)), issued, accepted);
+            self.handle_refusal(outcome.err().unwrap_or(Code(libc::EAGAIN)), issued, accepted);
         }
-        self.reap(accepted);
+        self.reap_completions(accepted);
         taken > 0
     }
 
@@ -269,7 +270,7 @@ impl Uring {
     }
 
     /// Decides what a refused submission means: another attempt at the next poll, or the end of this ring.
-    fn refused(&mut self, errno: Code, issued: Instant, accepted: Instant) {
+    fn handle_refusal(&mut self, errno: Code, issued: Instant, accepted: Instant) {
         let passing = matches!(errno.0, libc::EAGAIN | libc::EBUSY | libc::EINTR | libc::ENOMEM);
         let since = *self.refused_since.get_or_insert(issued);
         self.health.submit_retries += 1;
@@ -283,25 +284,25 @@ impl Uring {
         self.health.refused = Some(errno);
         for (ticket, part) in self.queued.drain(..) {
             let flight = &mut self.flights[ticket.0 as usize];
-            flight.enter(issued, accepted);
-            self.found.extend(flight.ended(ticket, part, Err(Code::NOT_SUBMITTED), accepted));
+            flight.note_entered(issued, accepted);
+            self.found.extend(flight.take_result(ticket, part, Err(Code::NOT_SUBMITTED), accepted));
         }
     }
 
     /// Takes what is in the completion queue; it was found there at `completed`.
-    fn reap(&mut self, completed: Instant) {
+    fn reap_completions(&mut self, completed: Instant) {
         for entry in self.ring.completion() {
             let (ticket, part) = QueueEntry::from_user_data(entry.user_data());
             self.in_kernel -= 1;
             let moved = entry.result();
             let result = if moved < 0 { Err(Code(-moved)) } else { Ok(moved as u32) };
-            self.found.extend(self.flights[ticket.0 as usize].ended(ticket, part, result, completed));
+            self.found.extend(self.flights[ticket.0 as usize].take_result(ticket, part, result, completed));
         }
     }
 
     /// Lets the kernel deliver completions if it reports any, and takes what is there. Otherwise no system call is
     /// made.
-    fn collect(&mut self) {
+    fn collect_completions(&mut self) {
         if self.in_kernel == 0 {
             return;
         }
@@ -311,15 +312,15 @@ impl Uring {
         };
         if waiting {
             // After a refusal the completions stay where they are, for the next poll.
-            let _ = self.enter(0);
+            let _ = self.enter_kernel(0);
         }
         if !self.ring.completion().is_empty() {
-            self.reap(self.clock.now());
+            self.reap_completions(self.clock.now());
         }
     }
 
     /// Sleeps until the kernel has a completion, at most `span`.
-    fn sleep(&mut self, span: Span) {
+    fn sleep_until_completion(&mut self, span: Span) {
         let ns = span.as_ns();
         let time = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
         let args = SubmitArgs::new().timespec(&time);
@@ -334,13 +335,13 @@ impl Device for Uring {
     type Request = Op;
 
     #[inline]
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         assert!(!self.flights[ticket.0 as usize].flying, "a ticket is used again only after its completion");
-        match self.admit(op) {
+        match self.offset_if_admitted(op) {
             Ok(offset) => {
-                self.queue(ticket, op, offset);
+                self.queue_operation(ticket, op, offset);
                 if self.queued.len() >= BATCH {
-                    self.flush();
+                    self.flush_queue();
                 }
             }
             Err(e) => {
@@ -349,11 +350,11 @@ impl Device for Uring {
         }
     }
 
-    fn poll(&mut self, _now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, _now: Instant, done: &mut Done) {
         if self.queued.is_empty() {
-            self.collect();
+            self.collect_completions();
         } else {
-            self.flush();
+            self.flush_queue();
         }
         done.append(&mut self.found);
     }
@@ -372,32 +373,32 @@ impl Device for Uring {
         None
     }
 
-    fn wait(&mut self, span: Span) {
+    fn wait_for_completion(&mut self, span: Span) {
         // Submitting and sleeping are two calls: in one call, the sleep would count as time that the kernel took to
         // accept.
-        self.flush();
-        self.collect();
+        self.flush_queue();
+        self.collect_completions();
         if !self.found.is_empty() || span.is_zero() {
             return;
         }
-        if self.run_delay.is_none() && self.bind().is_err() {
+        if self.run_delay.is_none() && self.bind_to_thread().is_err() {
             return;
         }
         // A submission that must be repeated is tried again soon.
         let span = if self.queued.is_empty() { span } else { span.min(Span::from_us(100)) };
-        self.sleep(span);
+        self.sleep_until_completion(span);
         self.collect_after_sleep();
     }
 }
 
 impl BlockDevice for Uring {
-    fn geometry(&self, target: u16) -> Geometry {
+    fn target_geometry(&self, target: u16) -> Geometry {
         self.targets[usize::from(target)].geometry()
     }
 
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, ticket: Ticket) -> &mut [u8] {
         assert!(!self.flights[ticket.0 as usize].flying, "the buffer of an operation in flight is the kernel's");
-        self.arena.slot(ticket)
+        self.arena.slot_bytes(ticket)
     }
 }
 
@@ -405,7 +406,7 @@ impl Uring {
     /// Stamps the completions found after a sleep, before anything else happens.
     fn collect_after_sleep(&mut self) {
         if !self.ring.completion().is_empty() {
-            self.reap(self.clock.now());
+            self.reap_completions(self.clock.now());
         }
     }
 }

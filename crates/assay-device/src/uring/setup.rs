@@ -62,9 +62,9 @@ const CHOICES: [Flags; 3] = [
 
 /// Creates a ring for `arena.slots().count` operations in flight, with two entries for each where durable writes are
 /// followed by a flush, and registers targets and memory with it.
-pub(super) fn ring(targets: &[Target], arena: &Arena) -> Result<(IoUring, Granted), EngineError> {
-    let count = arena.slots().count;
-    let flushes = targets.iter().any(|target| target.is_writable() && target.durable().flushes_after());
+pub(super) fn create_ring(targets: &[Target], arena: &Arena) -> Result<(IoUring, Granted), EngineError> {
+    let count = arena.slot_layout().count;
+    let flushes = targets.iter().any(|target| target.is_writable() && target.durable_requests().flushes_after());
     let most = if flushes { SLOTS_MOST / 2 } else { SLOTS_MOST };
     if count == 0 || count > most {
         return Err(EngineError::Slots { engine: "io_uring", asked: count, most });
@@ -108,7 +108,7 @@ fn first_granted(count: u32) -> Result<(IoUring, &'static Flags), EngineError> {
         };
         match outcome {
             Ok(ring) => return Ok((ring, choice)),
-            Err(e) => last = errno(&e),
+            Err(e) => last = error_number(&e),
         }
         if last.0 != libc::EINVAL {
             break;
@@ -118,29 +118,29 @@ fn first_granted(count: u32) -> Result<(IoUring, &'static Flags), EngineError> {
 }
 
 /// The error number of a failed system call.
-pub(super) fn errno(error: &io::Error) -> Code {
+pub(super) fn error_number(error: &io::Error) -> Code {
     Code(error.raw_os_error().unwrap_or(libc::EIO))
 }
 
 fn lacks_memory(error: &io::Error) -> bool {
-    errno(error) == Code(libc::ENOMEM)
+    error_number(error) == Code(libc::ENOMEM)
 }
 
 /// A flush occupies a kernel thread, of which a ring has four per processor unless configured otherwise (Linux 5.15):
 /// with as many threads as slots no flush waits for another, as none does in the threads engine.
 fn flush_side_by_side(ring: &IoUring, count: u32, notes: &mut Vec<String>) {
     if let Err(e) = ring.submitter().register_iowq_max_workers(&mut [count, 0]) {
-        let why = errno(&e);
+        let why = error_number(&e);
         notes.push(format!("the flushes behind durable writes may wait for each other: {why} (Linux 5.15)"));
     }
 }
 
 fn register_files(ring: &IoUring, targets: &[Target], notes: &mut Vec<String>) -> bool {
-    let fds: Vec<_> = targets.iter().map(|target| target.fd().as_raw_fd()).collect();
+    let fds: Vec<_> = targets.iter().map(|target| target.borrow_fd().as_raw_fd()).collect();
     match ring.submitter().register_files(&fds) {
         Ok(()) => true,
         Err(e) => {
-            notes.push(format!("targets are not registered with the ring: {} (ulimit -n)", errno(&e)));
+            notes.push(format!("targets are not registered with the ring: {} (ulimit -n)", error_number(&e)));
             false
         }
     }
@@ -148,13 +148,13 @@ fn register_files(ring: &IoUring, targets: &[Target], notes: &mut Vec<String>) -
 
 /// Registers the arena; if necessary, raises the limit of locked memory as far as allowed.
 fn register_buffers(ring: &IoUring, arena: &Arena, notes: &mut Vec<String>) -> Option<u32> {
-    let per_buffer = slots_per_buffer(arena.stride());
-    let slots = arena.slots();
+    let per_buffer = slots_per_buffer(arena.slot_stride());
+    let slots = arena.slot_layout();
     let pieces: Vec<libc::iovec> = (0..slots.count)
         .step_by(1 << per_buffer)
         .map(|first| libc::iovec {
-            iov_base: arena.at(Ticket(first)).cast(),
-            iov_len: arena.stride() * (slots.count - first).min(1 << per_buffer) as usize,
+            iov_base: arena.slot_start(Ticket(first)).cast(),
+            iov_len: arena.slot_stride() * (slots.count - first).min(1 << per_buffer) as usize,
         })
         .collect();
     // SAFETY: the pieces are in the arena, which the engine keeps for as long as the kernel may use it (see its
@@ -167,8 +167,8 @@ fn register_buffers(ring: &IoUring, arena: &Arena, notes: &mut Vec<String>) -> O
     match outcome {
         Ok(()) => Some(per_buffer),
         Err(e) => {
-            let bytes = arena.stride() as u64 * u64::from(slots.count);
-            let why = errno(&e);
+            let bytes = arena.slot_stride() as u64 * u64::from(slots.count);
+            let why = error_number(&e);
             notes.push(format!(
                 "buffers are not registered with the ring: {why} for {bytes} bytes (ulimit -l); each operation pins its memory anew"
             ));

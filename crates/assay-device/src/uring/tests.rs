@@ -15,7 +15,7 @@ fn ring(size: u64, count: u32) -> (Uring, tempfile::NamedTempFile) {
 #[test]
 fn targets_and_buffers_are_registered() {
     let (uring, _file) = ring(8192, 4);
-    let facts = uring.describe();
+    let facts = uring.engine_facts();
     assert!(facts.registered_files && facts.registered_buffers && facts.notes.is_empty(), "{facts:?}");
     assert_eq!((facts.name, facts.slots.count), ("io_uring", 4));
 }
@@ -40,14 +40,14 @@ fn little_lockable_memory_means_unregistered_buffers_that_work() {
         // A user whom nobody else is: what servers lock that run as 65534 would count against the limit.
         become_user(64_999);
         let mut uring = Uring::new(targets, slots(64), Clock::start()).unwrap();
-        let facts = uring.describe();
+        let facts = uring.engine_facts();
         assert!(!facts.registered_buffers && facts.registered_files, "{facts:?}");
         assert!(facts.notes[0].contains("ENOMEM for 524288 bytes (ulimit -l)"), "{facts:?}");
-        uring.buffer(Ticket(0)).fill(0xa5);
+        uring.slot_buffer(Ticket(0)).fill(0xa5);
         assert_eq!(carry(&mut uring, &[op(Write, 8192, 8192)])[0].result, Ok(8192));
-        uring.buffer(Ticket(0)).fill(0);
+        uring.slot_buffer(Ticket(0)).fill(0);
         assert_eq!(carry(&mut uring, &[op(Read, 8192, 8192)])[0].result, Ok(8192));
-        assert_eq!(uring.buffer(Ticket(0)), [0xa5; 8192]);
+        assert_eq!(uring.slot_buffer(Ticket(0)), [0xa5; 8192]);
     });
 }
 
@@ -61,7 +61,7 @@ fn a_soft_limit_of_lockable_memory_is_raised() {
         limit(Resource::Memlock, 65536, hard);
         become_user(65533);
         let uring = Uring::new(Vec::new(), slots(64), Clock::start()).unwrap();
-        assert!(uring.describe().registered_buffers, "{:?}", uring.describe());
+        assert!(uring.engine_facts().registered_buffers, "{:?}", uring.engine_facts());
     });
 }
 
@@ -73,7 +73,7 @@ fn unregistered_targets_work() {
         // The kernel registers at most as many targets as the process may have open files.
         limit(Resource::Nofile, 64, 64);
         let mut uring = Uring::new(vec![one; 65], slots(1), Clock::start()).unwrap();
-        let facts = uring.describe();
+        let facts = uring.engine_facts();
         assert!(!facts.registered_files && facts.registered_buffers, "{facts:?}");
         assert!(facts.notes[0].contains("(ulimit -n)"), "{facts:?}");
         assert_eq!(carry(&mut uring, &[Op { target: 64, ..op(Read, 0, 8192) }])[0].result, Ok(8192));
@@ -90,7 +90,7 @@ fn submissions_refused_for_long_complete_as_not_submitted() {
             refuse(libc::SYS_io_uring_enter, errno);
             let done = carry(&mut uring, &[op(Read, 0, 512), op(Read, 512, 512)]);
             assert!(done.iter().all(|c| c.result == Err(Code::NOT_SUBMITTED)), "{done:?}");
-            let health = uring.health();
+            let health = uring.kernel_health();
             assert_eq!((health.submit_retries > 1, health.refused), (passing, Some(Code(errno))));
             assert_eq!(uring.refused_with(), Some(Code(errno)));
             let later = carry(&mut uring, &[op(Read, 0, 512)]);
@@ -116,27 +116,27 @@ fn a_durable_write_refused_with_its_flush_completes_once() {
 #[test]
 fn a_submission_refused_for_a_moment_is_repeated() {
     let (mut uring, _file) = ring(8192, 4);
-    uring.refused(Code(libc::EAGAIN), Instant::ZERO, Instant::ZERO);
+    uring.handle_refusal(Code(libc::EAGAIN), Instant::ZERO, Instant::ZERO);
     assert_eq!(carry(&mut uring, &[op(Read, 0, 512)])[0].result, Ok(512));
-    assert_eq!((uring.refused_since, uring.health()), (None, Health { submit_retries: 1, ..Health::default() }));
+    assert_eq!((uring.refused_since, uring.kernel_health()), (None, Health { submit_retries: 1, ..Health::default() }));
 }
 
 #[test]
 fn a_hung_operation_blocks_neither_waiting_nor_the_end() {
     // A read of an eventfd that nobody signals hangs like a device that never answers.
     let fd = eventfd(0, EventfdFlags::empty()).unwrap();
-    let hung = Target::over(fd, 0, Geometry { size: 8192, block: 8 }, false);
+    let hung = Target::over_range(fd, 0, Geometry { size: 8192, block: 8 }, false);
     let file = scratch(8192);
     let mut uring = Uring::new(vec![hung, target(file.path(), 8192, false)], slots(2), Clock::start()).unwrap();
     let mut done = Done::new();
-    uring.submit(Instant::ZERO, Ticket(0), &op(Read, 0, 8));
-    uring.wait(Span::from_ms(1));
-    uring.poll(Instant::ZERO, &mut done);
+    uring.submit_request(Instant::ZERO, Ticket(0), &op(Read, 0, 8));
+    uring.wait_for_completion(Span::from_ms(1));
+    uring.poll_completions(Instant::ZERO, &mut done);
     assert!(done.is_empty() && uring.in_kernel == 1, "{done:?}");
-    uring.submit(Instant::ZERO, Ticket(1), &Op { target: 1, ..op(Read, 0, 512) });
+    uring.submit_request(Instant::ZERO, Ticket(1), &Op { target: 1, ..op(Read, 0, 512) });
     while done.is_empty() {
-        uring.wait(Span::from_ms(100));
-        uring.poll(Instant::ZERO, &mut done);
+        uring.wait_for_completion(Span::from_ms(100));
+        uring.poll_completions(Instant::ZERO, &mut done);
     }
     assert_eq!((done[0].ticket, done[0].result), (Ticket(1), Ok(512)));
     drop(uring);
@@ -146,6 +146,6 @@ fn a_hung_operation_blocks_neither_waiting_nor_the_end() {
 #[should_panic(expected = "used again only after its completion")]
 fn a_ticket_in_flight_is_not_used_again() {
     let (mut uring, _file) = ring(8192, 1);
-    uring.submit(Instant::ZERO, Ticket(0), &op(Read, 0, 512));
-    uring.submit(Instant::ZERO, Ticket(0), &op(Read, 0, 512));
+    uring.submit_request(Instant::ZERO, Ticket(0), &op(Read, 0, 512));
+    uring.submit_request(Instant::ZERO, Ticket(0), &op(Read, 0, 512));
 }

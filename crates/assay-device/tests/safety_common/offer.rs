@@ -5,7 +5,7 @@ use assay_device::safety::{Examination, Gate, Permit, Refusal, Request, RuleId, 
 use std::path::Path;
 
 pub fn examine(path: &Path) -> Examination {
-    Gate::host().examine(path)
+    Gate::of_machine().examine_path(path)
 }
 
 /// Offers a target as a careless person would: with its valid token.
@@ -15,7 +15,7 @@ pub fn admit(path: &Path, overrides: &[RuleId]) -> Result<Permit, Refusal> {
 
 pub fn offer(path: &Path, token: Option<String>, overrides: &[RuleId]) -> Result<Permit, Refusal> {
     let tokens: Vec<String> = token.into_iter().collect();
-    Gate::host().admit(&Request { tokens: &tokens, overrides, ..Request::new(path) })
+    Gate::of_machine().admit_target(&Request { tokens: &tokens, overrides, ..Request::new(path) })
 }
 
 /// It is refused by `rule`, also with every override that does not apply to that rule, and `kept` stays unchanged.
@@ -29,7 +29,7 @@ pub fn protected(what: &str, path: &Path, kept: &[&Path], rule: RuleId, words: &
     let refusal = offer(path, exam.token.clone(), &[]).expect_err(what);
     assert_eq!(refusal.rule, rule, "{what}: {refusal}");
     assert!(refusal.to_string().contains(words), "{what}: {refusal}");
-    if !rule.overridable() {
+    if !rule.may_override() {
         assert!(offer(path, exam.token, &[S6, S7, S8]).is_err(), "{what}: overridden");
     }
     let after: Vec<_> = kept.iter().map(|file| sum(file)).collect();

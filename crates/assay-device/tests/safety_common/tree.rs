@@ -91,12 +91,12 @@ impl Tree {
     }
 
     pub fn ask(&self, number: &str) -> Examination {
-        Gate::new(self.roots()).examine_number(DevNum::parse(number).unwrap(), None)
+        Gate::new(self.roots()).examine_number(DevNum::parse_numbers(number).unwrap(), None)
     }
 
     /// The rules that do not hold for a device number.
     pub fn refused(&self, number: &str) -> Vec<RuleId> {
-        self.ask(number).rules.into_iter().filter(|answer| !answer.passes()).map(|answer| answer.id).collect()
+        self.ask(number).rules.into_iter().filter(|answer| !answer.may_continue()).map(|answer| answer.id).collect()
     }
 }
 

@@ -25,8 +25,8 @@ pub type Flow = (Rate, Direction, u32);
 
 /// ACT's load on one device at `multiple` times 1x (1536 B records, 128 KiB large blocks, defragmentation at 50 %).
 pub fn act(multiple: u64) -> [Flow; 3] {
-    let large = Rate::ratio(1000 * 1536 * 2, 128 * 1024).expect("a rate");
-    let times = |rate: Rate| rate.scaled(multiple, 1).expect("in range");
+    let large = Rate::from_ratio(1000 * 1536 * 2, 128 * 1024).expect("a rate");
+    let times = |rate: Rate| rate.scaled_by(multiple, 1).expect("in range");
     [
         (times(Rate::per_second(2000)), Direction::Read, 1536),
         (times(large), Direction::Read, 128 << 10),
@@ -53,7 +53,7 @@ impl Open {
             until: until.as_ns() as f64,
             steady: false,
             size: 800 << 30,
-            prng: Prng::seeded(99),
+            prng: Prng::from_seed(99),
         };
         (0..flows.len()).for_each(|flow| open.advance(flow));
         open
@@ -67,7 +67,7 @@ impl Open {
     }
 
     fn advance(&mut self, flow: usize) {
-        let gap = if self.steady { 1.0 } else { -self.prng.unit().ln() };
+        let gap = if self.steady { 1.0 } else { -self.prng.uniform_unit().ln() };
         self.due[flow] += gap * self.flows[flow].0;
     }
 
@@ -76,7 +76,7 @@ impl Open {
         let due = self.due[flow];
         self.advance(flow);
         let op = self.flows[flow].1;
-        let offset = self.prng.below(self.size / u64::from(op.len)) * u64::from(op.len);
+        let offset = self.prng.uniform_below(self.size / u64::from(op.len)) * u64::from(op.len);
         (due < self.until).then_some((Instant::from_ns(due as u64), Op { offset, ..op }))
     }
 
@@ -95,7 +95,7 @@ impl Open {
                     None => return (submitted, completed),
                 },
             };
-            bank.poll(now, &mut done);
+            bank.poll_completions(now, &mut done);
             for completion in done.drain(..) {
                 completed += 1;
                 see(&ops[completion.ticket.0 as usize], &completion);
@@ -107,7 +107,7 @@ impl Open {
                     ops.len() as u32 - 1
                 });
                 ops[ticket as usize] = op;
-                bank.submit(due, Ticket(ticket), &op);
+                bank.submit_request(due, Ticket(ticket), &op);
                 submitted += 1;
                 next = self.next();
             }
@@ -119,13 +119,13 @@ impl Open {
 pub fn closed(bank: &mut Bank, in_flight: u32, until: Span, mut op: impl FnMut() -> Op) -> f64 {
     let half = Instant::from_ns(until.as_ns() / 2);
     let mut done = Done::new();
-    (0..in_flight).for_each(|ticket| bank.submit(Instant::ZERO, Ticket(ticket), &op()));
+    (0..in_flight).for_each(|ticket| bank.submit_request(Instant::ZERO, Ticket(ticket), &op()));
     let mut completed = 0u64;
     while let Some(now) = bank.next_wakeup().filter(|now| *now <= Instant::ZERO + until) {
-        bank.poll(now, &mut done);
+        bank.poll_completions(now, &mut done);
         for completion in done.drain(..) {
             completed += u64::from(now > half);
-            bank.submit(now, completion.ticket, &op());
+            bank.submit_request(now, completion.ticket, &op());
         }
     }
     completed as f64 / until.as_secs_f64() * 2.0
@@ -133,8 +133,8 @@ pub fn closed(bank: &mut Bank, in_flight: u32, until: Span, mut op: impl FnMut()
 
 /// Uniform addresses, aligned to `len`, within `size` bytes.
 pub fn uniform(size: u64, len: u32, seed: u64) -> impl FnMut() -> Op {
-    let mut prng = Prng::seeded(seed);
-    move || read(prng.below(size / u64::from(len)) * u64::from(len), len)
+    let mut prng = Prng::from_seed(seed);
+    move || read(prng.uniform_below(size / u64::from(len)) * u64::from(len), len)
 }
 
 /// Share of target 0's small reads that took `over` or longer under a Poisson load, without the first third.

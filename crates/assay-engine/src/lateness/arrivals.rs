@@ -3,7 +3,7 @@
 
 use crate::lateness::held_back::{HeldBack, OwnLag, late_stamp};
 use crate::lateness::peers::Peers;
-use crate::lateness::queue_full::Full;
+use crate::lateness::queue_full::QueueFull;
 use crate::lateness::shift::Shift;
 use crate::lateness::watch::{OVERSLEPT, Watch};
 use assay_base::{Completion, Instant, Span};
@@ -78,12 +78,12 @@ impl Lateness {
     /// The largest shift of other workers' requests on a target.
     #[inline]
     fn of_peers(&self, target: usize) -> Span {
-        self.peers.as_ref().map_or(Span::ZERO, |peers| peers.worst(target))
+        self.peers.as_ref().map_or(Span::ZERO, |peers| peers.worst_shift(target))
     }
 
     /// The largest shift of the requests in flight on a target, and of those that were in flight together with them.
-    pub(crate) fn worst(&self, target: usize) -> Span {
-        self.shifts[target].worst(self.of_peers(target))
+    pub(crate) fn worst_shift(&self, target: usize) -> Span {
+        self.shifts[target].worst_shift(self.of_peers(target))
     }
 
     /// Records the largest shift on each target since the last call.
@@ -91,14 +91,14 @@ impl Lateness {
         for target in 0..self.shifts.len() {
             let peers = self.of_peers(target);
             let peak = self.shifts[target].take_peak(peers);
-            recorder.shifted(target as u16, peak);
+            recorder.note_shift(target as u16, peak);
         }
     }
 
     /// Counts how late a request arrives at its target, and how long the target rested because of that. Returns when it
     /// would have been issued if the device, whose queue was `full`, had not delayed it.
     #[inline(never)]
-    pub(crate) fn arrives(&mut self, arrival: &Arrival, full: &Full, recorder: &mut Recorder) -> Instant {
+    pub(crate) fn count_arrival(&mut self, arrival: &Arrival, full: &QueueFull, recorder: &mut Recorder) -> Instant {
         let Arrival { now, due, target, scheduled, shifts, contends, rests } = *arrival;
         let held = if contends {
             self.held_back.but_for_the_device(full, now, due)
@@ -108,22 +108,22 @@ impl Lateness {
         let (at, several) = (usize::from(target), self.shifts.len() > 1);
         let shift = &mut self.shifts[at];
         if rests {
-            let peers = self.peers.as_ref().map_or(Span::ZERO, |peers| peers.enter(at));
-            shift.begins(now, held > due, peers);
-            if scheduled && let Some(rest) = shift.rest(now, due) {
+            let peers = self.peers.as_ref().map_or(Span::ZERO, |peers| peers.enter_target(at));
+            shift.begin_busy(now, held > due, peers);
+            if scheduled && let Some(rest) = shift.rest_of_target(now, due) {
                 // Each of several workers has its share of the intended times: the time between two of its own covers
                 // several gaps.
                 let gap = Span::from_ns(rest.gap.as_ns() / self.of);
-                recorder.idle(target, rest.empty, rest.given, gap);
+                recorder.count_idle(target, rest.empty, rest.given, gap);
             }
         }
         // A slot of a closed loop that comes late makes no other one late.
         if shifts {
             // It is not known on which target a hand-over blocked: with several targets it may be another one.
-            let by_target = if several { due + full.behind(due).min(held.since(due)) } else { held };
-            let shifted = shift.issues(due, now.since(due.max(by_target)), by_target > due);
-            if let Some(peers) = self.peers.as_ref().filter(|peers| shifted > peers.worst(at)) {
-                peers.tell(at, shifted);
+            let by_target = if several { due + full.wait_for_slot(due).min(held.since(due)) } else { held };
+            let shifted = shift.note_issue(due, now.since(due.max(by_target)), by_target > due);
+            if let Some(peers) = self.peers.as_ref().filter(|peers| shifted > peers.worst_shift(at)) {
+                peers.report_shift(at, shifted);
             }
         }
         held
@@ -132,9 +132,9 @@ impl Lateness {
     /// For how long a completion may have been stamped or found too late, if the thread that carried the request was
     /// `kept` from running.
     #[inline(always)]
-    pub(crate) fn slack(&self, completion: &Completion, kept: Span) -> Span {
+    pub(crate) fn completion_slack(&self, completion: &Completion, kept: Span) -> Span {
         if self.when_found {
-            self.watch.slack(completion, &self.held_back)
+            self.watch.completion_slack(completion, &self.held_back)
         } else {
             late_stamp(completion, kept, &self.held_back)
         }
@@ -143,20 +143,20 @@ impl Lateness {
     /// Which part of a request's time the generator may have caused, if its completion may have been found `slack` too
     /// late. `shifts`: its source follows a schedule, or pauses.
     #[inline(always)]
-    pub(crate) fn excess(&self, target: u16, lag: OwnLag, slack: Span, shifts: bool) -> Excess {
-        let worst = self.worst(usize::from(target));
+    pub(crate) fn generator_excess(&self, target: u16, lag: OwnLag, slack: Span, shifts: bool) -> Excess {
+        let worst = self.worst_shift(usize::from(target));
         let own = lag.own;
         // Nothing on this target has a schedule, or everything was punctual.
         if worst.is_zero() && (own.is_zero() || !shifts) {
             return Excess { own_lag: own, response: own + slack, service: slack };
         }
-        let handed = self.watch.handed(lag.handing_over);
+        let handed = self.watch.hand_over_bound(lag.handing_over);
         Excess { own_lag: own, response: (worst + handed).max(own) + slack, service: slack }
     }
 
     /// Notes a completion that was found `now`.
     #[inline(always)]
-    pub(crate) fn found(&mut self, now: Instant, completion: &LateCompletion, recorder: &mut Recorder) {
+    pub(crate) fn note_completion_found(&mut self, now: Instant, completion: &LateCompletion, recorder: &mut Recorder) {
         let LateCompletion { target, submitted, completed, lag, slack, together } = *completion;
         if !self.when_found {
             // Known only now, because another thread began with it.
@@ -167,31 +167,37 @@ impl Lateness {
         let waited = now.since(completed);
         let shift = &mut self.shifts[at];
         if together {
-            shift.leaves(now, submitted, slack + waited, peers);
+            shift.note_completion(now, submitted, slack + waited, peers);
         }
         // While a hand-over blocked nobody could look.
         let blocked = if waited < OVERSLEPT { Span::ZERO } else { self.held_back.blocked_within(completed, now) };
         let late = slack.max(waited.saturating_sub(blocked));
-        if shift.oversleeps(now, late) {
-            recorder.overslept(target, late);
+        if shift.is_first_oversleeping(now, late) {
+            recorder.count_overslept(target, late);
         }
     }
 
     /// Nothing is in flight on a target any more.
     #[inline(always)]
-    pub(crate) fn ends(&mut self, target: u16, completed: Instant, slack: Span) {
+    pub(crate) fn note_target_empty(&mut self, target: u16, completed: Instant, slack: Span) {
         let at = usize::from(target);
-        self.shifts[at].ends(completed, slack);
+        self.shifts[at].note_empty(completed, slack);
         if let Some(peers) = self.peers.as_ref().filter(|_| self.may_be_late) {
-            peers.leave(at);
+            peers.leave_target(at);
         }
     }
 
     /// A completion with a time of its own, `completed`, is found `now`: counts by how much that is too late, once for all that are found together.
-    pub(crate) fn oversleeps(&mut self, now: Instant, target: u16, completed: Instant, recorder: &mut Recorder) {
+    pub(crate) fn count_oversleeping(
+        &mut self,
+        now: Instant,
+        target: u16,
+        completed: Instant,
+        recorder: &mut Recorder,
+    ) {
         let late = now.since(completed).saturating_sub(self.held_back.blocked_within(completed, now));
-        if self.shifts[usize::from(target)].oversleeps(now, late) {
-            recorder.overslept(target, late);
+        if self.shifts[usize::from(target)].is_first_oversleeping(now, late) {
+            recorder.count_overslept(target, late);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What kept a worker from issuing: hand-overs that blocked are the device's, and times in which the program was stopped
 //! are not. The rest of `issued − intended` is the generator's own lag.
 
-use crate::lateness::queue_full::Full;
+use crate::lateness::queue_full::QueueFull;
 use crate::lateness::stretches::Stretches;
 use assay_base::{Completion, HandOver, Instant, Span};
 
@@ -32,24 +32,24 @@ impl HeldBack {
     }
 
     /// No thread of the program ran from `from` to `until`: hand-overs that were under way did not block then.
-    pub(crate) fn stopped(&mut self, from: Instant, until: Instant) {
-        self.stopped.add(from, until);
-        self.blocked.remove(from, until);
+    pub(crate) fn note_stopped(&mut self, from: Instant, until: Instant) {
+        self.stopped.add_period(from, until);
+        self.blocked.remove_period(from, until);
     }
 
     /// The part of a time in which hand-overs blocked.
     #[inline(always)]
     pub(crate) fn blocked_within(&self, from: Instant, to: Instant) -> Span {
-        self.blocked.within(from, to)
+        self.blocked.time_within(from, to)
     }
 
     /// What of a hand-over was not the device's, because the thread could not run.
     #[inline(always)]
-    pub(super) fn interrupted(&self, completion: &Completion) -> Span {
+    pub(super) fn interrupted_time(&self, completion: &Completion) -> Span {
         let Completion { issued, accepted, .. } = *completion;
         let took = accepted.since(issued);
         if took > LONG && self.reports {
-            took.saturating_sub(self.blocked.within(issued, accepted))
+            took.saturating_sub(self.blocked.time_within(issued, accepted))
         } else {
             Span::ZERO
         }
@@ -60,30 +60,30 @@ impl HeldBack {
     /// waited for the generator. Where the queue became full only because the generator was late, the operation waited
     /// for both, and only the device's part of that wait counts as the device's.
     #[inline]
-    pub(crate) fn but_for_the_device(&self, full: &Full, now: Instant, due: Instant) -> Instant {
-        self.but_for(full.behind(due).max(self.blocked.within(due, now)), now, due)
+    pub(crate) fn but_for_the_device(&self, full: &QueueFull, now: Instant, due: Instant) -> Instant {
+        self.but_for(full.wait_for_slot(due).max(self.blocked.time_within(due, now)), now, due)
     }
 
     /// The same for an operation that waits for no slot: its own slot became free when it was due.
     #[inline(always)]
     pub(crate) fn but_for_hand_overs(&self, now: Instant, due: Instant) -> Instant {
-        let blocked = self.blocked.within(due, now);
+        let blocked = self.blocked.time_within(due, now);
         if blocked.is_zero() { due } else { self.but_for(blocked, now, due) }
     }
 
     /// Early enough that at least the time in which the program was stopped remains as own lag.
     #[inline]
     fn but_for(&self, held: Span, now: Instant, due: Instant) -> Instant {
-        due + held.min(now.since(due).saturating_sub(self.stopped.within(due, now)))
+        due + held.min(now.since(due).saturating_sub(self.stopped.time_within(due, now)))
     }
 
     /// The generator's own part of the lag of an operation that was intended at `intended`, submitted in the step at
     /// `submitted` and issued at `issued`; `held` is its issue time if the device had never blocked.
     #[inline(always)]
-    pub(crate) fn own(&self, intended: Instant, held: Instant, submitted: Instant, issued: Instant) -> OwnLag {
+    pub(crate) fn own_lag(&self, intended: Instant, held: Instant, submitted: Instant, issued: Instant) -> OwnLag {
         let waited = issued.since(submitted);
         // An earlier operation of the same step may have blocked.
-        let behind = if waited > LOOKED_AT { self.blocked.within(submitted, issued) } else { Span::ZERO };
+        let behind = if waited > LOOKED_AT { self.blocked.time_within(submitted, issued) } else { Span::ZERO };
         let lag = issued.since(intended);
         let own = if lag.is_zero() { lag } else { issued.since(intended.max(held + behind)).min(lag) };
         OwnLag { own, handing_over: waited.saturating_sub(behind) }
@@ -105,5 +105,5 @@ pub(crate) struct OwnLag {
 #[inline(always)]
 pub(crate) fn late_stamp(completion: &Completion, kept: Span, held: &HeldBack) -> Span {
     let Completion { accepted, completed, .. } = *completion;
-    (held.stopped.within(accepted, completed) + kept).min(completed.since(accepted))
+    (held.stopped.time_within(accepted, completed) + kept).min(completed.since(accepted))
 }

@@ -19,7 +19,7 @@ impl Peers {
     }
 
     /// A worker begins to have operations in flight; returns the largest shift of the others.
-    pub(crate) fn enter(&self, target: usize) -> Span {
+    pub(crate) fn enter_target(&self, target: usize) -> Span {
         let before = self.0[target]
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| Some(if word < ONE { ONE } else { word + ONE }))
             .unwrap_or(0);
@@ -28,12 +28,12 @@ impl Peers {
     }
 
     /// A worker has nothing in flight any more.
-    pub(crate) fn leave(&self, target: usize) {
+    pub(crate) fn leave_target(&self, target: usize) {
         self.0[target].fetch_sub(ONE, Ordering::AcqRel);
     }
 
     /// An operation of a worker that has entered is shifted by `shift`.
-    pub(crate) fn tell(&self, target: usize, shift: Span) {
+    pub(crate) fn report_shift(&self, target: usize, shift: Span) {
         let shift = shift.as_ns().min(ONE - 1);
         let _ = self.0[target].fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
             (shift > word % ONE).then_some(word / ONE * ONE + shift)
@@ -42,7 +42,7 @@ impl Peers {
 
     /// The largest shift of any worker.
     #[inline]
-    pub(crate) fn worst(&self, target: usize) -> Span {
+    pub(crate) fn worst_shift(&self, target: usize) -> Span {
         Span::from_ns(self.0[target].load(Ordering::Acquire) % ONE)
     }
 }

@@ -12,7 +12,7 @@ pub(super) struct Stretch {
 impl Stretch {
     /// The part of it during which an operation that was due at `due` waited.
     #[inline]
-    pub(super) fn behind(&self, due: Instant) -> Span {
+    pub(super) fn wait_for_slot(&self, due: Instant) -> Span {
         self.until.since(self.from.max(due))
     }
 
@@ -26,7 +26,7 @@ impl Stretch {
 
 /// When the queue of one target was full.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Full {
+pub(crate) struct QueueFull {
     /// When all slots were last taken; while they are, its end is not known.
     stretch: Stretch,
     /// When the worker found that they no longer were, and when the last operation that it found then had completed.
@@ -34,21 +34,21 @@ pub(crate) struct Full {
     busy_until: Instant,
 }
 
-impl Full {
+impl QueueFull {
     /// A queue that was never full, for a run that begins at `start`.
-    pub(crate) fn new(start: Instant) -> Full {
-        Full { stretch: Stretch { from: start, until: start }, seen: start, busy_until: start }
+    pub(crate) fn new(start: Instant) -> QueueFull {
+        QueueFull { stretch: Stretch { from: start, until: start }, seen: start, busy_until: start }
     }
 
     /// How long an operation due at `due` waited for a slot.
     #[inline]
-    pub(crate) fn behind(&self, due: Instant) -> Span {
-        self.stretch.behind(due)
+    pub(crate) fn wait_for_slot(&self, due: Instant) -> Span {
+        self.stretch.wait_for_slot(due)
     }
 
     /// The last slot was taken `now` by an operation due at `due`, for which hand-overs had blocked for `blocked`.
     #[inline]
-    pub(crate) fn begins(&mut self, now: Instant, due: Instant, blocked: Span) {
+    pub(crate) fn note_full(&mut self, now: Instant, due: Instant, blocked: Span) {
         let blocked = now.as_ns().saturating_sub(blocked.as_ns());
         self.stretch.from = self.stretch.joined_begin(due, now).min(Instant::from_ns(blocked));
     }
@@ -61,7 +61,7 @@ impl Full {
     /// One of the slots was found free `now`; its operation had completed at `completed`. It is the first free slot of
     /// a full queue, or the last one of all. True when it is one of several that were found together in a full queue.
     #[inline(always)]
-    pub(crate) fn freed(&mut self, now: Instant, completed: Instant, was_full: bool, all_free: bool) -> bool {
+    pub(crate) fn note_freed(&mut self, now: Instant, completed: Instant, was_full: bool, all_free: bool) -> bool {
         if was_full {
             (self.seen, self.busy_until) = (now, self.stretch.from);
         }

@@ -53,7 +53,7 @@ impl Shift {
     /// The target has nothing in flight, the largest shift of other workers is `peers`, and an operation is issued
     /// `now`: counting begins anew, unless the operation `waited` for a slot.
     #[inline]
-    pub(crate) fn begins(&mut self, now: Instant, waited: bool, peers: Span) {
+    pub(crate) fn begin_busy(&mut self, now: Instant, waited: bool, peers: Span) {
         self.peak = self.peak.max(self.worst);
         if waited {
             self.worst = self.worst.max(peers);
@@ -65,7 +65,7 @@ impl Shift {
 
     /// The rest of a target that has nothing in flight, when an operation due at `due` is issued `now`.
     #[inline]
-    pub(crate) fn rest(&self, now: Instant, due: Instant) -> Option<Rest> {
+    pub(crate) fn rest_of_target(&self, now: Instant, due: Instant) -> Option<Rest> {
         let given = now.since(due.max(self.empty_from));
         let (empty, gap) = (now.since(self.empty_from), due.since(self.last_due));
         (!given.is_zero()).then_some(Rest { empty, given, gap })
@@ -74,7 +74,7 @@ impl Shift {
     /// An operation of a schedule that was due at `due` is issued, `own` later than possible, after it `waited` for a
     /// slot. Returns its shift.
     #[inline]
-    pub(crate) fn issues(&mut self, due: Instant, own: Span, waited: bool) -> Span {
+    pub(crate) fn note_issue(&mut self, due: Instant, own: Span, waited: bool) -> Span {
         self.last_due = due;
         let shift = if waited { own + self.inherited } else { own };
         self.worst = self.worst.max(shift);
@@ -84,7 +84,7 @@ impl Shift {
     /// What an operation that was submitted at `submitted` passes on to those that wait for its slot, when its
     /// completion may have waited `slack` to be found. `peers` as above.
     #[cold]
-    pub(crate) fn leaves(&mut self, now: Instant, submitted: Instant, slack: Span, peers: Span) {
+    pub(crate) fn note_completion(&mut self, now: Instant, submitted: Instant, slack: Span, peers: Span) {
         self.worst = self.worst.max(peers);
         if submitted >= self.began {
             (self.before, self.began) = (self.worst, now);
@@ -95,7 +95,7 @@ impl Shift {
     /// The largest shift of the operations in flight, and of those that were in flight together with them; `peers` as
     /// above.
     #[inline(always)]
-    pub(crate) fn worst(&self, peers: Span) -> Span {
+    pub(crate) fn worst_shift(&self, peers: Span) -> Span {
         self.worst.max(peers)
     }
 
@@ -107,14 +107,14 @@ impl Shift {
 
     /// Nothing is in flight any more: the last operation completed at most `slack` before it was found.
     #[inline]
-    pub(crate) fn ends(&mut self, completed: Instant, slack: Span) {
+    pub(crate) fn note_empty(&mut self, completed: Instant, slack: Span) {
         self.empty_from = Instant::from_ns(completed.as_ns().saturating_sub(slack.as_ns()));
     }
 
     /// A completion found `now` may have waited for `span`: the part of that which must be counted, once for all
     /// completions found together.
     #[inline]
-    pub(crate) fn oversleeps(&mut self, now: Instant, span: Span) -> bool {
+    pub(crate) fn is_first_oversleeping(&mut self, now: Instant, span: Span) -> bool {
         let first = span >= OVERSLEPT && self.overslept != now;
         if first {
             self.overslept = now;

@@ -33,7 +33,7 @@ pub(crate) struct Stretches {
 impl Stretches {
     /// Adds a period. A part of it that is not behind all others is left out.
     #[inline]
-    pub(crate) fn add(&mut self, from: Instant, until: Instant) {
+    pub(crate) fn add_period(&mut self, from: Instant, until: Instant) {
         let from = from.max(self.last);
         if from >= until {
             return;
@@ -48,12 +48,12 @@ impl Stretches {
 
     /// How much of the time from `from` to `to` lies within a period.
     #[inline(always)]
-    pub(crate) fn within(&self, from: Instant, to: Instant) -> Span {
-        if self.last <= from { Span::ZERO } else { self.covered(from, to) }
+    pub(crate) fn time_within(&self, from: Instant, to: Instant) -> Span {
+        if self.last <= from { Span::ZERO } else { self.covered_time(from, to) }
     }
 
     #[inline(never)]
-    fn covered(&self, from: Instant, to: Instant) -> Span {
+    fn covered_time(&self, from: Instant, to: Instant) -> Span {
         self.sum_at(to.max(from)).saturating_sub(self.sum_at(from))
     }
 
@@ -67,7 +67,7 @@ impl Stretches {
 
     /// Takes the time from `from` to `until` out of all periods.
     #[cold]
-    pub(crate) fn remove(&mut self, from: Instant, until: Instant) {
+    pub(crate) fn remove_period(&mut self, from: Instant, until: Instant) {
         let first = self.kept.partition_point(|stretch| stretch.until <= from);
         let later: Vec<Stretch> = self.kept.drain(first..).collect();
         let last = self.last;
@@ -79,8 +79,8 @@ impl Stretches {
             self.kept.push_back(Stretch { from: oldest.from, until: oldest.from, before: oldest.before });
         }
         for stretch in later {
-            self.add(stretch.from, stretch.until.min(from));
-            self.add(stretch.from.max(until), stretch.until);
+            self.add_period(stretch.from, stretch.until.min(from));
+            self.add_period(stretch.from.max(until), stretch.until);
         }
         self.last = last;
     }
@@ -89,14 +89,14 @@ impl Stretches {
     #[inline]
     pub(crate) fn add_all(&mut self, hand_overs: &mut Vec<HandOver>, others: &Stretches) {
         for HandOver { from, until } in hand_overs.drain(..) {
-            self.add(from, until);
+            self.add_period(from, until);
             let overlapping = others
                 .kept
                 .iter()
                 .rev()
                 .take_while(|stretch| stretch.until > from)
                 .filter(|stretch| stretch.from < until);
-            overlapping.for_each(|stretch| self.remove(stretch.from, stretch.until));
+            overlapping.for_each(|stretch| self.remove_period(stretch.from, stretch.until));
         }
     }
 }
@@ -115,7 +115,7 @@ mod tests {
 
     fn stretches_of(periods: &[(u64, u64)]) -> Stretches {
         let mut stretches = Stretches::default();
-        periods.iter().for_each(|(from, until)| stretches.add(at(*from), at(*until)));
+        periods.iter().for_each(|(from, until)| stretches.add_period(at(*from), at(*until)));
         stretches
     }
 
@@ -135,15 +135,15 @@ mod tests {
             (200, 300, 0),
             (160, 150, 0),
         ] {
-            assert_eq!(stretches.within(at(from), at(to)), us(within), "{from} to {to}");
+            assert_eq!(stretches.time_within(at(from), at(to)), us(within), "{from} to {to}");
         }
-        assert_eq!(Stretches::default().within(at(0), at(9)), us(0));
+        assert_eq!(Stretches::default().time_within(at(0), at(9)), us(0));
     }
 
     #[test]
     fn periods_do_not_count_twice() {
         let stretches = stretches_of(&[(10, 20), (15, 25), (5, 12), (30, 30)]);
-        assert_eq!(stretches.within(at(0), at(100)), us(15));
+        assert_eq!(stretches.time_within(at(0), at(100)), us(15));
     }
 
     #[test]
@@ -152,26 +152,26 @@ mod tests {
             [(0, 100, 0), (12, 15, 22), (15, 35, 15), (20, 30, 25), (0, 15, 20), (45, 60, 25), (10, 20, 15)]
         {
             let mut stretches = stretches_of(&[(10, 20), (30, 40), (40, 45)]);
-            stretches.remove(at(from), at(until));
-            assert_eq!(stretches.within(at(0), at(100)), us(left), "{from} to {until}");
-            stretches.add(at(50), at(60));
-            assert_eq!(stretches.within(at(47), at(100)), us(10), "and what comes later does");
+            stretches.remove_period(at(from), at(until));
+            assert_eq!(stretches.time_within(at(0), at(100)), us(left), "{from} to {until}");
+            stretches.add_period(at(50), at(60));
+            assert_eq!(stretches.time_within(at(47), at(100)), us(10), "and what comes later does");
         }
     }
 
     #[test]
     fn the_oldest_are_forgotten_and_not_their_sum() {
         let mut stretches = Stretches::default();
-        (0..3000).for_each(|n| stretches.add(at(n * 10), at(n * 10 + 4)));
+        (0..3000).for_each(|n| stretches.add_period(at(n * 10), at(n * 10 + 4)));
         assert_eq!(stretches.kept.len(), MOST);
-        assert_eq!(stretches.within(at(29_000), at(30_000)), us(400));
+        assert_eq!(stretches.time_within(at(29_000), at(30_000)), us(400));
         assert_eq!(
-            stretches.within(at(0), at(30_000)),
+            stretches.time_within(at(0), at(30_000)),
             us(4 * MOST as u64),
             "of what was forgotten nothing is covered"
         );
-        stretches.remove(at(0), at(30_000));
-        assert_eq!(stretches.within(at(0), at(40_000)), us(0));
+        stretches.remove_period(at(0), at(30_000));
+        assert_eq!(stretches.time_within(at(0), at(40_000)), us(0));
     }
 
     #[test]
@@ -182,6 +182,6 @@ mod tests {
         let mut found = vec![hand(1, 5), hand(10, 20), hand(40, 60)];
         blocked.add_all(&mut found, &stopped);
         assert!(found.is_empty());
-        assert_eq!(blocked.within(at(0), at(100)), us(4 + 8 + 10));
+        assert_eq!(blocked.time_within(at(0), at(100)), us(4 + 8 + 10));
     }
 }

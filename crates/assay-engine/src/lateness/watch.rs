@@ -26,7 +26,7 @@ impl Watch {
 
     /// A step begins; `idle`: with nothing in flight.
     #[inline]
-    pub(crate) fn steps(&mut self, now: Instant, idle: bool) {
+    pub(crate) fn begin_step(&mut self, now: Instant, idle: bool) {
         self.stepped = now;
         if idle {
             self.handed = Span::ZERO;
@@ -51,13 +51,13 @@ impl Watch {
     /// Upper bound on the time between the beginning of a step and the hand-over, for all operations in flight
     /// including one for which it took `own`.
     #[inline(always)]
-    pub(crate) fn handed(&self, own: Span) -> Span {
+    pub(crate) fn hand_over_bound(&self, own: Span) -> Span {
         self.handed.max(own)
     }
 
     /// The worker looks for completions until `until`, whatever happens.
     #[inline]
-    pub(crate) fn until(&mut self, until: Instant) {
+    pub(crate) fn watch_until(&mut self, until: Instant) {
         self.watched = until;
     }
 
@@ -68,11 +68,11 @@ impl Watch {
 
     /// How long a completion may have waited to be found, if it is stamped when it is found.
     #[inline(always)]
-    pub(crate) fn slack(&self, completion: &Completion, held: &HeldBack) -> Span {
+    pub(crate) fn completion_slack(&self, completion: &Completion, held: &HeldBack) -> Span {
         let from = self.watched.max(completion.accepted);
         // Time in a hand-over that blocked is the device's.
         let unwatched =
             completion.completed.since(from).saturating_sub(held.blocked_within(from, completion.completed));
-        unwatched + held.interrupted(completion)
+        unwatched + held.interrupted_time(completion)
     }
 }

@@ -57,23 +57,23 @@ impl Account {
     }
 
     /// Takes an interval; returns the event that follows it, if it decides a warm-up that waits.
-    pub fn interval(&mut self, interval: &Interval) -> Option<Event> {
+    pub fn receive_interval(&mut self, interval: &Interval) -> Option<Event> {
         self.intervals += 1;
         self.written.issued += interval.flows.iter().map(|flow| flow.issued).sum::<u64>();
-        self.written.completed += interval.flows.iter().map(FlowInterval::ended).sum::<u64>();
+        self.written.completed += interval.flows.iter().map(FlowInterval::ended_operations).sum::<u64>();
         self.written.stuck = interval.flows.iter().map(|flow| flow.stuck).sum::<u64>();
-        let Settled { end, event } = self.settling.as_mut()?.interval(interval)?;
+        let Settled { end, event } = self.settling.as_mut()?.receive_interval(interval)?;
         self.phase_end = end;
         Some(event)
     }
 
     /// Takes an event; returns what goes to the log. Reports of several workers about the beginning or the end of a stream become one event.
-    pub fn event(&mut self, event: Event) -> Option<Event> {
+    pub fn receive_event(&mut self, event: Event) -> Option<Event> {
         if event.what == "lag-stop" && self.lagged.is_none() {
             let flow = event.details.get("flow").and_then(|flow| flow.parse::<usize>().ok());
             self.lagged = flow.and_then(|flow| self.flows.get(flow).cloned());
         }
-        self.stream_events.event(event)
+        self.stream_events.merge_event(event)
     }
 
     /// When the phase that waits ends, once that is decided.
@@ -82,13 +82,13 @@ impl Account {
     }
 
     /// The closing line of a run that ended this way.
-    pub fn close(&self, ending: &Ending) -> Close {
+    pub fn closing_line(&self, ending: &Ending) -> Close {
         let why = ending.why.as_deref();
         let text = match ending.reason {
             CloseReason::Completed => "all phases ran to their end",
             CloseReason::Interrupted => why.unwrap_or("a signal asked for the end"),
-            CloseReason::DeviceLag => &self.behind("the device"),
-            CloseReason::GeneratorLag => &self.behind("the test machine"),
+            CloseReason::DeviceLag => &self.describe_backlog("the device"),
+            CloseReason::GeneratorLag => &self.describe_backlog("the test machine"),
             CloseReason::TargetLost => "a target was lost",
             CloseReason::LogFailed => "the log could not be kept",
             CloseReason::EngineFailed => why.unwrap_or("the engine could not submit"),
@@ -106,7 +106,7 @@ impl Account {
     }
 
     /// Which flow fell behind, and who caused it.
-    fn behind(&self, who: &str) -> String {
+    fn describe_backlog(&self, who: &str) -> String {
         let what = self.lagged.as_deref().unwrap_or("the load");
         format!("{who} did not keep up with {what} within the time that the workload allows (max_lag)")
     }

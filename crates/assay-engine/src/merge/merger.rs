@@ -29,12 +29,12 @@ impl Merger {
     }
 
     /// Takes a worker's next frame.
-    pub(crate) fn push(&mut self, worker: usize, frame: Frame) {
+    pub(crate) fn push_frame(&mut self, worker: usize, frame: Frame) {
         self.queues[worker].push_back(frame);
     }
 
     /// Notes that a worker sends no more frames.
-    pub(crate) fn finish(&mut self, worker: usize) {
+    pub(crate) fn finish_worker(&mut self, worker: usize) {
         self.finished[worker] = true;
     }
 
@@ -45,7 +45,7 @@ impl Merger {
     }
 
     /// The next interval, once every worker that still runs has sent its frame for it.
-    pub(crate) fn pop(&mut self) -> Option<Merged> {
+    pub(crate) fn pop_interval(&mut self) -> Option<Merged> {
         let complete = self.queues.iter().zip(&self.finished).all(|(queue, finished)| *finished || !queue.is_empty());
         if !complete {
             return None;
@@ -69,26 +69,26 @@ mod tests {
     use assay_record::{Recorder, Thresholds};
 
     fn frame(recorder: &mut Recorder, index: u64, ok: u64) -> Frame {
-        recorder.cell(0).ok = ok;
-        recorder.take(index, index, index + 1, 0, false)
+        recorder.flow_counters_mut(0).ok = ok;
+        recorder.take_frame(index, index, index + 1, 0, false)
     }
 
     #[test]
     fn waits_for_every_running_worker_and_goes_on_without_finished_ones() {
         let mut recorder = Recorder::new(Thresholds::new([]), 1);
         let mut merger = Merger::new(2);
-        merger.push(0, frame(&mut recorder, 0, 1));
-        assert!(merger.pop().is_none(), "worker 1 is still to come");
-        merger.push(1, frame(&mut recorder, 0, 2));
-        let merged = merger.pop().unwrap();
-        assert_eq!((merged.frame.counters(0).ok, merged.owner, merged.spent.len()), (3, 0, 1));
-        merger.push(1, frame(&mut recorder, 1, 5));
-        assert!(merger.pop().is_none());
-        merger.finish(0);
-        let merged = merger.pop().unwrap();
-        assert_eq!((merged.frame.counters(0).ok, merged.owner), (5, 1));
+        merger.push_frame(0, frame(&mut recorder, 0, 1));
+        assert!(merger.pop_interval().is_none(), "worker 1 is still to come");
+        merger.push_frame(1, frame(&mut recorder, 0, 2));
+        let merged = merger.pop_interval().unwrap();
+        assert_eq!((merged.frame.flow_counters(0).ok, merged.owner, merged.spent.len()), (3, 0, 1));
+        merger.push_frame(1, frame(&mut recorder, 1, 5));
+        assert!(merger.pop_interval().is_none());
+        merger.finish_worker(0);
+        let merged = merger.pop_interval().unwrap();
+        assert_eq!((merged.frame.flow_counters(0).ok, merged.owner), (5, 1));
         assert!(!merger.is_over());
-        merger.finish(1);
-        assert!(merger.pop().is_none() && merger.is_over());
+        merger.finish_worker(1);
+        assert!(merger.pop_interval().is_none() && merger.is_over());
     }
 }

@@ -25,7 +25,7 @@ const SAME_HITS: f64 = 0.005;
 /// Observes the warm-up of a plan that waits.
 #[derive(Debug)]
 pub struct Settling {
-    streams: Vec<Watched>,
+    streams: Vec<WatchedStream>,
     /// The hit rate of the cache before the targets, where there is one. Its rounds hold hits for each read, as those
     /// of a stream hold the response time for each operation.
     hits: Option<Rounds>,
@@ -37,7 +37,7 @@ pub struct Settling {
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedStream {
     name: String,
     open_loop: bool,
     flows: Vec<usize>,
@@ -60,12 +60,12 @@ impl Settling {
         let mut streams = Vec::new();
         for stream in plan.load.streams.iter().filter(|stream| is_judged(plan, &stream.name)) {
             let flows = flows_where(plan, |name| name == stream.name);
-            streams.push(Watched::new(&stream.name, stream.arrival.rate().is_some(), flows, round));
+            streams.push(WatchedStream::new(&stream.name, stream.arrival.rate().is_some(), flows, round));
         }
         if judges_all_together(plan) {
             let with_rate = plan.load.streams.iter().any(|stream| stream.arrival.rate().is_some());
             let flows = flows_where(plan, |name| name != READ_BACK);
-            streams.push(Watched::new(Criterion::ALL, with_rate, flows, round));
+            streams.push(WatchedStream::new(Criterion::ALL, with_rate, flows, round));
         }
         let hits = plan.caches.device.is_some().then(|| Rounds::new(round.as_ns(), true));
         let interval = plan.timing.interval.as_ns().max(1);
@@ -74,7 +74,7 @@ impl Settling {
     }
 
     /// Takes an interval of the waiting phase; returns the decision once.
-    pub fn interval(&mut self, interval: &Interval) -> Option<Settled> {
+    pub fn receive_interval(&mut self, interval: &Interval) -> Option<Settled> {
         if self.is_decided || interval.phase != 0 {
             return None;
         }
@@ -86,12 +86,12 @@ impl Settling {
             let flows = watched.flows.iter().filter_map(|flow| interval.flows.get(*flow));
             let operations = flows.clone().map(|flow| flow.ok).sum();
             let response = flows.map(|flow| u128::from(flow.response.sum_ns)).sum();
-            round_ended |= watched.rounds.add(length_ns, operations, response);
+            round_ended |= watched.rounds.add_interval(length_ns, operations, response);
         }
         if let Some((hits, cache)) = self.hits.as_mut().zip(interval.cache.as_deref()) {
-            hits.add(length_ns, cache.reads, cache.read_hits.into());
+            hits.add_interval(length_ns, cache.reads, cache.read_hits.into());
         }
-        let streams = self.streams.iter().all(Watched::is_steady);
+        let streams = self.streams.iter().all(WatchedStream::is_steady);
         let steady = round_ended && streams && self.hits.as_ref().is_none_or(hits_are_steady);
         let limit = start + self.limit;
         if !steady && now < limit {
@@ -99,14 +99,14 @@ impl Settling {
         }
         self.is_decided = true;
         let end = steady.then(|| (now + self.notice).min(limit));
-        Some(Settled { end, event: self.event(now, now.since(start), steady) })
+        Some(Settled { end, event: self.settled_event(now, now.since(start), steady) })
     }
 
-    fn event(&self, now: Instant, waited: Span, steady: bool) -> Event {
+    fn settled_event(&self, now: Instant, waited: Span, steady: bool) -> Event {
         let mut details = BTreeMap::new();
         let mut said = Vec::new();
         for watched in &self.streams {
-            let Some(window) = watched.rounds.window() else { continue };
+            let Some(window) = watched.rounds.last_window() else { continue };
             for (figure, value) in
                 [("average", window.average), ("excursion", window.excursion), ("slope", window.slope)]
             {
@@ -114,7 +114,7 @@ impl Settling {
             }
             said.push(watched.in_words(&window));
         }
-        if let Some(window) = self.hits.as_ref().and_then(Rounds::window) {
+        if let Some(window) = self.hits.as_ref().and_then(Rounds::last_window) {
             details.insert("hit rate average".into(), format!("{:.4}", window.average));
             said.push(format!("hit rate {:.1}%, slope {:+.1}%", window.average * 100.0, window.slope * 100.0));
         }
@@ -131,7 +131,7 @@ impl Settling {
 
 /// Whether a hit rate is steady. Where nothing was read there is no hit rate, and nothing to wait for.
 fn hits_are_steady(hits: &Rounds) -> bool {
-    hits.window().is_none_or(|window| window.is_steady() || window.excursion * window.average <= SAME_HITS)
+    hits.last_window().is_none_or(|window| window.is_steady() || window.excursion * window.average <= SAME_HITS)
 }
 
 /// Whether a criterion judges the stream with this name, or there is no criterion at all.
@@ -160,18 +160,18 @@ fn flows_where(plan: &Plan, is_chosen: impl Fn(&str) -> bool) -> Vec<usize> {
     chosen.map(|(flow, _)| flow).collect()
 }
 
-impl Watched {
-    fn new(name: &str, open_loop: bool, flows: Vec<usize>, round: Span) -> Watched {
-        Watched { name: name.to_owned(), open_loop, flows, rounds: Rounds::new(round.as_ns(), open_loop) }
+impl WatchedStream {
+    fn new(name: &str, open_loop: bool, flows: Vec<usize>, round: Span) -> WatchedStream {
+        WatchedStream { name: name.to_owned(), open_loop, flows, rounds: Rounds::new(round.as_ns(), open_loop) }
     }
 
     fn is_steady(&self) -> bool {
-        self.rounds.window().is_some_and(|window| window.is_steady())
+        self.rounds.last_window().is_some_and(|window| window.is_steady())
     }
 
     fn in_words(&self, window: &Window) -> String {
         let average = if self.open_loop {
-            format!("mean response {}", Span::from_ns(window.average as u64).human())
+            format!("mean response {}", Span::from_ns(window.average as u64).human_text())
         } else {
             format!("{:.1}/s", window.average)
         };
@@ -183,7 +183,7 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::workload::{Adjust, read};
+    use assay_model::workload::{Adjust, read_workload};
     use assay_record::{CacheCounters, FlowInterval, Timing};
 
     const FILE: &str = "model = \"streams\"\nduration = \"1h\"\ninterval = \"1s\"\n\
@@ -193,7 +193,10 @@ mod tests {
         [[criterion]]\nstream = \"reads\"\nmean_at_most = \"1ms\"\n";
 
     fn settling() -> Settling {
-        Settling::new(&read("t", FILE).unwrap().plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap()).unwrap()
+        Settling::new(
+            &read_workload("t", FILE).unwrap().make_plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap(),
+        )
+        .unwrap()
     }
 
     /// Interval `index`, in which 100 reads on each of two targets take `mean_ns`; the stream without a criterion
@@ -216,8 +219,9 @@ mod tests {
         // The response halves in each round, down to 1 µs in round 6 (counted from 0): rounds 6 to 10 are the first
         // five equal ones.
         let mean = |index: u64| 1_000 << 6u64.saturating_sub(index / 2).min(6);
-        let reported: Vec<(u64, Settled)> =
-            (0..60).filter_map(|index| Some((index, settling.interval(&interval(index, mean(index)))?))).collect();
+        let reported: Vec<(u64, Settled)> = (0..60)
+            .filter_map(|index| Some((index, settling.receive_interval(&interval(index, mean(index)))?)))
+            .collect();
         let [(index, settled)] = reported.as_slice() else { panic!("{reported:?}") };
         assert_eq!((*index, settled.end), (21, Some(Instant::from_ns(7 + 24_000_000_000))), "two seconds of notice");
         assert_eq!(settled.event.what, "steady");
@@ -230,11 +234,11 @@ mod tests {
     #[test]
     fn a_criterion_on_all_streams_waits_for_all_together() {
         let file = FILE.replace("stream = \"reads\"\nmean", "stream = \"all\"\nmean");
-        let plan = read("t", &file).unwrap().plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
+        let plan = read_workload("t", &file).unwrap().make_plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
         let mut settling = Settling::new(&plan).unwrap();
         let level =
             |index: u64| Interval { flows: vec![interval(index, 1000).flows[0].clone(); 4], ..interval(index, 0) };
-        let settled = (0..60).find_map(|index| settling.interval(&level(index))).unwrap();
+        let settled = (0..60).find_map(|index| settling.receive_interval(&level(index))).unwrap();
         let text = "steady after 10s, over 5 rounds of 2s: all mean response 1 µs, excursion 0.0%, slope +0.0%";
         assert_eq!(settled.event.text, text);
     }
@@ -243,15 +247,16 @@ mod tests {
     /// does not.
     #[test]
     fn the_hit_rate_of_a_cache_must_be_steady_too() {
-        let mut plan = read("t", FILE).unwrap().plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
-        plan.caches.device = Some(assay_model::cache::CacheDevice::on("ssd"));
+        let mut plan =
+            read_workload("t", FILE).unwrap().make_plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
+        plan.caches.device = Some(assay_model::cache::CacheDevice::on_path("ssd"));
         let steady_after = |reads: u64, hits: &dyn Fn(u64) -> u64| {
             let mut settling = Settling::new(&plan).unwrap();
             let with = |index| {
                 let counted = CacheCounters { reads, read_hits: hits(index), ..CacheCounters::default() };
                 Interval { cache: Some(Box::new(counted)), ..interval(index, 1000) }
             };
-            (0..80).find_map(|index| settling.interval(&with(index))).map(|settled| settled.event.text).unwrap()
+            (0..80).find_map(|index| settling.receive_interval(&with(index))).map(|settled| settled.event.text).unwrap()
         };
         // The hit rate rises by 2 points a second, up to 40 % after 20 s; the five rounds from 18 s on are the first
         // steady ones.
@@ -269,7 +274,7 @@ mod tests {
     fn what_never_stays_is_said_at_the_limit() {
         let mut settling = settling();
         let reported: Vec<(u64, Settled)> = (0..80)
-            .filter_map(|index| Some((index, settling.interval(&interval(index, 1000 + 200 * index))?)))
+            .filter_map(|index| Some((index, settling.receive_interval(&interval(index, 1000 + 200 * index))?)))
             .collect();
         let [(59, Settled { end: None, event })] = reported.as_slice() else { panic!("{reported:?}") };
         assert!(event.what == "not-steady" && event.text.starts_with("not steady within 1min"), "{}", event.text);
@@ -278,6 +283,6 @@ mod tests {
     #[test]
     fn an_ordinary_warm_up_is_not_watched() {
         let file = FILE.replace("{ until = \"steady\", limit = \"60s\", round = \"2s\" }", "\"60s\"");
-        assert!(Settling::new(&read("t", &file).unwrap().plan(&Adjust::default()).unwrap()).is_none());
+        assert!(Settling::new(&read_workload("t", &file).unwrap().make_plan(&Adjust::default()).unwrap()).is_none());
     }
 }

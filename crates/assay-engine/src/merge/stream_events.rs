@@ -16,7 +16,7 @@ pub(crate) struct StreamEvents {
 impl StreamEvents {
     /// Takes an event. Returns it, or the event that several reports were merged into, or nothing while reports are
     /// missing.
-    pub(crate) fn event(&mut self, mut event: Event) -> Option<Event> {
+    pub(crate) fn merge_event(&mut self, mut event: Event) -> Option<Event> {
         if !matches!(event.what, EventKind::StreamBegin | EventKind::StreamEnd) {
             return Some(event);
         }
@@ -44,8 +44,8 @@ impl StreamEvents {
 
 /// Merges the ends of two parts of a stream.
 fn merge_ends(one: Event, other: &Event) -> Event {
-    let operations = number(&one, "operations") + number(other, "operations");
-    let completed = number(&one, "completed_ns").max(number(other, "completed_ns"));
+    let operations = detail_number(&one, "operations") + detail_number(other, "operations");
+    let completed = detail_number(&one, "completed_ns").max(detail_number(other, "completed_ns"));
     let text = if is_by_time(&one) && is_by_time(other) {
         format!("a stream has ended at its time, after {operations} operations")
     } else {
@@ -58,7 +58,7 @@ fn merge_ends(one: Event, other: &Event) -> Event {
 }
 
 /// A number among the details of an event; 0 if it has none of this name.
-fn number(event: &Event, name: &str) -> u64 {
+fn detail_number(event: &Event, name: &str) -> u64 {
     event.details.get(name).and_then(|n| n.parse::<u64>().ok()).unwrap_or(0)
 }
 
@@ -83,13 +83,13 @@ mod tests {
             let details = [("flow", "1"), ("workers", "2"), ("operations", operations), ("completed_ns", completed)];
             event(EventKind::StreamEnd, at, &details)
         };
-        assert_eq!(events.event(part(9, "3", "8")), None);
-        let all = events.event(part(7, "4", "6")).unwrap();
+        assert_eq!(events.merge_event(part(9, "3", "8")), None);
+        let all = events.merge_event(part(7, "4", "6")).unwrap();
         assert_eq!((all.at_ns, all.text.as_str()), (9, "a stream has done its 7 operations"));
         assert_eq!((all.details["completed_ns"].as_str(), all.details.get("workers")), ("8", None));
         let begin = event(EventKind::StreamBegin, 5, &[("flow", "1"), ("workers", "2")]);
-        assert!(events.event(begin.clone()).is_some() && events.event(begin).is_none(), "it begins once");
+        assert!(events.merge_event(begin.clone()).is_some() && events.merge_event(begin).is_none(), "it begins once");
         let single = event(EventKind::StreamEnd, 5, &[("flow", "0")]);
-        assert_eq!(events.event(single.clone()), Some(single));
+        assert_eq!(events.merge_event(single.clone()), Some(single));
     }
 }

@@ -14,7 +14,7 @@ pub trait Host {
     fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)>;
 
     /// Whether the run must end, and how. Called at every step, so it must be cheap.
-    fn stop(&self) -> Option<Stop>;
+    fn requested_stop(&self) -> Option<Stop>;
 
     /// Called once, before what was written is read back, and may take long. The error says why nothing can be read
     /// back; the run ends with it.

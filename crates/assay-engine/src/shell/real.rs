@@ -31,15 +31,15 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
         }
         let now = host.now();
         if let Some((from, to)) = host.stood_still(last, now) {
-            worker.stopped(from, to);
+            worker.note_program_stopped(from, to);
         }
         last = now;
-        lateness.count(now, idle);
-        match host.stop() {
-            Some(Stop::Drain(reason)) => worker.stop(now, reason),
+        lateness.count_time(now, idle);
+        match host.requested_stop() {
+            Some(Stop::Drain(reason)) => worker.stop_issuing(now, reason),
             Some(Stop::Now(reason)) => {
-                worker.stop(now, reason);
-                worker.abandon(now);
+                worker.stop_issuing(now, reason);
+                worker.abandon_draining(now);
             }
             None => {}
         }
@@ -47,11 +47,11 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
         // Failures are reported before anything else is done: a hand-over may hang, and if the program is killed then,
         // the log must have them.
         if worker.has_told() {
-            worker.take_events().for_each(|event| sink.event(event));
+            worker.take_events().for_each(|event| sink.receive_event(event));
         }
         let mut before = now;
         if issued {
-            worker.send(host.now());
+            worker.send_issued(host.now());
             before = host.now();
         }
         if worker.has_news() {
@@ -61,18 +61,18 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
         if done {
             return;
         }
-        let sleep = worker.patience(lateness.sleep(before, wake));
+        let sleep = worker.time_to_wait(lateness.sleep_span(before, wake));
         idle = sleep.is_zero() && !issued;
-        worker.watched(before);
+        worker.note_watched(before);
         if !sleep.is_zero() {
-            worker.wait(sleep);
+            worker.wait_on_device(sleep);
             let (ended, after) = (before + sleep, host.now());
             // A wait that ends this late was disturbed at some time: it is not known whether the worker could look for
             // completions at all.
-            worker.watched(if after.since(ended) > DISTURBED { before } else { ended.min(after) });
+            worker.note_watched(if after.since(ended) > DISTURBED { before } else { ended.min(after) });
             // A wait that a completion ended shows nothing about lateness.
             if after >= ended {
-                lateness.learn(after.since(ended));
+                lateness.learn_lateness(after.since(ended));
             }
         }
     }

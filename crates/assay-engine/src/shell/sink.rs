@@ -8,11 +8,11 @@ use assay_record::{Event, Frame};
 /// Receives what a worker recorded, and gives used frames back.
 pub trait Sink {
     /// An interval has ended.
-    fn frame(&mut self, frame: Frame);
+    fn receive_frame(&mut self, frame: Frame);
     /// Something happened.
-    fn event(&mut self, event: Event);
+    fn receive_event(&mut self, event: Event);
     /// A frame whose memory can be used again.
-    fn spent(&mut self) -> Option<Frame>;
+    fn spent_frame(&mut self) -> Option<Frame>;
     /// The end of the phase that waits for a steady state, once it is decided. Called after each interval.
     fn phase_end(&mut self) -> Option<Instant> {
         None
@@ -28,14 +28,14 @@ pub(super) fn hand_over<D: Device, S: Source<Request = D::Request>, P: Payload<D
 ) {
     let mut any = false;
     for event in worker.take_events() {
-        sink.event(event);
+        sink.receive_event(event);
     }
     for frame in worker.take_frames() {
-        sink.frame(frame);
+        sink.receive_frame(frame);
         any = true;
     }
-    while let Some(frame) = sink.spent() {
-        worker.recycle(frame);
+    while let Some(frame) = sink.spent_frame() {
+        worker.recycle_frame(frame);
     }
     if let Some(at) = sink.phase_end().filter(|_| any) {
         worker.end_phase(now, at);

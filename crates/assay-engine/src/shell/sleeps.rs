@@ -61,30 +61,30 @@ impl Sleeps {
     }
 
     /// The time before an operation is due at which a sleep must end.
-    fn ahead(&self) -> Span {
-        if self.learns && self.credit <= 0 { Span::ZERO } else { self.span() }
+    fn wake_ahead(&self) -> Span {
+        if self.learns && self.credit <= 0 { Span::ZERO } else { self.wake_margin() }
     }
 
     /// The time to sleep at `now` before something is due at `wake`; zero means not at all.
-    pub(super) fn sleep(&self, now: Instant, wake: Instant) -> Span {
-        let sleep = wake.since(now).saturating_sub(self.ahead());
+    pub(super) fn sleep_span(&self, now: Instant, wake: Instant) -> Span {
+        let sleep = wake.since(now).saturating_sub(self.wake_ahead());
         if sleep.is_zero() { sleep } else { sleep.max(self.together) }
     }
 
-    fn span(&self) -> Span {
+    fn wake_margin(&self) -> Span {
         Span::from_ns(self.ns.unsigned_abs())
     }
 
     /// A sleep ended `late` after its time.
-    pub(super) fn learn(&mut self, late: Span) {
+    pub(super) fn learn_lateness(&mut self, late: Span) {
         if self.learns {
-            let step = if late > self.span() { Self::UP } else { -Self::DOWN };
+            let step = if late > self.wake_margin() { Self::UP } else { -Self::DOWN };
             self.ns = (self.ns + step).clamp(0, self.most);
         }
     }
 
     /// Counts the time up to `now`, which was `spun` or not.
-    pub(super) fn count(&mut self, now: Instant, spun: bool) {
+    pub(super) fn count_time(&mut self, now: Instant, spun: bool) {
         let passed = i64::try_from(now.since(self.counted).as_ns()).unwrap_or(i64::MAX / 2);
         let cost = if spun { passed } else { 0 };
         self.credit = (self.credit + passed / Self::OF - cost).clamp(-Self::CREDIT, Self::CREDIT);
@@ -99,20 +99,20 @@ mod tests {
     #[test]
     fn learns_how_late_most_sleeps_end() {
         let mut lateness = Sleeps::new(Spin::Learned(Span::from_us(50)), Instant::ZERO);
-        let mut prng = assay_base::Prng::seeded(1);
+        let mut prng = assay_base::Prng::from_seed(1);
         for _ in 0..100_000 {
-            lateness.learn(Span::from_ns(prng.below(40_000)));
+            lateness.learn_lateness(Span::from_ns(prng.uniform_below(40_000)));
         }
         // Nine of ten values are below 36 µs.
         assert!((33_000..39_000).contains(&lateness.ns), "{lateness:?}");
         for _ in 0..100_000 {
-            lateness.learn(Span::from_ms(1));
+            lateness.learn_lateness(Span::from_ms(1));
         }
-        assert_eq!(lateness.span(), Span::from_us(50), "never more than allowed");
+        assert_eq!(lateness.wake_margin(), Span::from_us(50), "never more than allowed");
         for _ in 0..1_000_000 {
-            lateness.learn(Span::ZERO);
+            lateness.learn_lateness(Span::ZERO);
         }
-        assert_eq!(lateness.span(), Span::ZERO);
+        assert_eq!(lateness.wake_margin(), Span::ZERO);
     }
 
     #[test]
@@ -120,9 +120,9 @@ mod tests {
         let mut lateness = Sleeps::new(Spin::Learned(Span::from_us(50)), Instant::ZERO);
         let mut spun = 0;
         for us in 1..=1_000_000 {
-            let spins = !lateness.ahead().is_zero();
+            let spins = !lateness.wake_ahead().is_zero();
             spun += u64::from(spins);
-            lateness.count(Instant::from_ns(us * 1000), spins);
+            lateness.count_time(Instant::from_ns(us * 1000), spins);
         }
         assert!((200_000..=251_000).contains(&spun), "{spun} of a million");
     }
@@ -132,16 +132,16 @@ mod tests {
         let lateness = Sleeps::new(Spin::Together(Span::from_us(20)), Instant::ZERO);
         let us = |us: u64| Instant::from_ns(us * 1000);
         for (wake, sleep) in [(100, 0), (99, 0), (101, 20), (120, 20), (150, 50)] {
-            assert_eq!(lateness.sleep(us(100), us(wake)), Span::from_us(sleep), "{wake}");
+            assert_eq!(lateness.sleep_span(us(100), us(wake)), Span::from_us(sleep), "{wake}");
         }
         let spins = Sleeps::new(Spin::Fixed(Span::from_us(20)), Instant::ZERO);
-        assert_eq!(spins.sleep(us(100), us(119)), Span::ZERO);
+        assert_eq!(spins.sleep_span(us(100), us(119)), Span::ZERO);
     }
 
     #[test]
     fn what_was_asked_for_is_kept() {
         let mut lateness = Sleeps::new(Spin::Fixed(Span::from_us(7)), Instant::ZERO);
-        lateness.learn(Span::from_ms(1));
-        assert_eq!(lateness.span(), Span::from_us(7));
+        lateness.learn_lateness(Span::from_ms(1));
+        assert_eq!(lateness.wake_margin(), Span::from_us(7));
     }
 }

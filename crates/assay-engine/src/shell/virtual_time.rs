@@ -22,7 +22,7 @@ pub fn run_virtual<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
             hand_over(worker, sink, now);
         }
         if stop() {
-            worker.stop(now, CloseReason::Interrupted);
+            worker.stop_issuing(now, CloseReason::Interrupted);
         }
         if done {
             return;

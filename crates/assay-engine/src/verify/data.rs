@@ -1,7 +1,7 @@
 //! The data of block I/O: filled before a write, compared after a read with what was written, and checked for blocks
 //! that were never written.
 
-use crate::payload::{At, Fate, Particulars, Payload};
+use crate::payload::{DamageReport, ExaminationResult, Payload, RequestId};
 use crate::verify::read_check::{self, ReadCheck};
 use crate::verify::verifier::{Answer, Damage, Verifier};
 use assay_base::{BlockDevice, Direction, Op, Ticket};
@@ -46,72 +46,82 @@ impl Data {
 
 impl<D: BlockDevice> Payload<D> for Data {
     #[inline(always)]
-    fn before(&mut self, device: &mut D, At { flow, ticket }: At, op: &Op) -> bool {
+    fn before_issue(&mut self, device: &mut D, RequestId { flow, ticket }: RequestId, op: &Op) -> bool {
         let flow = &mut self.flows[flow];
         assert!((op.offset | u64::from(op.len)) & flow.off_grid == 0, "an operation lies on the declared grid: {op:?}");
         match &mut flow.content {
             Some(content) => {
-                let buffer = device.buffer(ticket);
+                let buffer = device.slot_buffer(ticket);
                 if let Some(buffer) = buffer.get_mut(..op.len as usize) {
                     match &mut self.verifier {
-                        None => content.fill(op.offset, buffer),
-                        Some(verifier) => verifier.writing(ticket, op, content, buffer),
+                        None => content.fill_buffer(op.offset, buffer),
+                        Some(verifier) => verifier.begin_write(ticket, op, content, buffer),
                     }
                 }
                 false
             }
             None => {
                 if let Some(verifier) = self.verifier.as_mut().filter(|_| !op.is_flush()) {
-                    verifier.reading(ticket, op);
+                    verifier.begin_read(ticket, op);
                 }
-                flow.read_check.checks(op.offset, op.len)
+                flow.read_check.is_checked(op.offset, op.len)
             }
         }
     }
 
     #[inline(always)]
-    fn after(&mut self, device: &mut D, at: At, op: &Op, look: bool, cell: &mut FlowCounters) -> Fate {
+    fn after_completion(
+        &mut self,
+        device: &mut D,
+        at: RequestId,
+        op: &Op,
+        look: bool,
+        cell: &mut FlowCounters,
+    ) -> ExaminationResult {
         if let Some(verifier) = self.verifier.as_ref().filter(|_| !op.is_flush()) {
             let fate = if self.flows[at.flow].content.is_some() {
-                verifier.written(op.target, op.offset, op.len, true);
-                Fate::Sound
+                verifier.end_write(op.target, op.offset, op.len, true);
+                ExaminationResult::Sound
             } else {
                 compare_with_ledger(verifier, device, at.ticket, op, cell, &mut self.damages)
             };
-            if fate != Fate::Sound {
+            if fate != ExaminationResult::Sound {
                 return fate;
             }
         }
         if look {
-            sample(device, at.ticket, op, cell);
+            check_sample(device, at.ticket, op, cell);
         }
-        Fate::Sound
+        ExaminationResult::Sound
     }
 
-    fn damages(&mut self) -> Vec<Particulars> {
-        self.damages.drain(..).map(|damage| Particulars { text: damage.text(), details: damage.details() }).collect()
+    fn take_damages(&mut self) -> Vec<DamageReport> {
+        self.damages
+            .drain(..)
+            .map(|damage| DamageReport { text: damage.as_sentence(), details: damage.event_details() })
+            .collect()
     }
 
     /// A write that did not succeed may have left any data.
-    fn failed(&mut self, flow: usize, op: &Op) {
+    fn note_failed(&mut self, flow: usize, op: &Op) {
         if let Some(verifier) = self.verifier.as_ref().filter(|_| self.flows[flow].content.is_some()) {
-            verifier.written(op.target, op.offset, op.len, false);
+            verifier.end_write(op.target, op.offset, op.len, false);
         }
     }
 
     /// From its last whole block on: direct I/O must begin at a whole block.
-    fn rest(&mut self, device: &mut D, ticket: Ticket, op: &Op, moved: u32) -> Option<Op> {
-        let whole = moved - moved % device.geometry(op.target).block.max(1);
+    fn request_for_rest(&mut self, device: &mut D, ticket: Ticket, op: &Op, moved: u32) -> Option<Op> {
+        let whole = moved - moved % device.target_geometry(op.target).block.max(1);
         if op.direction == Direction::Write {
-            let buffer = device.buffer(ticket);
+            let buffer = device.slot_buffer(ticket);
             let end = buffer.len().min(op.len as usize);
             buffer.copy_within((whole as usize).min(end)..end, 0);
         }
         Some(Op { offset: op.offset + u64::from(whole), len: op.len - whole, ..*op })
     }
 
-    fn part(&self, device: &D, op: &Op) -> usize {
-        let size = device.geometry(op.target).size.max(1);
+    fn target_part(&self, device: &D, op: &Op) -> usize {
+        let size = device.target_geometry(op.target).size.max(1);
         (u128::from(op.offset) * PARTS as u128 / u128::from(size)) as usize
     }
 
@@ -120,11 +130,11 @@ impl<D: BlockDevice> Payload<D> for Data {
     }
 
     fn is_over(&mut self, whole: bool) -> bool {
-        self.verifier.as_ref().is_some_and(|verifier| verifier.ledger().written(whole))
+        self.verifier.as_ref().is_some_and(|verifier| verifier.shared_ledger().note_writer_finished(whole))
     }
 
     #[inline(always)]
-    fn verifies(&self) -> bool {
+    fn may_find_damage(&self) -> bool {
         self.verifier.is_some()
     }
 }
@@ -137,23 +147,23 @@ fn compare_with_ledger(
     op: &Op,
     cell: &mut FlowCounters,
     damages: &mut Vec<Damage>,
-) -> Fate {
-    let Some(data) = device.buffer(ticket).get_mut(..op.len as usize) else { return Fate::Sound };
+) -> ExaminationResult {
+    let Some(data) = device.slot_buffer(ticket).get_mut(..op.len as usize) else { return ExaminationResult::Sound };
     let before = damages.len();
-    match verifier.read(ticket, op.target, op.offset, data, damages) {
+    match verifier.examine_read(ticket, op.target, op.offset, data, damages) {
         Answer::Right => cell.verified += 1,
         Answer::Open => cell.unverified += 1,
         Answer::Wrong(kind) => {
             cell.damaged += (damages.len() - before) as u64;
-            return Fate::Damaged(kind);
+            return ExaminationResult::Damaged(kind);
         }
     }
-    Fate::Sound
+    ExaminationResult::Sound
 }
 
 /// Checks the data of a read: is it a block that was never written?
-fn sample(device: &mut impl BlockDevice, ticket: Ticket, op: &Op, cell: &mut FlowCounters) {
-    let Some(seen) = read_check::examined_part(op.offset, op.len, device.buffer(ticket)) else { return };
+fn check_sample(device: &mut impl BlockDevice, ticket: Ticket, op: &Op, cell: &mut FlowCounters) {
+    let Some(seen) = read_check::examined_part(op.offset, op.len, device.slot_buffer(ticket)) else { return };
     cell.sampled += 1;
     cell.blank += u64::from(seen.iter().all(|byte| *byte == 0));
 }

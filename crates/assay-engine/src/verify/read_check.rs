@@ -31,7 +31,7 @@ pub(crate) struct ReadCheck {
 impl ReadCheck {
     /// Whether a read of `len` bytes at `offset` is checked.
     #[inline(always)]
-    pub(crate) fn checks(&mut self, offset: u64, len: u32) -> bool {
+    pub(crate) fn is_checked(&mut self, offset: u64, len: u32) -> bool {
         if self.unseen > 0 {
             self.unseen -= 1;
             return false;
@@ -43,7 +43,7 @@ impl ReadCheck {
     /// block seldom begins.
     #[inline(never)]
     fn checks_now(&mut self, offset: u64, len: u32) -> bool {
-        if place(offset, len).is_none() {
+        if aligned_block_place(offset, len).is_none() {
             return false;
         }
         self.taken = self.taken.saturating_add(1);
@@ -58,14 +58,14 @@ impl ReadCheck {
 }
 
 /// The place in a read where the first aligned block begins, if enough of the block is in the read.
-fn place(offset: u64, len: u32) -> Option<usize> {
+fn aligned_block_place(offset: u64, len: u32) -> Option<usize> {
     let at = (stamp::EVERY - offset % stamp::EVERY) % stamp::EVERY;
     (at + BYTES as u64 <= u64::from(len)).then_some(at as usize)
 }
 
 /// The part of a read's data that is examined; `None` where the data do not contain all of it.
 pub(crate) fn examined_part(offset: u64, len: u32, data: &[u8]) -> Option<&[u8]> {
-    let at = place(offset, len)?;
+    let at = aligned_block_place(offset, len)?;
     data.get(at..at + BYTES)
 }
 
@@ -75,7 +75,7 @@ mod tests {
 
     /// How many of `reads` reads of `len` bytes, one every `step` bytes, are checked.
     fn checked(check: &mut ReadCheck, reads: u64, step: u64, len: u32) -> u64 {
-        (0..reads).filter(|n| check.checks(n * step, len)).count() as u64
+        (0..reads).filter(|n| check.is_checked(n * step, len)).count() as u64
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) struct Unit(u64);
 
 /// The age of a generation that was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Age {
+pub(crate) enum GenerationAge {
     /// A read may return it.
     Current,
     /// A write that completed before the read was issued has replaced it.
@@ -41,17 +41,17 @@ struct Field {
 }
 
 impl Field {
-    const fn most(self) -> u64 {
+    const fn max_value(self) -> u64 {
         (1 << self.bits) - 1
     }
-    const fn mask(self) -> u64 {
-        self.most() << self.at
+    const fn bit_mask(self) -> u64 {
+        self.max_value() << self.at
     }
-    const fn get(self, word: u64) -> u64 {
-        word >> self.at & self.most()
+    const fn value_in(self, word: u64) -> u64 {
+        word >> self.at & self.max_value()
     }
-    const fn set(self, word: u64, value: u64) -> u64 {
-        word & !self.mask() | value << self.at
+    const fn with_value(self, word: u64, value: u64) -> u64 {
+        word & !self.bit_mask() | value << self.at
     }
 }
 
@@ -62,7 +62,7 @@ impl Unit {
     }
 
     /// The state as a word.
-    pub(crate) const fn word(self) -> u64 {
+    pub(crate) const fn encoded_word(self) -> u64 {
         self.0
     }
 
@@ -79,75 +79,80 @@ impl Unit {
 
     /// A write is about to be handed over; its generation is that of the returned state.
     #[inline]
-    pub(crate) fn issue(self) -> Unit {
+    pub(crate) fn with_write_issued(self) -> Unit {
         let generation = self.generation().wrapping_add(1).max(1);
-        let alone = FLYING.get(self.0) == 0;
-        let group = if alone { 1 } else { GROUP.get(self.0) + 1 };
-        let distance = DISTANCE.get(self.0) + 1;
-        let too_many = group > GROUP.most() || distance > DISTANCE.most();
+        let alone = FLYING.value_in(self.0) == 0;
+        let group = if alone { 1 } else { GROUP.value_in(self.0) + 1 };
+        let distance = DISTANCE.value_in(self.0) + 1;
+        let too_many = group > GROUP.max_value() || distance > DISTANCE.max_value();
         let mut word = self.0 & !u64::from(u32::MAX) | u64::from(generation);
-        word = GROUP.set(word, group.min(GROUP.most()));
-        word = DISTANCE.set(word, distance.min(DISTANCE.most()));
-        word = FLYING.set(word, (FLYING.get(word) + 1).min(FLYING.most()));
-        word = TOLD.set(word, 0);
+        word = GROUP.with_value(word, group.min(GROUP.max_value()));
+        word = DISTANCE.with_value(word, distance.min(DISTANCE.max_value()));
+        word = FLYING.with_value(word, (FLYING.value_in(word) + 1).min(FLYING.max_value()));
+        word = TOLD.with_value(word, 0);
         if alone || too_many {
-            word = SPOILED.set(word, u64::from(too_many));
+            word = SPOILED.with_value(word, u64::from(too_many));
         }
         if too_many {
-            word = UNKNOWN.set(word, 1);
+            word = UNKNOWN.with_value(word, 1);
         }
         Unit(word)
     }
 
     /// A write completed, in full or not.
     #[inline]
-    pub(crate) fn settle(self, in_full: bool) -> Unit {
-        let flying = FLYING.get(self.0);
+    pub(crate) fn with_write_completed(self, in_full: bool) -> Unit {
+        let flying = FLYING.value_in(self.0);
         // When the counter is at its maximum, the real number is unknown: the counter stays there, and so does the
         // group.
-        let left = if flying == FLYING.most() { flying } else { flying.saturating_sub(1) };
-        let word = FLYING.set(self.0, left);
+        let left = if flying == FLYING.max_value() { flying } else { flying.saturating_sub(1) };
+        let word = FLYING.with_value(self.0, left);
         if !in_full {
-            return Unit(UNKNOWN.set(SPOILED.set(word, 1), 1));
+            return Unit(UNKNOWN.with_value(SPOILED.with_value(word, 1), 1));
         }
-        if SPOILED.get(word) == 1 {
+        if SPOILED.value_in(word) == 1 {
             return Unit(word);
         }
-        Unit(UNKNOWN.set(DISTANCE.set(word, GROUP.get(word).saturating_sub(1)), 0))
+        Unit(UNKNOWN.with_value(DISTANCE.with_value(word, GROUP.value_in(word).saturating_sub(1)), 0))
     }
 
     /// A damage here was reported; the next write resets this.
-    pub(crate) const fn tell(self) -> Unit {
-        Unit(TOLD.set(self.0, 1))
+    pub(crate) const fn with_damage_reported(self) -> Unit {
+        Unit(TOLD.with_value(self.0, 1))
     }
 
     /// Whether a damage here was reported since it was last written.
     pub(crate) const fn was_told(self) -> bool {
-        TOLD.get(self.0) == 1
+        TOLD.value_in(self.0) == 1
     }
 
     /// Whether a read issued now must return a write of this run, and not data from before the run.
     #[inline]
     pub(crate) const fn is_held(self) -> bool {
-        UNKNOWN.get(self.0) == 0 && DISTANCE.get(self.0) < self.generation() as u64
+        UNKNOWN.value_in(self.0) == 0 && DISTANCE.value_in(self.0) < self.generation() as u64
     }
 
     /// Whether a read that was issued at `self` and completed at `now` may have returned data in an intermediate state:
     /// of several writes, or of one that failed.
     #[inline]
     pub(crate) const fn is_unsettled(self, now: Unit) -> bool {
-        self.0 & (UNKNOWN.mask() | FLYING.mask() | DISTANCE.mask()) != 0 || self.generation() != now.generation()
+        self.0 & (UNKNOWN.bit_mask() | FLYING.bit_mask() | DISTANCE.bit_mask()) != 0
+            || self.generation() != now.generation()
     }
 
     /// Whether `found` may be read from a unit that was in this state when the read was issued and is in state `now`.
     #[inline]
-    pub(crate) fn age(self, now: Unit, found: u32) -> Age {
+    pub(crate) fn age_of_generation(self, now: Unit, found: u32) -> GenerationAge {
         let newest = now.generation();
-        if UNKNOWN.get(self.0) == 1 {
-            return Age::Unknown;
+        if UNKNOWN.value_in(self.0) == 1 {
+            return GenerationAge::Unknown;
         }
-        let oldest = self.generation().wrapping_sub(DISTANCE.get(self.0) as u32);
-        if found.wrapping_sub(oldest) <= newest.wrapping_sub(oldest) { Age::Current } else { Age::Stale }
+        let oldest = self.generation().wrapping_sub(DISTANCE.value_in(self.0) as u32);
+        if found.wrapping_sub(oldest) <= newest.wrapping_sub(oldest) {
+            GenerationAge::Current
+        } else {
+            GenerationAge::Stale
+        }
     }
 }
 
@@ -158,15 +163,15 @@ mod tests {
     /// Applies a history and returns the state: `w` issues a write, `.` completes one, `x` fails one.
     fn after(history: &str) -> Unit {
         history.chars().fold(Unit::default(), |unit, event| match event {
-            'w' => unit.issue(),
-            '.' => unit.settle(true),
-            _ => unit.settle(false),
+            'w' => unit.with_write_issued(),
+            '.' => unit.with_write_completed(true),
+            _ => unit.with_write_completed(false),
         })
     }
 
     #[test]
     fn what_a_read_may_find() {
-        use Age::{Current, Stale, Unknown};
+        use GenerationAge::{Current, Stale, Unknown};
         // (before the read is issued, while it is in flight, expected ages of generations 0 to 4, held, unsettled)
         for (before, during, ages, held, unsettled) in [
             ("", "", [Current, Stale, Stale, Stale, Stale], false, false),
@@ -190,7 +195,7 @@ mod tests {
             let issued = after(before);
             let now = after(&format!("{before}{during}"));
             let case = format!("{before}|{during}");
-            assert_eq!(std::array::from_fn(|found| issued.age(now, found as u32)), ages, "{case}");
+            assert_eq!(std::array::from_fn(|found| issued.age_of_generation(now, found as u32)), ages, "{case}");
             assert_eq!((issued.is_held(), issued.is_unsettled(now)), (held, unsettled), "{case}");
         }
     }
@@ -199,28 +204,31 @@ mod tests {
     fn counters_at_their_ends_make_it_unknown_not_wrong() {
         // More writes in one group than can be counted: unknown until a later group.
         let crowd = format!("w.{}", "ww.".repeat(2000));
-        assert_eq!(after(&crowd).age(after(&crowd), 1), Age::Unknown);
+        assert_eq!(after(&crowd).age_of_generation(after(&crowd), 1), GenerationAge::Unknown);
         // More writes in flight than can be counted: unknown for ever.
         let mut unit = Unit::default();
-        (0..600).for_each(|_| unit = unit.issue());
-        (0..600).for_each(|_| unit = unit.settle(true));
-        unit = unit.issue().settle(true);
+        (0..600).for_each(|_| unit = unit.with_write_issued());
+        (0..600).for_each(|_| unit = unit.with_write_completed(true));
+        unit = unit.with_write_issued().with_write_completed(true);
         assert!(unit.is_unsettled(unit), "{unit:?}");
-        assert_ne!(unit.age(unit, unit.generation()), Age::Stale);
+        assert_ne!(unit.age_of_generation(unit, unit.generation()), GenerationAge::Stale);
     }
 
     #[test]
     fn generations_wrap_over_zero() {
-        let mut unit = Unit::from_word(u64::from(u32::MAX) - 1).issue().settle(true);
-        assert_eq!((unit.generation(), unit.age(unit, u32::MAX)), (u32::MAX, Age::Current));
-        unit = unit.issue().settle(true);
+        let mut unit = Unit::from_word(u64::from(u32::MAX) - 1).with_write_issued().with_write_completed(true);
+        assert_eq!((unit.generation(), unit.age_of_generation(unit, u32::MAX)), (u32::MAX, GenerationAge::Current));
+        unit = unit.with_write_issued().with_write_completed(true);
         assert_eq!(unit.generation(), 1, "0 is what was never written");
-        assert_eq!((unit.age(unit, 1), unit.age(unit, u32::MAX)), (Age::Current, Age::Stale));
+        assert_eq!(
+            (unit.age_of_generation(unit, 1), unit.age_of_generation(unit, u32::MAX)),
+            (GenerationAge::Current, GenerationAge::Stale)
+        );
     }
 
     #[test]
     fn a_damage_is_told_once_for_each_write() {
-        let unit = after("w.").tell();
-        assert!(unit.was_told() && unit.is_held() && !unit.issue().was_told());
+        let unit = after("w.").with_damage_reported();
+        assert!(unit.was_told() && unit.is_held() && !unit.with_write_issued().was_told());
     }
 }

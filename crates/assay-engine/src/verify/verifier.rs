@@ -5,7 +5,7 @@
 //! written meanwhile.
 
 use crate::verify::ledger::{Ledger, TargetLedger};
-use crate::verify::unit::{Age, Unit};
+use crate::verify::unit::{GenerationAge, Unit};
 use assay_base::{Code, Op, Stamp, Ticket};
 use assay_model::content::Content;
 use assay_model::seal::{self, Extent, Seal};
@@ -49,35 +49,35 @@ pub(crate) struct Damage {
 impl Verifier {
     /// The part of a worker with `slots` slots in run `run`.
     pub(crate) fn new(ledger: Arc<Ledger>, run: u32, slots: usize) -> Verifier {
-        let stride = ledger.stride();
+        let stride = ledger.units_per_operation();
         Verifier { ledger, run, noted: vec![Unit::default(); slots * stride].into(), stride }
     }
 
     /// The ledger shared with the other workers.
-    pub(crate) fn ledger(&self) -> &Ledger {
+    pub(crate) fn shared_ledger(&self) -> &Ledger {
         &self.ledger
     }
 
     /// A read is about to be handed over.
     #[inline]
-    pub(crate) fn reading(&mut self, ticket: Ticket, op: &Op) {
-        let book = self.ledger.book(op.target);
+    pub(crate) fn begin_read(&mut self, ticket: Ticket, op: &Op) {
+        let book = self.ledger.target_ledger(op.target);
         let noted = &mut self.noted[ticket.0 as usize * self.stride..];
-        for (noted, index) in noted.iter_mut().zip(book.indexes(op.offset, u64::from(op.len))) {
-            *noted = book.get(index);
+        for (noted, index) in noted.iter_mut().zip(book.unit_indexes(op.offset, u64::from(op.len))) {
+            *noted = book.unit_at(index);
         }
     }
 
     /// A write is about to be handed over: it gets its generation, and `buffer` its data.
     #[inline]
-    pub(crate) fn writing(&mut self, ticket: Ticket, op: &Op, content: &mut Content, buffer: &mut [u8]) {
-        let book = self.ledger.book(op.target);
+    pub(crate) fn begin_write(&mut self, ticket: Ticket, op: &Op, content: &mut Content, buffer: &mut [u8]) {
+        let book = self.ledger.target_ledger(op.target);
         assert!(book.is_whole(op.offset, u64::from(op.len)), "a write consists of whole units of the ledger: {op:?}");
         let noted = &mut self.noted[ticket.0 as usize * self.stride..];
-        for (noted, index) in noted.iter_mut().zip(book.indexes(op.offset, u64::from(op.len))) {
-            *noted = book.change(index, Unit::issue);
+        for (noted, index) in noted.iter_mut().zip(book.unit_indexes(op.offset, u64::from(op.len))) {
+            *noted = book.change_unit(index, Unit::with_write_issued);
         }
-        let first = book.index(op.offset);
+        let first = book.unit_index(op.offset);
         let seal = Seal {
             run: self.run,
             generation: 0,
@@ -87,22 +87,22 @@ impl Verifier {
             within: 0,
             length: op.len,
         };
-        content.fill_sealed(seal, buffer, |at| noted[book.index(at) - first].generation());
+        content.fill_sealed(seal, buffer, |at| noted[book.unit_index(at) - first].generation());
     }
 
     /// A write completed, in full or not.
     #[inline]
-    pub(crate) fn written(&self, target: u16, offset: u64, len: u32, in_full: bool) {
-        let book = self.ledger.book(target);
-        for index in book.indexes(offset, u64::from(len)) {
-            book.change(index, |unit| unit.settle(in_full));
+    pub(crate) fn end_write(&self, target: u16, offset: u64, len: u32, in_full: bool) {
+        let book = self.ledger.target_ledger(target);
+        for index in book.unit_indexes(offset, u64::from(len)) {
+            book.change_unit(index, |unit| unit.with_write_completed(in_full));
         }
     }
 
     /// Examines the data of a read. Damages that were not reported before are added to `damages`. `data` are unchanged
     /// afterwards.
     #[inline]
-    pub(crate) fn read(
+    pub(crate) fn examine_read(
         &self,
         ticket: Ticket,
         target: u16,
@@ -110,21 +110,21 @@ impl Verifier {
         data: &mut [u8],
         damages: &mut Vec<Damage>,
     ) -> Answer {
-        let book = self.ledger.book(target);
+        let book = self.ledger.target_ledger(target);
         let noted = &self.noted[ticket.0 as usize * self.stride..];
-        let first = book.index(offset);
+        let first = book.unit_index(offset);
         let mut answer = Answer::Right;
         let offsets = (offset..).step_by(book.granule as usize);
         for (block, at) in data.chunks_exact_mut(book.granule as usize).zip(offsets) {
-            let index = book.index(at);
-            let (unit, now) = (noted[index - first], book.get(index));
+            let index = book.unit_index(at);
+            let (unit, now) = (noted[index - first], book.unit_at(index));
             if self.is_right(book, block, at, unit, now) {
                 continue;
             }
-            match (self.granule(book, block, at, unit, now), answer) {
+            match (self.examine_granule(book, block, at, unit, now), answer) {
                 (Answer::Wrong(kind), _) => {
-                    let damage = self.damage(kind, book, block, at, unit);
-                    self.report(book, index, damage, damages);
+                    let damage = self.describe_damage(kind, book, block, at, unit);
+                    self.report_damage(book, index, damage, damages);
                     if !matches!(answer, Answer::Wrong(_)) {
                         answer = Answer::Wrong(kind);
                     }
@@ -142,22 +142,22 @@ impl Verifier {
     /// Checks for the usual case only: written by this run, in its place, in time, unchanged.
     #[inline]
     fn is_right(&self, book: &TargetLedger, block: &mut [u8], at: u64, unit: Unit, now: Unit) -> bool {
-        let Some(seal) = Seal::read(block) else { return false };
+        let Some(seal) = Seal::read_from_block(block) else { return false };
         (seal.run, seal.target, seal.offset, seal.granule) == (self.run, book.mark, at, book.granule)
-            && unit.age(now, seal.generation) == Age::Current
-            && seal::sound(block)
+            && unit.age_of_generation(now, seal.generation) == GenerationAge::Current
+            && seal::is_sound(block)
     }
 
     #[cold]
-    fn granule(&self, book: &TargetLedger, block: &mut [u8], at: u64, unit: Unit, now: Unit) -> Answer {
-        let found = Seal::read(block).filter(|seal| seal.granule == book.granule);
-        if let Some(seal) = found.filter(|_| seal::sound(block)) {
+    fn examine_granule(&self, book: &TargetLedger, block: &mut [u8], at: u64, unit: Unit, now: Unit) -> Answer {
+        let found = Seal::read_from_block(block).filter(|seal| seal.granule == book.granule);
+        if let Some(seal) = found.filter(|_| seal::is_sound(block)) {
             if seal.run == self.run {
-                return match unit.age(now, seal.generation) {
+                return match unit.age_of_generation(now, seal.generation) {
                     _ if !is_sealed_at(&seal, book, at) => Answer::Wrong(Code::MISDIRECTED),
-                    Age::Current => Answer::Right,
-                    Age::Unknown => Answer::Open,
-                    Age::Stale => Answer::Wrong(Code::LOST),
+                    GenerationAge::Current => Answer::Right,
+                    GenerationAge::Unknown => Answer::Open,
+                    GenerationAge::Stale => Answer::Wrong(Code::LOST),
                 };
             }
             return if unit.is_held() {
@@ -176,36 +176,38 @@ impl Verifier {
         }
         if !unit.is_held() {
             // From an earlier run, perhaps with later writes over a part of it.
-            let earlier = found.filter(|seal| is_sealed_at(seal, book, at)).filter(|_| !seal::overwritten(block));
-            return earlier.map_or(Answer::Open, |seal| match seal::extent(block, seal.run, seal.generation) {
+            let earlier = found.filter(|seal| is_sealed_at(seal, book, at)).filter(|_| !seal::is_overwritten(block));
+            return earlier.map_or(Answer::Open, |seal| match seal::marked_extent(block, seal.run, seal.generation) {
                 Extent::Whole => Answer::Wrong(Code::CORRUPT),
                 Extent::Part | Extent::Nothing => Answer::Wrong(Code::TORN),
             });
         }
         let headed = found.is_some_and(|seal| (seal.run, seal.generation) == (self.run, unit.generation()));
-        Answer::Wrong(match seal::extent(block, self.run, unit.generation()) {
+        Answer::Wrong(match seal::marked_extent(block, self.run, unit.generation()) {
             Extent::Whole => Code::CORRUPT,
             Extent::Part => Code::TORN,
             Extent::Nothing if headed => Code::CORRUPT,
-            Extent::Nothing if Stamp::read(block).is_some() || block.iter().all(|byte| *byte == 0) => Code::LOST,
+            Extent::Nothing if Stamp::read_from_block(block).is_some() || block.iter().all(|byte| *byte == 0) => {
+                Code::LOST
+            }
             Extent::Nothing => Code::FOREIGN,
         })
     }
 
-    fn damage(&self, kind: Code, book: &TargetLedger, block: &[u8], offset: u64, unit: Unit) -> Damage {
-        let found = Seal::read(block);
+    fn describe_damage(&self, kind: Code, book: &TargetLedger, block: &[u8], offset: u64, unit: Unit) -> Damage {
+        let found = Seal::read_from_block(block);
         let ours = found.is_some_and(|seal| seal.run == self.run);
         Damage { kind, offset, bytes: u64::from(book.granule), expected: unit.generation(), found, ours }
     }
 
     /// Adds a damage, unless it was reported since the place was last written. Adjacent damages are joined.
-    fn report(&self, book: &TargetLedger, index: usize, damage: Damage, damages: &mut Vec<Damage>) {
+    fn report_damage(&self, book: &TargetLedger, index: usize, damage: Damage, damages: &mut Vec<Damage>) {
         if let Some(last) = damages.last_mut().filter(|last| last.is_continued_by(&damage)) {
             last.bytes += damage.bytes;
-        } else if !book.get(index).was_told() {
+        } else if !book.unit_at(index).was_told() {
             damages.push(damage);
         }
-        book.change(index, Unit::tell);
+        book.change_unit(index, Unit::with_damage_reported);
     }
 
     /// A lost granule beside one that the same write did leave is a torn write.
@@ -217,14 +219,14 @@ impl Verifier {
         data: &[u8],
         damages: &mut [Damage],
     ) -> bool {
-        let first = book.index(offset);
+        let first = book.unit_index(offset);
         let mut any = false;
         let offsets = (offset..).step_by(book.granule as usize);
         for (block, at) in data.chunks_exact(book.granule as usize).zip(offsets) {
-            let newest = noted[book.index(at) - first].generation();
+            let newest = noted[book.unit_index(at) - first].generation();
             let here = (self.run, newest, at);
-            let left = Seal::read(block).filter(|seal| (seal.run, seal.generation, seal.offset) == here);
-            let Some((begin, length)) = left.map(|seal| seal.write()) else { continue };
+            let left = Seal::read_from_block(block).filter(|seal| (seal.run, seal.generation, seal.offset) == here);
+            let Some((begin, length)) = left.map(|seal| seal.write_range()) else { continue };
             let written = begin..begin.saturating_add(length);
             for damage in damages.iter_mut() {
                 if damage.kind == Code::LOST && written.contains(&damage.offset) {
@@ -251,11 +253,11 @@ impl Damage {
 
     /// The range of the write whose seal was found.
     fn found_write(&self) -> Option<(u64, u64)> {
-        self.found.map(|seal| seal.write())
+        self.found.map(|seal| seal.write_range())
     }
 
     /// The sentence.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn as_sentence(&self) -> String {
         let Damage { kind, offset, bytes, expected, found, ours } = *self;
         let wanted = match expected {
             0 => "an earlier run's data".to_owned(),
@@ -280,7 +282,7 @@ impl Damage {
     }
 
     /// The figures, by name.
-    pub(crate) fn details(&self) -> BTreeMap<String, String> {
+    pub(crate) fn event_details(&self) -> BTreeMap<String, String> {
         let Damage { kind, offset, bytes, expected, found, .. } = *self;
         let mut details = BTreeMap::from([
             ("damage".to_owned(), kind.to_string()),

@@ -46,7 +46,7 @@ struct Group<S> {
 
 impl<S> Group<S> {
     /// The lanes of all its targets.
-    fn lanes(&self) -> impl Iterator<Item = usize> {
+    fn all_lanes(&self) -> impl Iterator<Item = usize> {
         std::iter::once(self.lane).chain(self.others.iter().copied())
     }
 
@@ -59,7 +59,7 @@ impl<S> Group<S> {
 
 /// Facts about a request that completed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Back {
+pub(crate) struct ReturnedRequest {
     pub lane: usize,
     /// It belongs to a schedule.
     pub open_loop: bool,
@@ -108,7 +108,7 @@ impl<S: Source> Group<S> {
         assert_eq!(lanes.len(), targets.len(), "all flows of a source on one target are in one lane");
         let (lane, others) = lanes.split_first().expect("a source has a flow");
         let open_loop = source.is_open_loop();
-        let shifts = open_loop || !source.pause().is_zero();
+        let shifts = open_loop || !source.pause_after_completion().is_zero();
         let looped = loops.iter().position(|known| own.first().is_some_and(|flow| known.flows.contains(flow)));
         let looped = looped.map(|at| at as u16);
         Group { source, lane: *lane, others: others.into(), open_loop, shifts, contends: true, looped }
@@ -148,13 +148,13 @@ impl<S: Source> Agenda<S> {
     pub(crate) fn find_contention(&mut self, lanes: &[u32]) {
         let mut wanted = vec![0u64; lanes.len()];
         for group in &self.groups {
-            let slots = if group.open_loop { u64::MAX } else { group.source.slots().into() };
-            for lane in group.lanes() {
+            let slots = if group.open_loop { u64::MAX } else { group.source.slot_count().into() };
+            for lane in group.all_lanes() {
                 wanted[lane] = wanted[lane].saturating_add(slots);
             }
         }
         for group in &mut self.groups {
-            let contends = group.lanes().any(|lane| wanted[lane] > lanes[lane].into());
+            let contends = group.all_lanes().any(|lane| wanted[lane] > lanes[lane].into());
             group.contends = contends;
         }
     }
@@ -167,14 +167,14 @@ impl<S: Source> Agenda<S> {
     /// Whether a late request of a source makes those behind it late: those of a schedule, and of slots that pause. In a
     /// loop without pauses each slot follows its own completion.
     #[inline(always)]
-    pub(crate) fn shifts(&self, source: usize) -> bool {
+    pub(crate) fn delays_followers(&self, source: usize) -> bool {
         self.groups[source].shifts
     }
 
     /// Whether a source's requests may wait for a slot that others have. Each slot of other closed loops has a slot of the
     /// lane: a lane that is full holds nothing of theirs back.
     #[inline(always)]
-    pub(crate) fn contends(&self, source: usize) -> bool {
+    pub(crate) fn may_wait_for_slot(&self, source: usize) -> bool {
         self.groups[source].contends
     }
 
@@ -187,7 +187,7 @@ impl<S: Source> Agenda<S> {
 
     /// The closed loop of the plan that a source belongs to.
     #[inline(always)]
-    pub(crate) fn looped(&self, source: usize) -> Option<u16> {
+    pub(crate) fn closed_loop(&self, source: usize) -> Option<u16> {
         self.groups[source].looped
     }
 
@@ -203,7 +203,7 @@ impl<S: Source> Agenda<S> {
 
     /// The source, to take a request from it; [`Agenda::update_due`] must be called afterwards.
     #[inline(always)]
-    pub(crate) fn source(&mut self, source: usize) -> &mut S {
+    pub(crate) fn source_mut(&mut self, source: usize) -> &mut S {
         &mut self.groups[source].source
     }
 
@@ -211,7 +211,7 @@ impl<S: Source> Agenda<S> {
     #[inline(always)]
     pub(crate) fn update_due(&mut self, source: usize) {
         let end = if source < self.after { self.end } else { Instant::FAR };
-        let due = self.groups[source].source.due();
+        let due = self.groups[source].source.next_due();
         self.due[source] = if due < end { due } else { Instant::FAR };
     }
 
@@ -226,50 +226,56 @@ impl<S: Source> Agenda<S> {
     /// Notes that a request of a source completed at `completed`. `may_issue` says whether the run may still issue
     /// requests.
     #[inline(always)]
-    pub(crate) fn take_back(&mut self, source: usize, flow: usize, completed: Instant, may_issue: bool) -> Back {
+    pub(crate) fn take_back(
+        &mut self,
+        source: usize,
+        flow: usize,
+        completed: Instant,
+        may_issue: bool,
+    ) -> ReturnedRequest {
         self.flows[flow].in_flight -= 1;
         let lane = self.flows[flow].lane;
         let Group { source: own, open_loop, shifts, looped, .. } = &mut self.groups[source];
         let (open_loop, shifts, looped) = (*open_loop, *shifts, *looped);
-        own.returned(flow, completed);
+        own.note_completed(flow, completed);
         if open_loop {
-            return Back { lane, open_loop, shifts, looped, last_of: None };
+            return ReturnedRequest { lane, open_loop, shifts, looped, last_of: None };
         }
-        let due = own.due();
+        let due = own.next_due();
         if may_issue {
             let end = if source < self.after { self.end } else { Instant::FAR };
             self.due[source] = if due < end { due } else { Instant::FAR };
         }
         // A source that has more is due now: this completion was all that it waited for.
-        let last_of = if due == Instant::FAR { self.ended(source) } else { None };
-        Back { lane, open_loop, shifts, looped, last_of }
+        let last_of = if due == Instant::FAR { self.ended_operations(source) } else { None };
+        ReturnedRequest { lane, open_loop, shifts, looped, last_of }
     }
 
     /// Notes that a request of a source completed, and that a prepared one of its flow `follower` has its slot from then on.
     #[inline]
-    pub(crate) fn pass_on(&mut self, source: usize, flow: usize, follower: usize) -> Back {
+    pub(crate) fn pass_on(&mut self, source: usize, flow: usize, follower: usize) -> ReturnedRequest {
         self.flows[flow].in_flight -= 1;
         let lane = self.flows[flow].lane;
         self.count_issued(follower);
         let Group { source: own, looped, .. } = &mut self.groups[source];
-        own.follow(follower);
-        Back { lane, open_loop: false, shifts: false, looped: *looped, last_of: None }
+        own.note_followed(follower);
+        ReturnedRequest { lane, open_loop: false, shifts: false, looped: *looped, last_of: None }
     }
 
     /// How many requests a source had, if it has no more and all of them have completed.
     #[cold]
-    fn ended(&self, source: usize) -> Option<u64> {
-        if self.lifetime(source).is_some() {
+    fn ended_operations(&self, source: usize) -> Option<u64> {
+        if self.source_lifetime(source).is_some() {
             // Sources with a lifetime of their own are reported at the end of the interval.
             return None;
         }
-        let all = self.groups[source].source.operations()?;
+        let all = self.groups[source].source.total_operations()?;
         self.flows.iter().filter(|flow| flow.source == source).all(|flow| flow.in_flight == 0).then_some(all)
     }
 
     /// The progress of a source that begins or ends within the run; `None` for other sources.
-    pub(crate) fn lifetime(&self, source: usize) -> Option<Lifetime> {
-        self.groups[source].source.lifetime()
+    pub(crate) fn source_lifetime(&self, source: usize) -> Option<Lifetime> {
+        self.groups[source].source.lifetime_progress()
     }
 
     /// Asks the source again at `at`, if that is before its end; with [`Instant::FAR`] it is never asked again.
@@ -280,7 +286,7 @@ impl<S: Source> Agenda<S> {
 
     /// The source that is due first, among those whose lanes have free slots.
     #[inline(always)]
-    pub(crate) fn earliest(&self, lanes: &[Lane]) -> (usize, Instant) {
+    pub(crate) fn earliest_with_slot(&self, lanes: &[Lane]) -> (usize, Instant) {
         // One source, as most closed loops are: 5 % on the null device.
         match self.due[..] {
             [due] if self.groups[0].has_room(lanes) => (0, due),
@@ -303,7 +309,7 @@ impl<S: Source> Agenda<S> {
     /// The source that is due first. Computed without branches, because no branch predictor could guess which source
     /// that is.
     #[inline]
-    pub(crate) fn soonest(&self) -> (usize, Instant) {
+    pub(crate) fn earliest_due(&self) -> (usize, Instant) {
         let mut soonest = (0, Instant::FAR);
         for (source, due) in self.due.iter().enumerate() {
             let sooner = *due < soonest.1;
@@ -319,12 +325,12 @@ impl<S: Source> Agenda<S> {
 
     /// The lane of a source that goes to one target, or that of the first of several.
     #[inline(always)]
-    pub(crate) fn lane(&self, source: usize) -> usize {
+    pub(crate) fn first_lane(&self, source: usize) -> usize {
         self.groups[source].lane
     }
 
     /// When a source is next due.
-    pub(crate) fn due(&self, source: usize) -> Instant {
+    pub(crate) fn next_due(&self, source: usize) -> Instant {
         self.due[source]
     }
 
@@ -339,7 +345,7 @@ impl<S: Source> Agenda<S> {
     }
 
     /// Stops issuing.
-    pub(crate) fn stop(&mut self, now: Instant) {
+    pub(crate) fn stop_issuing(&mut self, now: Instant) {
         self.end = self.end.min(now);
         self.due.fill(Instant::FAR);
     }
@@ -347,7 +353,7 @@ impl<S: Source> Agenda<S> {
     /// The schedule is over. A backlog is not issued: the load ends at its planned end, and operations not delivered by
     /// then stay undelivered. Operations that became due in the last moment do not count as a backlog and are issued.
     /// Closed loops issue nothing more.
-    pub(crate) fn ends(&mut self) {
+    pub(crate) fn end_schedule(&mut self) {
         let moment = Instant::from_ns(self.end.as_ns().saturating_sub(LAST_MOMENT.as_ns()));
         for (due, Group { open_loop, .. }) in self.due.iter_mut().zip(&self.groups) {
             if !open_loop || *due < moment {
@@ -368,7 +374,7 @@ impl<S: Source> Agenda<S> {
 
     /// Whether no source of the schedule has more requests, however long the run lasts.
     pub(crate) fn is_over(&self) -> bool {
-        self.groups[..self.after].iter().all(|group| group.source.operations().is_some())
+        self.groups[..self.after].iter().all(|group| group.source.total_operations().is_some())
     }
 
     /// Whether something comes after the schedule.
@@ -379,7 +385,7 @@ impl<S: Source> Agenda<S> {
     /// Begins the sources that come after the schedule.
     pub(crate) fn begin_after_schedule(&mut self, now: Instant) {
         for source in self.after..self.groups.len() {
-            self.due[source] = self.groups[source].source.begin(now);
+            self.due[source] = self.groups[source].source.begin_after_others(now);
         }
     }
 

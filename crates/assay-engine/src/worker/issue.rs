@@ -2,18 +2,18 @@
 //! too far behind.
 
 use crate::lateness::arrivals::Arrival;
-use crate::payload::{At, Payload};
+use crate::payload::{Payload, RequestId};
 use crate::worker::machine::Worker;
 use crate::worker::queue::Origin;
-use assay_base::{Device, Instant, Next, Request, Source, Ticket};
+use assay_base::{Device, Instant, NextRequest, Request, Source, Ticket};
 use assay_record::{CloseReason, EventKind};
 use std::collections::BTreeMap;
 
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
     /// Issues what is due at `now` and returns when the next request that has a slot is due.
-    pub(crate) fn issue(&mut self, now: Instant) -> Instant {
+    pub(crate) fn issue_due(&mut self, now: Instant) -> Instant {
         loop {
-            let (source, due) = self.agenda.earliest(&self.queue.lanes);
+            let (source, due) = self.agenda.earliest_with_slot(&self.queue.lanes);
             if due > now {
                 return due;
             }
@@ -25,13 +25,13 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             {
                 continue;
             }
-            match self.agenda.source(source).next(now) {
-                Next::Of(flow) => {
-                    let request = self.agenda.source(source).take(flow);
-                    self.submit(now, Origin { source, flow }, due, request);
+            match self.agenda.source_mut(source).next(now) {
+                NextRequest::Of(flow) => {
+                    let request = self.agenda.source_mut(source).take_request(flow);
+                    self.issue_request(now, Origin { source, flow }, due, request);
                 }
-                Next::Later(at) => self.agenda.put_off(source, at),
-                Next::Over => self.agenda.put_off(source, Instant::FAR),
+                NextRequest::Later(at) => self.agenda.put_off(source, at),
+                NextRequest::Over => self.agenda.put_off(source, Instant::FAR),
             }
         }
     }
@@ -53,7 +53,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             return;
         }
         for source in 0..self.agenda.len() {
-            let (lane, due) = (self.agenda.lane(source), self.agenda.due(source));
+            let (lane, due) = (self.agenda.first_lane(source), self.agenda.next_due(source));
             let lane = &mut self.queue.lanes[lane];
             if due < now && !lane.has_room() {
                 lane.full.mark_still_full(now);
@@ -69,7 +69,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let index = self.agenda.first_of(source);
         let flow = self.agenda.flows[index];
         // Not only its own delay: the operations before it were late too.
-        let shift = self.lateness.worst(usize::from(flow.target));
+        let shift = self.lateness.worst_shift(usize::from(flow.target));
         let held = self.lateness.held_back.but_for_the_device(&self.queue.lanes[flow.lane].full, now, due);
         let own = now.since(due.max(held)).max(shift);
         let (reason, who) = if own.as_ns() * 2 > now.since(due).as_ns() {
@@ -79,21 +79,26 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         };
         let text = format!(
             "operations are {} behind their schedule, more than {}: {who}",
-            now.since(due).human(),
+            now.since(due).human_text(),
             self.rules.max_lag
         );
-        self.incidents.say(now, EventKind::LagStop, text, BTreeMap::from([("flow".to_owned(), index.to_string())]));
-        self.stop(now, reason);
+        self.incidents.write_event(
+            now,
+            EventKind::LagStop,
+            text,
+            BTreeMap::from([("flow".to_owned(), index.to_string())]),
+        );
+        self.stop_issuing(now, reason);
     }
 
     /// Issues a request. Kept out of `step`, because together both would have too few registers (15 % on the null
     /// device).
     #[inline(never)]
-    fn submit(&mut self, now: Instant, origin: Origin, due: Instant, request: D::Request) {
+    fn issue_request(&mut self, now: Instant, origin: Origin, due: Instant, request: D::Request) {
         let ticket = self.take_slot(now, origin, due, request);
         match self.stocks.of_source(origin.source) {
             Some(number) => self.device.submit_with_stock(now, number, ticket, &request),
-            None => self.device.submit(now, ticket, &request),
+            None => self.device.submit_request(now, ticket, &request),
         }
     }
 
@@ -102,9 +107,9 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     pub(crate) fn take_slot(&mut self, now: Instant, origin: Origin, due: Instant, request: D::Request) -> Ticket {
         let lane = self.agenda.flows[origin.flow].lane;
         let held = self.held_until(now, origin, lane, due, &request);
-        let ticket = self.queue.take(lane, now, due, &self.lateness.held_back);
-        let look = self.payload.before(&mut self.device, At { flow: origin.flow, ticket }, &request);
-        self.queue.put(ticket, origin, request, [due, now, held], look);
+        let ticket = self.queue.take_slot(lane, now, due, &self.lateness.held_back);
+        let look = self.payload.before_issue(&mut self.device, RequestId { flow: origin.flow, ticket }, &request);
+        self.queue.fill_slot(ticket, origin, request, [due, now, held], look);
         self.count_issued(origin);
         ticket
     }
@@ -119,19 +124,19 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         due: Instant,
         request: &D::Request,
     ) -> Instant {
-        let contends = self.agenda.contends(origin.source);
+        let contends = self.agenda.may_wait_for_slot(origin.source);
         if self.lateness.may_be_late {
             let arrival = Arrival {
                 now,
                 due,
-                target: request.target(),
+                target: request.target_index(),
                 scheduled: self.agenda.is_open_loop(origin.source),
-                shifts: self.agenda.shifts(origin.source),
+                shifts: self.agenda.delays_followers(origin.source),
                 contends,
                 rests: self.agenda.is_target_idle(origin.flow),
             };
             let full = &self.queue.lanes[lane].full;
-            self.lateness.arrives(&arrival, full, &mut self.book.recorder)
+            self.lateness.count_arrival(&arrival, full, &mut self.book.recorder)
         } else if contends {
             self.lateness.held_back.but_for_the_device(&self.queue.lanes[lane].full, now, due)
         } else {
@@ -144,7 +149,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     pub(crate) fn count_issued(&mut self, origin: Origin) {
         self.agenda.update_due(origin.source);
         self.agenda.count_issued(origin.flow);
-        self.book.recorder.cell(origin.flow).issued += 1;
+        self.book.recorder.flow_counters_mut(origin.flow).issued += 1;
         self.book.totals.issued += 1;
     }
 }

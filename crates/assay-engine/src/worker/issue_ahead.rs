@@ -4,7 +4,7 @@
 use crate::payload::Payload;
 use crate::worker::machine::Worker;
 use crate::worker::queue::Origin;
-use assay_base::{Code, Completion, Device, Foretelling, Instant, Next, Request, Source};
+use assay_base::{Code, Completion, Device, Foretelling, Instant, NextRequest, Request, Source};
 
 /// Upper bound on the requests issued ahead in one step: between two steps the shell checks whether the run must end.
 const AHEAD: u32 = 1 << 18;
@@ -17,7 +17,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.stage.is_scheduled()
             && !self.has_news()
             && self.queue.lanes.iter().all(|lane| lane.has_room())
-            && self.agenda.soonest().1 >= now
+            && self.agenda.earliest_due().1 >= now
     }
 }
 
@@ -25,10 +25,15 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
     /// The same worker, but issuing ahead where its device is sure, nothing is verified, and every source follows a
     /// schedule.
     #[must_use]
-    pub fn foretelling(mut self) -> Self {
+    pub fn with_foretelling(mut self) -> Self {
         // What is counted early has completed before draining is given up: it completes within the interval.
-        let waits = self.rules.max_lag.is_zero() || self.rules.limits.drain >= self.book.timeline.interval();
-        if self.device.is_sure() && !self.has_lives() && !self.payload.verifies() && waits && self.agenda.open_loop {
+        let waits = self.rules.max_lag.is_zero() || self.rules.limits.drain >= self.book.timeline.interval_length();
+        if self.device.is_sure()
+            && !self.has_lives()
+            && !self.payload.may_find_damage()
+            && waits
+            && self.agenda.open_loop
+        {
             self.ahead.how = Some(Self::issue_ahead);
             (self.lateness.may_be_late, self.lateness.looks_close) = (false, false);
         }
@@ -42,7 +47,7 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
     fn issue_ahead(&mut self, now: Instant) -> Instant {
         self.ahead.reached = now;
         for left in (0..AHEAD).rev() {
-            let (source, due) = self.agenda.soonest();
+            let (source, due) = self.agenda.earliest_due();
             if due >= self.book.boundary {
                 // All of these requests have completed by then.
                 self.queue.lanes.iter_mut().for_each(|lane| lane.early.clear());
@@ -50,15 +55,15 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
             }
             assert!(due >= self.ahead.reached, "nothing waits, and times of a schedule ascend");
             self.ahead.reached = due;
-            match self.agenda.source(source).next(due) {
-                Next::Of(flow) => {
-                    let request = self.agenda.source(source).take(flow);
-                    self.carry(due, Origin { source, flow }, request);
+            match self.agenda.source_mut(source).next(due) {
+                NextRequest::Of(flow) => {
+                    let request = self.agenda.source_mut(source).take_request(flow);
+                    self.carry_request(due, Origin { source, flow }, request);
                 }
-                Next::Later(at) => self.agenda.put_off(source, at),
-                Next::Over => self.agenda.put_off(source, Instant::FAR),
+                NextRequest::Later(at) => self.agenda.put_off(source, at),
+                NextRequest::Over => self.agenda.put_off(source, Instant::FAR),
             }
-            let lane = self.agenda.lane(source);
+            let lane = self.agenda.first_lane(source);
             if left == 0 || self.queue.lanes[lane].may_be_full(due) {
                 self.settle_early();
                 break;
@@ -69,17 +74,17 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
 
     /// Issues a request that is due now.
     #[inline]
-    fn carry(&mut self, now: Instant, origin: Origin, request: D::Request) {
-        match self.device.foretell(now, &request) {
-            Some((completed, Ok(moved))) if moved == request.bytes() && completed <= self.book.boundary => {
-                self.agenda.source(origin.source).returned(origin.flow, completed);
+    fn carry_request(&mut self, now: Instant, origin: Origin, request: D::Request) {
+        match self.device.foretell_completion(now, &request) {
+            Some((completed, Ok(moved))) if moved == request.expected_bytes() && completed <= self.book.boundary => {
+                self.agenda.source_mut(origin.source).note_completed(origin.flow, completed);
                 self.agenda.update_due(origin.source);
-                let lane = self.agenda.lane(origin.source);
-                self.book.recorder.cell(origin.flow).issued += 1;
-                self.book.recorder.prompt(origin.flow, moved, completed.since(now));
+                let lane = self.agenda.first_lane(origin.source);
+                self.book.recorder.flow_counters_mut(origin.flow).issued += 1;
+                self.book.recorder.count_prompt(origin.flow, moved, completed.since(now));
                 self.book.totals.issued += 1;
                 self.book.totals.completed += 1;
-                self.incidents.succeeded(request.target());
+                self.incidents.note_success(request.target_index());
                 self.queue.lanes[lane].early.push(completed);
             }
             foretold => self.submit_foretold(now, origin, request, foretold),
@@ -98,9 +103,9 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
         let ticket = self.take_slot(now, origin, now, request);
         match foretold {
             Some((completed, result)) => {
-                self.device.keep(Completion { ticket, result, issued: now, accepted: now, completed });
+                self.device.keep_foretold(Completion { ticket, result, issued: now, accepted: now, completed });
             }
-            None => self.device.submit(now, ticket, &request),
+            None => self.device.submit_request(now, ticket, &request),
         }
     }
 
@@ -115,10 +120,10 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
                 if completed <= now {
                     continue;
                 }
-                let ticket = self.queue.lanes[lane].take();
+                let ticket = self.queue.lanes[lane].take_ticket();
                 let origin = Origin { source: self.agenda.flows[flow].source, flow };
                 self.queue.put_counted(ticket, origin, now);
-                self.device.keep(Completion { ticket, result: Ok(0), issued: now, accepted: now, completed });
+                self.device.keep_foretold(Completion { ticket, result: Ok(0), issued: now, accepted: now, completed });
             }
         }
     }

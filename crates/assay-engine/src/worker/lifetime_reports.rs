@@ -49,12 +49,13 @@ impl LifetimeReports {
         let workers = self.workers;
         for reported in self.flows.iter_mut().filter(|reported| !reported.ended) {
             reported.issued += issued(reported.flow);
-            let lives: Vec<Lifetime> = reported.sources.iter().filter_map(|source| agenda.lifetime(*source)).collect();
+            let lives: Vec<Lifetime> =
+                reported.sources.iter().filter_map(|source| agenda.source_lifetime(*source)).collect();
             let begun = lives.iter().filter_map(|life| life.begun).min();
             if let Some(begun) = begun.filter(|_| !reported.begun) {
                 reported.begun = true;
                 let text = "a stream has begun, because another one has ended".to_owned();
-                tell((EventKind::StreamBegin, text, reported.details([("begun_ns", begun.as_ns())], workers)));
+                tell((EventKind::StreamBegin, text, reported.event_details([("begun_ns", begun.as_ns())], workers)));
             }
             if lives.iter().all(|life| life.over) && agenda.flows[reported.flow].in_flight == 0 {
                 reported.ended = true;
@@ -65,7 +66,7 @@ impl LifetimeReports {
                     format!("a stream has ended at its time, after {} operations", reported.issued)
                 };
                 let details = [("operations", reported.issued), ("completed_ns", last.as_ns())];
-                tell((EventKind::StreamEnd, text, reported.details(details, workers)));
+                tell((EventKind::StreamEnd, text, reported.event_details(details, workers)));
             }
         }
     }
@@ -75,11 +76,11 @@ impl FlowReport {
     /// The report about a flow, if all its sources have a lifetime.
     fn new<S: Source>(agenda: &Agenda<S>, flows_of: &[Vec<usize>], flow: usize) -> Option<FlowReport> {
         let sources: Vec<usize> = (0..flows_of.len()).filter(|source| flows_of[*source].contains(&flow)).collect();
-        let lives = sources.iter().all(|source| agenda.lifetime(*source).is_some());
+        let lives = sources.iter().all(|source| agenda.source_lifetime(*source).is_some());
         (lives && !sources.is_empty()).then_some(FlowReport { flow, sources, issued: 0, begun: false, ended: false })
     }
 
-    fn details<const N: usize>(&self, numbers: [(&str, u64); N], workers: u64) -> BTreeMap<String, String> {
+    fn event_details<const N: usize>(&self, numbers: [(&str, u64); N], workers: u64) -> BTreeMap<String, String> {
         let parts = (workers > 1).then_some(("workers", workers));
         let all = numbers.into_iter().chain([("flow", self.flow as u64)]).chain(parts);
         all.map(|(name, number)| (name.to_owned(), number.to_string())).collect()

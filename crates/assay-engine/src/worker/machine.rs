@@ -8,16 +8,16 @@ use crate::lateness::peers::Peers;
 use crate::payload::Payload;
 use crate::rules::{Limits, Setup, Step, Totals};
 use crate::worker::agenda::{Agenda, Flow, GroupedSources};
-use crate::worker::incidents::{About, Incidents};
+use crate::worker::incidents::{EventRequest, Incidents};
 use crate::worker::lifetime_reports::LifetimeReports;
-use crate::worker::queue::{Queue, Slot, bounds};
+use crate::worker::queue::{Queue, Slot, lane_bounds};
 use crate::worker::stage::Stage;
 use crate::worker::stocks::Stocks;
 use crate::worker::timeline::Timeline;
 use assay_base::source::{FreeSlotTimes, Source};
 use assay_base::{Code, Device, Done, HandOver, Instant, Span};
 use assay_model::Plan;
-use assay_model::source::difference;
+use assay_model::source::signed_difference;
 use assay_record::{CloseReason, Event, EventKind, Frame, Recorder};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ pub struct Worker<D: Device, S, P> {
     pub(crate) incidents: Incidents,
     pub(crate) stage: Stage,
     pub(crate) book: Books,
-    pub(crate) ahead: Ahead<D, S, P>,
+    pub(crate) ahead: IssueAhead<D, S, P>,
     pub(crate) rules: RunRules,
     reported: Reported,
     /// The device knows for how long its threads could not run.
@@ -88,14 +88,14 @@ pub(crate) struct Books {
 type Issue<D, S, P> = fn(&mut Worker<D, S, P>, Instant) -> Instant;
 
 /// Issuing before completions are looked at; see [`crate::worker::issue_ahead`].
-pub(crate) struct Ahead<D: Device, S, P> {
+pub(crate) struct IssueAhead<D: Device, S, P> {
     /// The function, where it is possible: every source follows a schedule, on a device that is sure.
     pub how: Option<Issue<D, S, P>>,
     /// The time up to which that was done.
     pub reached: Instant,
 }
 
-impl<D: Device, S, P> std::fmt::Debug for Ahead<D, S, P> {
+impl<D: Device, S, P> std::fmt::Debug for IssueAhead<D, S, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Ahead({}, {:?})", self.how.is_some(), self.reached)
     }
@@ -119,14 +119,18 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let timeline = Timeline::new(plan, start);
         let (when_found, count) = (device.is_stamped_when_found(), flows.len());
         let kept_known = device.knows_kept_from_running();
-        let (loops, bounds) = (plan.closed_loops(), bounds(plan, part, bound));
-        let mut agenda =
-            Agenda::new(GroupedSources { sources, flows_of: &flows_of, after }, flows, timeline.end(), &loops);
+        let (loops, bounds) = (plan.closed_loops(), lane_bounds(plan, part, bound));
+        let mut agenda = Agenda::new(
+            GroupedSources { sources, flows_of: &flows_of, after },
+            flows,
+            timeline.last_phase_end(),
+            &loops,
+        );
         agenda.find_contention(&bounds);
         let lives = LifetimeReports::new(&agenda, &flows_of, part.of);
         let may_be_late = when_found || agenda.has_shifts();
         let recorder = Recorder::new(thresholds, count).with_lateness(plan.load.targets.into());
-        let spare = if payload.verifies() { 0 } else { device.spare() };
+        let spare = if payload.may_find_damage() { 0 } else { device.spare_tickets() };
         let stocks = if spare > 0 { Stocks::new(&mut agenda, bounds.iter().sum(), spare) } else { Stocks::default() };
         device.set_end_of_stock(agenda.end);
         Worker {
@@ -140,14 +144,14 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             stage: Stage::new(),
             book: Books {
                 recorder: recorder.with_loops(loops.len()),
-                boundary: timeline.boundary(),
+                boundary: timeline.interval_end(),
                 timeline,
                 lives,
                 frames: Vec::new(),
                 totals: Totals::default(),
             },
             // Before the beginning: a worker in real time is stepped before its run begins.
-            ahead: Ahead { how: None, reached: Instant::ZERO },
+            ahead: IssueAhead { how: None, reached: Instant::ZERO },
             rules: RunRules { limits, max_lag: plan.timing.max_lag },
             reported: Reported { done: Done::new(), hand_overs: Vec::new() },
             kept_known,
@@ -163,24 +167,24 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
         let now = now.max(self.ahead.reached);
         let before = self.book.totals.issued;
-        self.lateness.watch.steps(now, before == self.book.totals.completed);
-        let now = self.reap(now);
+        self.lateness.watch.begin_step(now, before == self.book.totals.completed);
+        let now = self.reap_completions(now);
         while self.book.boundary <= now {
             self.close_interval(self.book.boundary, false);
             self.look_at_full_lanes(now);
         }
         if now >= self.agenda.end && self.stage.is_scheduled() {
-            self.stage.drains(now + self.rules.limits.drain);
-            self.agenda.ends();
+            self.stage.begin_draining(now + self.rules.limits.drain);
+            self.agenda.end_schedule();
             self.withdraw_stocks();
         }
         let next = match self.ahead.how.filter(|_| self.may_run_ahead(now)) {
             Some(issue_ahead) => issue_ahead(self, now),
-            None => self.issue(now),
+            None => self.issue_due(now),
         };
-        self.restock(now);
+        self.restock_loops(now);
         if next == Instant::FAR && self.stage.is_scheduled() && self.agenda.is_over() {
-            self.stage.drains(now + self.rules.limits.drain);
+            self.stage.begin_draining(now + self.rules.limits.drain);
         }
         self.finish_if_drained(now);
         let device =
@@ -188,19 +192,19 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let drained = self.stage.gives_up().unwrap_or(Instant::FAR);
         let issued = self.book.totals.issued > before;
         let wake = next.min(device).min(self.book.boundary).min(drained);
-        self.lateness.watch.until(wake.max(now));
+        self.lateness.watch.watch_until(wake.max(now));
         Step { wake, issued, done: self.stage.is_finished() }
     }
 
     /// Looks for completions. Returns the present: a device may have found some after `now`, and what they make due is due
     /// in this step.
-    fn reap(&mut self, now: Instant) -> Instant {
-        self.poll(now);
+    fn reap_completions(&mut self, now: Instant) -> Instant {
+        self.poll_device(now);
         let mut done = std::mem::take(&mut self.reported.done);
         let now = done.last().map_or(now, |last| now.max(last.completed));
         self.look_for_oversleeping(now, &done);
         for completion in done.drain(..) {
-            self.complete(now, &completion);
+            self.handle_completion(now, &completion);
         }
         self.reported.done = done;
         now
@@ -208,17 +212,17 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// Hands what was issued to the device.
     #[inline]
-    pub fn send(&mut self, now: Instant) {
+    pub fn send_issued(&mut self, now: Instant) {
         self.take_hand_overs();
         let Lateness { watch, held_back, .. } = &mut self.lateness;
         watch.hands_over(now, held_back);
-        self.poll(now);
+        self.poll_device(now);
     }
 
     /// Asks the device what has completed, and what it reports of its hand-overs.
     #[inline]
-    fn poll(&mut self, now: Instant) {
-        self.device.poll(now, &mut self.reported.done);
+    fn poll_device(&mut self, now: Instant) {
+        self.device.poll_completions(now, &mut self.reported.done);
         self.take_hand_overs();
     }
 
@@ -231,8 +235,8 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// Reports that no thread of the program ran from `from` to `until`: requests that were due before the end waited
     /// for the generator, and the device is not responsible for that time, even if they also waited for it.
-    pub fn stopped(&mut self, from: Instant, until: Instant) {
-        self.lateness.held_back.stopped(from, until);
+    pub fn note_program_stopped(&mut self, from: Instant, until: Instant) {
+        self.lateness.held_back.note_stopped(from, until);
         self.lateness.watch.not_since(from);
         self.lateness.looks_close = true;
     }
@@ -244,21 +248,21 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// The part of `span` to wait before looking for completions.
     #[inline]
-    pub fn patience(&self, span: Span) -> Span {
+    pub fn time_to_wait(&self, span: Span) -> Span {
         if self.book.totals.issued == self.book.totals.completed { span } else { span.min(self.rules.limits.look) }
     }
 
     /// Reports that the worker looked for completions until `until`; without this call, the next step is assumed to
     /// come at the time that the last step asked for.
     #[inline]
-    pub fn watched(&mut self, until: Instant) {
-        self.lateness.watch.until(until);
+    pub fn note_watched(&mut self, until: Instant) {
+        self.lateness.watch.watch_until(until);
     }
 
     /// Stops issuing; requests in flight are drained for at most the limit's time.
-    pub fn stop(&mut self, now: Instant, reason: CloseReason) {
-        if self.stage.stops(reason, now + self.rules.limits.drain) {
-            self.agenda.stop(now);
+    pub fn stop_issuing(&mut self, now: Instant, reason: CloseReason) {
+        if self.stage.begin_stop(reason, now + self.rules.limits.drain) {
+            self.agenda.stop_issuing(now);
             self.withdraw_stocks();
         }
     }
@@ -274,25 +278,25 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             Some(false) => return,
             None => {
                 let text =
-                    format!("the end of the warm-up was {} ago when this worker was told", now.since(at).human());
-                self.incidents.say(now, EventKind::Warning, text, BTreeMap::new());
-                return self.stop(now, CloseReason::GeneratorLag);
+                    format!("the end of the warm-up was {} ago when this worker was told", now.since(at).human_text());
+                self.incidents.write_event(now, EventKind::Warning, text, BTreeMap::new());
+                return self.stop_issuing(now, CloseReason::GeneratorLag);
             }
         }
-        self.book.boundary = self.book.timeline.boundary();
-        self.agenda.end_at(self.book.timeline.end());
+        self.book.boundary = self.book.timeline.interval_end();
+        self.agenda.end_at(self.book.timeline.last_phase_end());
         self.device.set_end_of_stock(self.agenda.end);
     }
 
     /// Gives up draining: the next step is the last.
-    pub(crate) fn abandon(&mut self, now: Instant) {
-        self.stage.abandons(now);
+    pub(crate) fn abandon_draining(&mut self, now: Instant) {
+        self.stage.abandon_draining(now);
     }
 
     /// Waits on the device, unless completions are already waiting to be looked at.
-    pub fn wait(&mut self, span: Span) {
+    pub fn wait_on_device(&mut self, span: Span) {
         if self.reported.done.is_empty() {
-            self.device.wait(span);
+            self.device.wait_for_completion(span);
         }
     }
 
@@ -319,32 +323,32 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     }
 
     /// Takes a frame's memory back for later use.
-    pub fn recycle(&mut self, frame: Frame) {
-        self.book.recorder.recycle(frame);
+    pub fn recycle_frame(&mut self, frame: Frame) {
+        self.book.recorder.recycle_frame(frame);
     }
 
     /// Events since the last call.
     pub fn take_events(&mut self) -> std::vec::Drain<'_, Event> {
-        self.incidents.take()
+        self.incidents.drain_events()
     }
 
     /// The reason for which it ended, or would end now.
-    pub fn reason(&self) -> CloseReason {
-        self.stage.reason()
+    pub fn close_reason(&self) -> CloseReason {
+        self.stage.close_reason()
     }
 
     /// The numbers of operations that were carried so far.
-    pub fn totals(&self) -> Totals {
+    pub fn operation_totals(&self) -> Totals {
         self.book.totals
     }
 
     /// The device that carries the requests.
-    pub fn device(&mut self) -> &mut D {
+    pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
 
     /// Writes an event about the request of a slot.
-    pub(crate) fn tell(
+    pub(crate) fn write_slot_event(
         &mut self,
         now: Instant,
         what: EventKind,
@@ -352,8 +356,8 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         slot: &Slot<D::Request>,
         code: Option<Code>,
     ) {
-        let code: Option<(Code, Cow<'static, str>)> = code.map(|code| (code, self.device.name(code)));
-        self.incidents.tell(now, what, text, about(&self.agenda, slot), code);
+        let code: Option<(Code, Cow<'static, str>)> = code.map(|code| (code, self.device.code_name(code)));
+        self.incidents.write_request_event(now, what, text, describe_request(&self.agenda, slot), code);
     }
 
     pub(crate) fn close_interval(&mut self, end: Instant, last: bool) {
@@ -364,14 +368,14 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.payload.begin_interval();
         let recorder = &mut self.book.recorder;
         self.agenda.count_until(end, |flow, scheduled, waiting| {
-            let cell = recorder.cell(flow);
+            let cell = recorder.flow_counters_mut(flow);
             cell.scheduled += scheduled;
             cell.waiting = waiting;
         });
         // Issuing ahead does not know how many are in flight at a time.
         let counts_most = self.ahead.how.is_none();
         for (index, flow) in self.agenda.flows.iter_mut().enumerate() {
-            let cell = recorder.cell(index);
+            let cell = recorder.flow_counters_mut(index);
             cell.stuck = flow.stuck;
             cell.in_flight = flow.in_flight - flow.stuck;
             cell.in_flight_max = if counts_most { flow.most } else { 0 };
@@ -381,24 +385,24 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.count_slots(end);
         self.tell_of_lives(end);
         let Books { recorder, timeline, boundary, frames, .. } = &mut self.book;
-        let closed = timeline.close(end, last);
-        *boundary = timeline.boundary();
+        let closed = timeline.close_interval(end, last);
+        *boundary = timeline.interval_end();
         let (start, end) = (closed.start.as_ns(), closed.end.as_ns());
-        frames.push(recorder.take(closed.index, start, end, closed.phase, closed.close_group));
+        frames.push(recorder.take_frame(closed.index, start, end, closed.phase, closed.close_group));
     }
 
     /// Counts what the slots of closed loops do at the end of an interval.
     fn count_slots(&mut self, end: Instant) {
         let Worker { agenda, queue, book, .. } = self;
         for source in 0..agenda.len() {
-            if let Some(looped) = agenda.looped(source) {
+            if let Some(looped) = agenda.closed_loop(source) {
                 let FreeSlotTimes { open_ns, paused } = agenda.free_slots(source, end);
-                book.recorder.slots(looped, open_ns, paused);
+                book.recorder.count_slots(looped, open_ns, paused);
             }
         }
-        for slot in queue.taken() {
-            if let Some(looped) = agenda.looped(usize::from(slot.source)) {
-                book.recorder.slots(looped, difference(end, slot.intended), Span::ZERO);
+        for slot in queue.taken_slots() {
+            if let Some(looped) = agenda.closed_loop(usize::from(slot.source)) {
+                book.recorder.count_slots(looped, signed_difference(end, slot.intended), Span::ZERO);
             }
         }
     }
@@ -410,8 +414,8 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             let incidents = &mut self.incidents;
             lives.report_interval(
                 &self.agenda,
-                |flow| recorder.cell(flow).issued,
-                |(what, text, details)| incidents.say(end, what, text, details),
+                |flow| recorder.flow_counters_mut(flow).issued,
+                |(what, text, details)| incidents.write_event(end, what, text, details),
             );
         }
     }
@@ -423,8 +427,8 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             |slot| now.since(slot.submitted) >= rules.limits.stuck,
             |slot| {
                 agenda.flows[usize::from(slot.flow)].stuck += 1;
-                let text = format!("an operation has been in flight for {}", now.since(slot.submitted).human());
-                incidents.tell(now, EventKind::Stuck, text, about(agenda, slot), None);
+                let text = format!("an operation has been in flight for {}", now.since(slot.submitted).human_text());
+                incidents.write_request_event(now, EventKind::Stuck, text, describe_request(agenda, slot), None);
             },
         );
     }
@@ -453,7 +457,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
         let Totals { issued, completed, stuck } = self.book.totals;
         assert_eq!(issued, completed + stuck, "every operation that was issued completed or is stuck");
-        self.stage.finishes();
+        self.stage.finish_run();
     }
 
     /// Whether what was written is being read back. It is true before the first read is issued.
@@ -467,8 +471,8 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         match ready {
             Ok(()) => self.stage.waits_for_read_back(now + self.rules.limits.drain),
             Err(why) => {
-                self.incidents.say(now, EventKind::TargetLost, why, BTreeMap::new());
-                self.stop(now, CloseReason::TargetLost);
+                self.incidents.write_event(now, EventKind::TargetLost, why, BTreeMap::new());
+                self.stop_issuing(now, CloseReason::TargetLost);
             }
         }
     }
@@ -482,7 +486,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// Begins to read back what all workers have written, if this worker is the last one whose schedule is over and
     /// nothing is in flight (`drained`). Returns whether it begins.
     fn begins_read_back(&mut self, now: Instant, drained: bool) -> bool {
-        let whole = drained && self.stage.reason() == CloseReason::Completed;
+        let whole = drained && self.stage.close_reason() == CloseReason::Completed;
         if !self.payload.is_over(whole) || !self.agenda.has_more() {
             return false;
         }
@@ -490,7 +494,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             self.close_interval(now, true);
         }
         self.book.timeline.read_back();
-        self.book.boundary = self.book.timeline.boundary();
+        self.book.boundary = self.book.timeline.interval_end();
         self.stage.waits_for_read_back(now + self.rules.limits.drain);
         self.agenda.begin_after_schedule(now);
         true
@@ -498,6 +502,6 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 }
 
 /// Describes the request in a slot.
-pub(crate) fn about<S, R: Copy>(agenda: &Agenda<S>, slot: &Slot<R>) -> About<R> {
-    About { flow: slot.flow, target: agenda.flows[usize::from(slot.flow)].target, request: slot.request }
+pub(crate) fn describe_request<S, R: Copy>(agenda: &Agenda<S>, slot: &Slot<R>) -> EventRequest<R> {
+    EventRequest { flow: slot.flow, target: agenda.flows[usize::from(slot.flow)].target, request: slot.request }
 }

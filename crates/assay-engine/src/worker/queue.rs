@@ -1,7 +1,7 @@
 //! The requests in flight: the slots of all targets, and the lanes that divide them.
 
 use crate::lateness::held_back::HeldBack;
-use crate::lateness::queue_full::Full;
+use crate::lateness::queue_full::QueueFull;
 use assay_base::{Completion, Instant, Request, Ticket};
 use assay_model::Plan;
 use assay_model::arrival::Part;
@@ -56,7 +56,7 @@ pub(crate) struct Begun {
 #[derive(Debug)]
 pub(crate) struct Lane {
     free: Vec<Ticket>,
-    pub full: Full,
+    pub full: QueueFull,
     slots: usize,
     /// When those requests complete, or completed, that were counted when they were issued and have no slot.
     pub early: Vec<Instant>,
@@ -83,7 +83,7 @@ impl Lane {
     }
 
     /// Takes a slot.
-    pub(crate) fn take(&mut self) -> Ticket {
+    pub(crate) fn take_ticket(&mut self) -> Ticket {
         self.free.pop().expect("only a lane with a free slot is asked for one")
     }
 }
@@ -101,21 +101,21 @@ pub(crate) struct Queue<R> {
 }
 
 /// A worker's share of a bound, at least 1.
-pub(crate) fn share(bound: u32, part: Part) -> u32 {
+pub(crate) fn share_of_bound(bound: u32, part: Part) -> u32 {
     let bound = u64::from(bound);
     (bound / part.of + u64::from(part.index < bound % part.of)).max(1) as u32
 }
 
 /// The bounds of all lanes in the worker of `part`, target by target; the first lane of each target is the one shared by
 /// all streams without one of their own, and holds `shared` operations where there are such streams.
-pub(crate) fn bounds(plan: &Plan, part: Part, shared: u32) -> Vec<u32> {
+pub(crate) fn lane_bounds(plan: &Plan, part: Part, shared: u32) -> Vec<u32> {
     let mut bounds = Vec::new();
     for lanes in plan.load.bounds() {
         for (lane, bound) in lanes.into_iter().enumerate() {
             bounds.push(match (lane, bound) {
                 (_, 0) => 0,
                 (0, _) => shared,
-                (_, own) => share(own, part),
+                (_, own) => share_of_bound(own, part),
             });
         }
     }
@@ -130,7 +130,7 @@ impl<R: Request> Queue<R> {
         for bound in bounds {
             let mut free: Vec<Ticket> = tickets.by_ref().take(*bound as usize).collect();
             free.reverse();
-            lanes.push(Lane { free, full: Full::new(start), slots: *bound as usize, early: Vec::new() });
+            lanes.push(Lane { free, full: QueueFull::new(start), slots: *bound as usize, early: Vec::new() });
         }
         let slots: usize = lanes.iter().map(|lane| lane.slots).sum();
         let empty = Slot {
@@ -152,15 +152,15 @@ impl<R: Request> Queue<R> {
 
     /// The slot that a completion belongs to.
     #[inline(always)]
-    pub(crate) fn live(&self, ticket: Ticket) -> &Slot<R> {
-        let slot = self.last(ticket);
+    pub(crate) fn live_slot(&self, ticket: Ticket) -> &Slot<R> {
+        let slot = self.last_content(ticket);
         assert!(slot.live, "a ticket completes once for each submission");
         slot
     }
 
     /// The content of a slot, or its last content: it stays until the slot is taken again.
     #[inline(always)]
-    pub(crate) fn last(&self, ticket: Ticket) -> &Slot<R> {
+    pub(crate) fn last_content(&self, ticket: Ticket) -> &Slot<R> {
         &self.slots[ticket.0 as usize]
     }
 
@@ -171,11 +171,11 @@ impl<R: Request> Queue<R> {
 
     /// Takes a slot of `lane` for a request that was due at `due` and is issued `now`; [`Queue::put`] fills it.
     #[inline(always)]
-    pub(crate) fn take(&mut self, lane: usize, now: Instant, due: Instant, held: &HeldBack) -> Ticket {
+    pub(crate) fn take_slot(&mut self, lane: usize, now: Instant, due: Instant, held: &HeldBack) -> Ticket {
         let lane = &mut self.lanes[lane];
         let ticket = lane.free.pop().expect("only a source whose lane has a free slot is asked");
         if lane.free.is_empty() {
-            lane.full.begins(now, due, held.blocked_within(due, now));
+            lane.full.note_full(now, due, held.blocked_within(due, now));
         }
         ticket
     }
@@ -183,7 +183,7 @@ impl<R: Request> Queue<R> {
     /// Fills a slot with a request that is in flight; `times` are `intended`, `submitted` and
     /// `held`. Written out field by field: another copy of the struct would cost 4 % on the null device.
     #[inline(always)]
-    pub(crate) fn put(&mut self, ticket: Ticket, origin: Origin, request: R, times: [Instant; 3], look: bool) {
+    pub(crate) fn fill_slot(&mut self, ticket: Ticket, origin: Origin, request: R, times: [Instant; 3], look: bool) {
         let slot = &mut self.slots[ticket.0 as usize];
         (slot.flow, slot.source) = (origin.flow as u16, origin.source as u16);
         (slot.live, slot.stuck, slot.look, slot.rest, slot.counted) = (true, false, look, false, false);
@@ -193,8 +193,8 @@ impl<R: Request> Queue<R> {
 
     /// Fills a spare slot with a request that is prepared.
     #[inline]
-    pub(crate) fn prepare(&mut self, ticket: Ticket, origin: Origin, request: R, look: bool) {
-        self.put(ticket, origin, request, [Instant::ZERO; 3], look);
+    pub(crate) fn fill_spare_slot(&mut self, ticket: Ticket, origin: Origin, request: R, look: bool) {
+        self.fill_slot(ticket, origin, request, [Instant::ZERO; 3], look);
         self.slots[ticket.0 as usize].live = false;
     }
 
@@ -211,7 +211,7 @@ impl<R: Request> Queue<R> {
 
     /// Fills a slot for a request that was counted when it was issued.
     pub(crate) fn put_counted(&mut self, ticket: Ticket, origin: Origin, now: Instant) {
-        self.put(ticket, origin, R::default(), [now; 3], false);
+        self.fill_slot(ticket, origin, R::default(), [now; 3], false);
         self.slots[ticket.0 as usize].counted = true;
     }
 
@@ -223,12 +223,12 @@ impl<R: Request> Queue<R> {
 
     /// Frees a slot; true when its request was found together with the first one of a full queue.
     #[inline(always)]
-    pub(crate) fn free(&mut self, now: Instant, lane: usize, completion: &Completion) -> bool {
+    pub(crate) fn free_slot(&mut self, now: Instant, lane: usize, completion: &Completion) -> bool {
         self.slots[completion.ticket.0 as usize].live = false;
         let lane = &mut self.lanes[lane];
         let was_full = lane.free.is_empty();
         lane.free.push(completion.ticket);
-        lane.full.freed(now, completion.completed, was_full, lane.free.len() == lane.slots)
+        lane.full.note_freed(now, completion.completed, was_full, lane.free.len() == lane.slots)
     }
 
     /// Marks requests in flight as stuck for which `is_stuck` holds and which are not marked yet; calls `tell` for
@@ -241,7 +241,7 @@ impl<R: Request> Queue<R> {
     }
 
     /// The slots that requests have.
-    pub(crate) fn taken(&self) -> impl Iterator<Item = &Slot<R>> {
+    pub(crate) fn taken_slots(&self) -> impl Iterator<Item = &Slot<R>> {
         self.slots.iter().filter(|slot| slot.live)
     }
 

@@ -3,15 +3,15 @@
 use crate::lateness::arrivals::LateCompletion;
 use crate::lateness::held_back::OwnLag;
 use crate::lateness::watch::OVERSLEPT;
-use crate::payload::{At, Fate, Payload};
-use crate::worker::agenda::Back;
-use crate::worker::machine::{Worker, about};
+use crate::payload::{ExaminationResult, Payload, RequestId};
+use crate::worker::agenda::ReturnedRequest;
+use crate::worker::machine::{Worker, describe_request};
 use crate::worker::queue::{Begun, Slot};
 use assay_base::{Code, Completion, Device, Done, Instant, Request, Source, Span, Ticket};
-use assay_record::{CloseReason, EventKind, Excess, Failure, Took};
+use assay_record::{CloseReason, EventKind, Excess, Failure, OperationTimes};
 
 /// The facts about a request when its completion is found.
-struct Found {
+struct FoundCompletion {
     flow: usize,
     submitted: Instant,
     /// The generator's own lag.
@@ -27,28 +27,28 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     #[inline(always)]
     pub(crate) fn look_for_oversleeping(&mut self, now: Instant, done: &Done) {
         if done.first().is_some_and(|first| now.since(first.completed) >= OVERSLEPT) && self.ahead.how.is_none() {
-            self.oversleeps(now, done);
+            self.count_oversleeping(now, done);
         }
     }
 
     /// Counts that completions with times of their own, in their order, were found long after those times.
     #[cold]
-    fn oversleeps(&mut self, now: Instant, done: &Done) {
+    fn count_oversleeping(&mut self, now: Instant, done: &Done) {
         for completion in done {
             // Its slot may still be a prepared one: the request that it followed is found with it.
-            let Slot { flow, source, .. } = *self.queue.last(completion.ticket);
+            let Slot { flow, source, .. } = *self.queue.last_content(completion.ticket);
             // Nothing waited for it to be found: the next one had followed it.
-            if self.follower(usize::from(source), completion).is_some() {
+            if self.prepared_follower(usize::from(source), completion).is_some() {
                 continue;
             }
             let target = self.agenda.flows[usize::from(flow)].target;
-            self.lateness.oversleeps(now, target, completion.completed, &mut self.book.recorder);
+            self.lateness.count_oversleeping(now, target, completion.completed, &mut self.book.recorder);
         }
     }
 
     #[inline]
-    pub(crate) fn complete(&mut self, now: Instant, completion: &Completion) {
-        let slot = self.queue.live(completion.ticket);
+    pub(crate) fn handle_completion(&mut self, now: Instant, completion: &Completion) {
+        let slot = self.queue.live_slot(completion.ticket);
         let (counted, stuck) = (slot.counted, slot.stuck);
         // Differences of times saturate: one that ran backwards would silently be a time of 0.
         let Completion { issued, accepted, completed, .. } = *completion;
@@ -57,11 +57,11 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             "an operation is due, issued, accepted and completed in this order"
         );
         if counted {
-            self.queue.free(now, self.agenda.lane(usize::from(slot.source)), completion);
+            self.queue.free_slot(now, self.agenda.first_lane(usize::from(slot.source)), completion);
             return;
         }
-        if completion.result == Ok(slot.request.bytes()) && !slot.rest {
-            self.succeeds(now, completion);
+        if completion.result == Ok(slot.request.expected_bytes()) && !slot.rest {
+            self.count_success(now, completion);
         } else if !self.takes_rest(now, completion) {
             self.falls_short(now, *completion);
         }
@@ -76,43 +76,47 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         if self.queue.is_live(completion.ticket) {
             return;
         }
-        let slot = *self.queue.last(completion.ticket);
+        let slot = *self.queue.last_content(completion.ticket);
         self.agenda.flows[usize::from(slot.flow)].stuck -= 1;
-        let text = format!("an operation came back after {}", completion.completed.since(slot.submitted).human());
-        self.tell(now, EventKind::LateCompletion, text, &slot, None);
+        let text = format!("an operation came back after {}", completion.completed.since(slot.submitted).human_text());
+        self.write_slot_event(now, EventKind::LateCompletion, text, &slot, None);
     }
 
     /// Counts a full completion.
     #[inline(always)]
-    fn succeeds(&mut self, now: Instant, completion: &Completion) {
-        let slot = self.queue.last(completion.ticket);
-        let (index, look, bytes) = (usize::from(slot.flow), slot.look, slot.request.bytes());
-        let took = self.back(now, completion);
-        if look || self.payload.verifies() {
-            let slot = self.queue.last(completion.ticket);
-            let (at, cell) = (At { flow: index, ticket: completion.ticket }, self.book.recorder.cell(index));
-            if let Fate::Damaged(kind) = self.payload.after(&mut self.device, at, &slot.request, look, cell) {
-                return self.damaged(now, completion.ticket, kind, &took);
+    fn count_success(&mut self, now: Instant, completion: &Completion) {
+        let slot = self.queue.last_content(completion.ticket);
+        let (index, look, bytes) = (usize::from(slot.flow), slot.look, slot.request.expected_bytes());
+        let took = self.finish_request(now, completion);
+        if look || self.payload.may_find_damage() {
+            let slot = self.queue.last_content(completion.ticket);
+            let (at, cell) =
+                (RequestId { flow: index, ticket: completion.ticket }, self.book.recorder.flow_counters_mut(index));
+            if let ExaminationResult::Damaged(kind) =
+                self.payload.after_completion(&mut self.device, at, &slot.request, look, cell)
+            {
+                return self.count_damaged(now, completion.ticket, kind, &took);
             }
         }
-        self.book.recorder.completed(index, bytes, took);
+        self.book.recorder.count_completed(index, bytes, took);
     }
 
     /// Frees the slot of a request that completed, and returns its times, and how much of them the generator may have
     /// caused.
     #[inline(always)]
-    fn back(&mut self, now: Instant, completion: &Completion) -> Took {
-        let slot = self.queue.last(completion.ticket);
-        let (target, intended, submitted, held) = (slot.request.target(), slot.intended, slot.submitted, slot.held);
+    fn finish_request(&mut self, now: Instant, completion: &Completion) -> OperationTimes {
+        let slot = self.queue.last_content(completion.ticket);
+        let (target, intended, submitted, held) =
+            (slot.request.target_index(), slot.intended, slot.submitted, slot.held);
         let (index, source) = (usize::from(slot.flow), usize::from(slot.source));
         let Completion { issued, accepted, completed, .. } = *completion;
         let scheduled = self.stage.is_scheduled();
         let reads_back = !scheduled && self.stage.reads_back();
         let may_issue = scheduled || reads_back;
-        let follower = self.follower(source, completion);
+        let follower = self.prepared_follower(source, completion);
         let back = match follower {
             None => self.agenda.take_back(source, index, completed, may_issue),
-            Some(follower) => self.agenda.pass_on(source, index, usize::from(self.queue.last(follower).flow)),
+            Some(follower) => self.agenda.pass_on(source, index, usize::from(self.queue.last_content(follower).flow)),
         };
         if reads_back && !back.open_loop {
             self.stage.waits_for_read_back(now + self.rules.limits.drain);
@@ -120,13 +124,18 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         if let Some(operations) = back.last_of {
             self.stream_ends(now, index, operations, completed);
         }
-        let lag = self.lateness.held_back.own(intended, held, submitted, issued);
+        let lag = self.lateness.held_back.own_lag(intended, held, submitted, issued);
         self.book.totals.completed += 1;
         let kept = if self.kept_known { self.device.kept_from_running(completion.ticket) } else { Span::ZERO };
         let excess = if self.lateness.looks_close || !kept.is_zero() {
-            self.examine(now, &back, completion, &Found { flow: index, submitted, lag, kept, follower })
+            self.free_slot_and_find_excess(
+                now,
+                &back,
+                completion,
+                &FoundCompletion { flow: index, submitted, lag, kept, follower },
+            )
         } else {
-            self.free(now, source, back.lane, completion, follower);
+            self.free_slot(now, source, back.lane, completion, follower);
             Excess { own_lag: lag.own, response: lag.own, service: Span::ZERO }
         };
         let idle = excess.own_lag + excess.service;
@@ -136,9 +145,9 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             self.book.recorder.left_idle(looped, idle);
         }
         if completion.result.is_ok() {
-            self.incidents.succeeded(target);
+            self.incidents.note_success(target);
         }
-        Took {
+        OperationTimes {
             response: completed.since(intended),
             service: completed.since(issued),
             lag: issued.since(intended),
@@ -157,7 +166,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             ("completed_ns", completed.as_ns().to_string()),
         ];
         let details = details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        self.incidents.say(now, EventKind::StreamEnd, text, details);
+        self.incidents.write_event(now, EventKind::StreamEnd, text, details);
     }
 
     /// Frees the slot of a request, and returns the part of its time that the generator may have caused.
@@ -165,19 +174,25 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// This function and [`Lateness::arrives`](crate::lateness::arrivals::Lateness::arrives) are not inlined into the path of
     /// closed loops on devices that report times, which need neither (10 % on the null device).
     #[inline(never)]
-    fn examine(&mut self, now: Instant, back: &Back, completion: &Completion, found: &Found) -> Excess {
-        let Found { flow, submitted, lag, kept, follower } = *found;
+    fn free_slot_and_find_excess(
+        &mut self,
+        now: Instant,
+        back: &ReturnedRequest,
+        completion: &Completion,
+        found: &FoundCompletion,
+    ) -> Excess {
+        let FoundCompletion { flow, submitted, lag, kept, follower } = *found;
         let target = self.agenda.flows[flow].target;
-        let slack = self.lateness.slack(completion, kept);
-        let excess = self.lateness.excess(target, lag, slack, back.shifts);
-        let source = usize::from(self.queue.last(completion.ticket).source);
-        let together = self.free(now, source, back.lane, completion, follower);
+        let slack = self.lateness.completion_slack(completion, kept);
+        let excess = self.lateness.generator_excess(target, lag, slack, back.shifts);
+        let source = usize::from(self.queue.last_content(completion.ticket).source);
+        let together = self.free_slot(now, source, back.lane, completion, follower);
         let completed = completion.completed;
         let recorder = &mut self.book.recorder;
         let late = LateCompletion { target, submitted, completed, lag, slack, together };
-        self.lateness.found(now, &late, recorder);
+        self.lateness.note_completion_found(now, &late, recorder);
         if self.agenda.is_target_idle(flow) {
-            self.lateness.ends(target, completed, slack);
+            self.lateness.note_target_empty(target, completed, slack);
         }
         excess
     }
@@ -185,7 +200,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// Frees the slot of a request, or gives its place to the prepared one that followed it; true when it was found
     /// together with the first one of a full queue.
     #[inline(always)]
-    fn free(
+    fn free_slot(
         &mut self,
         now: Instant,
         source: usize,
@@ -194,7 +209,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         follower: Option<Ticket>,
     ) -> bool {
         match follower {
-            None => self.queue.free(now, lane, completion),
+            None => self.queue.free_slot(now, lane, completion),
             Some(follower) => {
                 self.pass_on(source, completion, follower);
                 false
@@ -206,102 +221,104 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// flight.
     #[cold]
     fn takes_rest(&mut self, now: Instant, completion: &Completion) -> bool {
-        let slot = *self.queue.last(completion.ticket);
+        let slot = *self.queue.last_content(completion.ticket);
         let Ok(moved) = completion.result else { return false };
-        if slot.rest || moved == 0 || moved >= slot.request.bytes() {
+        if slot.rest || moved == 0 || moved >= slot.request.expected_bytes() {
             return false;
         }
         let Completion { ticket, issued, accepted, .. } = *completion;
-        let Some(rest) = self.payload.rest(&mut self.device, ticket, &slot.request, moved) else { return false };
+        let Some(rest) = self.payload.request_for_rest(&mut self.device, ticket, &slot.request, moved) else {
+            return false;
+        };
         self.queue.add_rest(Begun { ticket, moved, issued, accepted });
-        self.device.submit(now, ticket, &rest);
+        self.device.submit_request(now, ticket, &rest);
         true
     }
 
     /// Counts a completion with an error or with too few bytes.
     #[cold]
     fn falls_short(&mut self, now: Instant, mut completion: Completion) {
-        let slot = &{ *self.queue.last(completion.ticket) };
+        let slot = &{ *self.queue.last_content(completion.ticket) };
         let mut moved = 0;
         if let Some(at) = self.queue.begun.iter().position(|begun| begun.ticket == completion.ticket) {
             let begun = self.queue.begun.swap_remove(at);
             (completion.issued, completion.accepted) = (begun.issued, begun.accepted);
             moved = begun.moved;
         }
-        let took = self.back(now, &completion);
+        let took = self.finish_request(now, &completion);
         let index = usize::from(slot.flow);
-        let failure = self.failure(slot, took.response);
+        let failure = self.describe_failure(slot, took.response);
         self.book.recorder.fell_short(index, &took);
-        self.payload.failed(index, &slot.request);
+        self.payload.note_failed(index, &slot.request);
         match completion.result {
             Ok(len) => {
-                self.book.recorder.short(index, failure);
-                self.short(now, slot, moved, len);
+                self.book.recorder.count_short(index, failure);
+                self.count_short(now, slot, moved, len);
             }
             // The first part was moved: it stays a short operation, whatever the result of its rest.
             Err(code) if moved > 0 => {
-                self.book.recorder.short(index, failure);
-                let (all, name) = (slot.request.bytes(), self.device.name(code));
+                self.book.recorder.count_short(index, failure);
+                let (all, name) = (slot.request.expected_bytes(), self.device.code_name(code));
                 let text = format!("{moved} of {all} bytes were moved, and the rest failed with {name}");
-                self.tell(now, EventKind::ShortIo, text, slot, Some(code));
+                self.write_slot_event(now, EventKind::ShortIo, text, slot, Some(code));
             }
             Err(Code::NOT_SUBMITTED) => {
                 self.book.recorder.not_submitted(index);
-                self.stop(now, CloseReason::EngineFailed);
+                self.stop_issuing(now, CloseReason::EngineFailed);
             }
             Err(code) => {
-                self.book.recorder.failed(index, self.device.name(code), failure);
-                self.failed(now, slot, code);
+                self.book.recorder.count_failed(index, self.device.code_name(code), failure);
+                self.count_failed(now, slot, code);
             }
         }
     }
 
     /// Where a request failed and how long it took.
-    fn failure(&self, slot: &Slot<D::Request>, response: Span) -> Failure {
-        Failure { part: self.payload.part(&self.device, &slot.request), response }
+    fn describe_failure(&self, slot: &Slot<D::Request>, response: Span) -> Failure {
+        Failure { part: self.payload.target_part(&self.device, &slot.request), response }
     }
 
     #[cold]
-    fn damaged(&mut self, now: Instant, ticket: Ticket, kind: Code, took: &Took) {
-        let slot = &{ *self.queue.last(ticket) };
-        let failure = self.failure(slot, took.response);
+    fn count_damaged(&mut self, now: Instant, ticket: Ticket, kind: Code, took: &OperationTimes) {
+        let slot = &{ *self.queue.last_content(ticket) };
+        let failure = self.describe_failure(slot, took.response);
         self.book.recorder.fell_short(usize::from(slot.flow), took);
-        self.book.recorder.failed(usize::from(slot.flow), self.device.name(kind), failure);
-        let target = about(&self.agenda, slot).target;
-        for damage in self.payload.damages() {
-            self.incidents.damage(now, slot.flow, target, damage);
+        self.book.recorder.count_failed(usize::from(slot.flow), self.device.code_name(kind), failure);
+        let target = describe_request(&self.agenda, slot).target;
+        for damage in self.payload.take_damages() {
+            self.incidents.write_damage_event(now, slot.flow, target, damage);
         }
     }
 
     #[cold]
-    fn short(&mut self, now: Instant, slot: &Slot<D::Request>, moved: u32, len: u32) {
-        let all = slot.request.bytes();
+    fn count_short(&mut self, now: Instant, slot: &Slot<D::Request>, moved: u32, len: u32) {
+        let all = slot.request.expected_bytes();
         let text = match moved {
             0 => format!("{len} of {all} bytes were moved"),
             _ => format!("{moved} of {all} bytes were moved at first, and {len} when the rest was asked for"),
         };
-        self.tell(now, EventKind::ShortIo, text, slot, None);
+        self.write_slot_event(now, EventKind::ShortIo, text, slot, None);
         if len == 0 {
-            self.tell(
+            self.write_slot_event(
                 now,
                 EventKind::TargetLost,
                 "no bytes could be transferred: the target ends before its reported size".into(),
                 slot,
                 None,
             );
-            self.stop(now, CloseReason::TargetLost);
+            self.stop_issuing(now, CloseReason::TargetLost);
         }
     }
 
     #[cold]
-    fn failed(&mut self, now: Instant, slot: &Slot<D::Request>, code: Code) {
-        let name = self.device.name(code);
-        self.tell(now, EventKind::IoError, format!("an operation failed with {name}"), slot, Some(code));
-        if let Some(failures) = self.incidents.failed(about(&self.agenda, slot).target) {
+    fn count_failed(&mut self, now: Instant, slot: &Slot<D::Request>, code: Code) {
+        let name = self.device.code_name(code);
+        self.write_slot_event(now, EventKind::IoError, format!("an operation failed with {name}"), slot, Some(code));
+        if let Some(failures) = self.incidents.note_failure(describe_request(&self.agenda, slot).target) {
             let text =
                 format!("{failures} operations in a row failed, the last with {name}: the target is considered lost");
-            self.tell(now, EventKind::TargetLost, text, slot, Some(code));
-            self.stop(now, CloseReason::TargetLost);
+            self.write_slot_event(now, EventKind::TargetLost, text, slot, Some(code));
+            self.stop_issuing(now, CloseReason::TargetLost);
         }
     }
 }

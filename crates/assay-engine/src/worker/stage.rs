@@ -28,7 +28,7 @@ impl Stage {
     }
 
     /// The reason for which the run ended, or would end now.
-    pub(crate) fn reason(&self) -> CloseReason {
+    pub(crate) fn close_reason(&self) -> CloseReason {
         self.reason
     }
 
@@ -61,7 +61,7 @@ impl Stage {
     }
 
     /// Notes that the schedule is over: the run waits for requests in flight until this time.
-    pub(crate) fn drains(&mut self, until: Instant) {
+    pub(crate) fn begin_draining(&mut self, until: Instant) {
         self.phase = Phase::Draining(until);
     }
 
@@ -72,19 +72,19 @@ impl Stage {
 
     /// Ends the run for `reason`: it waits for requests in flight until this time, unless its end was already decided.
     /// Returns false if it ends for another reason.
-    pub(crate) fn stops(&mut self, reason: CloseReason, until: Instant) -> bool {
+    pub(crate) fn begin_stop(&mut self, reason: CloseReason, until: Instant) -> bool {
         let stops = self.is_scheduled() || self.reason == CloseReason::Completed;
         if stops {
             self.reason = reason;
         }
         if self.is_scheduled() {
-            self.drains(until);
+            self.begin_draining(until);
         }
         stops
     }
 
     /// Gives up waiting for requests in flight.
-    pub(crate) fn abandons(&mut self, now: Instant) {
+    pub(crate) fn abandon_draining(&mut self, now: Instant) {
         self.phase = match self.phase {
             Phase::Scheduled | Phase::Draining(_) => Phase::Draining(now),
             Phase::ReadingBack(_) => Phase::ReadingBack(now),
@@ -92,7 +92,7 @@ impl Stage {
         };
     }
 
-    pub(crate) fn finishes(&mut self) {
+    pub(crate) fn finish_run(&mut self) {
         self.phase = Phase::Finished;
     }
 }

@@ -16,12 +16,12 @@ const PREPARED_MOST: u32 = 1024;
 const BYTES_MOST: u32 = 64 << 20;
 
 /// The number of requests that are prepared for a loop with `slots` in flight.
-fn depth(slots: u32) -> u32 {
+fn stock_depth(slots: u32) -> u32 {
     slots.clamp(STOCK_LEAST, STOCK_MOST)
 }
 
 /// The number of tickets that the worker of `part` can use besides those in flight, if each needs a buffer of `bytes`.
-pub fn spare(plan: &Plan, part: Part, bytes: u32) -> u32 {
+pub fn spare_tickets(plan: &Plan, part: Part, bytes: u32) -> u32 {
     let flows: Vec<(u16, u16)> = plan.load.flows().collect();
     let workers = u32::try_from(part.of).unwrap_or(u32::MAX).max(1);
     let mut wanted = 0u32;
@@ -29,7 +29,7 @@ pub fn spare(plan: &Plan, part: Part, bytes: u32) -> u32 {
         let described = closed_loop.flows.first().and_then(|flow| plan.load.loop_of(flows[*flow].0));
         let copies = described.map_or(1, |described| described.copies.max(1));
         let own_slots = closed_loop.slots.div_ceil(workers);
-        wanted = wanted.saturating_add(copies.saturating_mul(depth(own_slots / copies)));
+        wanted = wanted.saturating_add(copies.saturating_mul(stock_depth(own_slots / copies)));
     }
     wanted.min(PREPARED_MOST).min(BYTES_MOST / bytes.max(1))
 }
@@ -58,7 +58,7 @@ impl Stocks {
         let mut tickets = first..first + spare;
         for (at, source) in sources.iter().copied().take(STOCKS_MOST).enumerate() {
             let others = (sources.len() - at) as u32;
-            let own = depth(agenda.source(source).slots()).min((tickets.len() as u32).div_ceil(others));
+            let own = stock_depth(agenda.source_mut(source).slot_count()).min((tickets.len() as u32).div_ceil(others));
             let mut spare: Vec<Ticket> = tickets.by_ref().take(own as usize).map(Ticket).collect();
             spare.reverse();
             stocks.by_source[source] = Some(at);

@@ -80,17 +80,17 @@ impl Timeline {
     }
 
     /// Length of an interval.
-    pub(crate) fn interval(&self) -> Span {
+    pub(crate) fn interval_length(&self) -> Span {
         self.interval
     }
 
     /// The end of the last phase.
-    pub(crate) fn end(&self) -> Instant {
+    pub(crate) fn last_phase_end(&self) -> Instant {
         self.phases[self.phases.len() - 1]
     }
 
     /// The end of the interval that is open now.
-    pub(crate) fn boundary(&self) -> Instant {
+    pub(crate) fn interval_end(&self) -> Instant {
         let next = self.start + self.interval;
         // Once the last phase is over, its end is in the past, and only intervals of the drain follow.
         if self.phases[self.phase] > self.start { next.min(self.phases[self.phase]) } else { next }
@@ -98,7 +98,7 @@ impl Timeline {
 
     /// Ends the open interval at `end`, which is its boundary or, when a run is cut, earlier. `last`: no interval
     /// follows.
-    pub(crate) fn close(&mut self, end: Instant, last: bool) -> Closed {
+    pub(crate) fn close_interval(&mut self, end: Instant, last: bool) -> Closed {
         assert!(end >= self.start, "an interval ends after it begins");
         let phase_ends = end >= self.phases[self.phase];
         let slice_ends =
@@ -155,13 +155,13 @@ mod tests {
             warm_up: Some(WarmUp::For(Span::from_ms(warm_up_ms))),
             ..workload::Adjust::default()
         };
-        Timeline::new(&workload::read("t", &file).unwrap().plan(&adjust).unwrap(), Instant::from_ns(5))
+        Timeline::new(&workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap(), Instant::from_ns(5))
     }
 
     fn walk(mut timeline: Timeline, n: usize) -> Vec<(u64, u64, u16, bool)> {
         let step = |_| {
-            let boundary = timeline.boundary();
-            let closed = timeline.close(boundary, false);
+            let boundary = timeline.interval_end();
+            let closed = timeline.close_interval(boundary, false);
             (
                 (closed.start.as_ns() - 5) / 1_000_000,
                 (closed.end.as_ns() - 5) / 1_000_000,
@@ -189,16 +189,16 @@ mod tests {
     #[test]
     fn a_phase_that_waits_ends_early_and_the_next_keeps_its_length() {
         let file = "model = \"act-storage\"\nslice = \"2s\"\nduration = \"3s\"\nwarm_up = { until = \"steady\", limit = \"60s\", round = \"1s\" }";
-        let plan = workload::read("t", file).unwrap().plan(&workload::Adjust::default()).unwrap();
+        let plan = workload::read_workload("t", file).unwrap().make_plan(&workload::Adjust::default()).unwrap();
         let at = |s: u64| Instant::from_ns(5 + s * 1_000_000_000);
         let mut timeline = Timeline::new(&plan, at(0));
-        assert_eq!(timeline.end(), at(63));
-        (0..5).for_each(|_| _ = timeline.close(timeline.boundary(), false));
+        assert_eq!(timeline.last_phase_end(), at(63));
+        (0..5).for_each(|_| _ = timeline.close_interval(timeline.interval_end(), false));
         assert_eq!(timeline.clone().end_phase(at(5)), None, "the interval that begins there is open already");
         assert_eq!([timeline.end_phase(at(7)), timeline.end_phase(at(7))], [Some(true), Some(false)], "twice is once");
-        assert_eq!(timeline.end(), at(10));
+        assert_eq!(timeline.last_phase_end(), at(10));
         let rest: Vec<(u16, bool)> = (0..6)
-            .map(|_| timeline.close(timeline.boundary(), false))
+            .map(|_| timeline.close_interval(timeline.interval_end(), false))
             .map(|closed| (closed.phase, closed.close_group))
             .collect();
         assert_eq!(rest, [(0, true), (0, true), (1, false), (1, true), (1, true), (1, true)]);

@@ -23,29 +23,29 @@ impl Even {
 impl Device for Even {
     type Request = Op;
 
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         // Not quite the same for all, so that they do not come back in step.
         let completed = now + self.service + Span::from_ns(self.asked.len() as u64 * 7919 % 1000);
         self.pending.push(Completion { ticket, result: Ok(op.len), issued: now, accepted: now, completed });
         self.asked.push((now, *op));
         self.most = self.most.max(self.pending.len());
     }
-    fn poll(&mut self, now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
         done.extend(self.pending.extract_if(.., |completion| completion.completed <= now));
     }
     fn next_wakeup(&self) -> Option<Instant> {
         self.pending.iter().map(|completion| completion.completed).min()
     }
-    fn wait(&mut self, _: Span) {}
+    fn wait_for_completion(&mut self, _: Span) {}
 }
 
 impl BlockDevice for Even {
-    fn geometry(&self, target: u16) -> Geometry {
+    fn target_geometry(&self, target: u16) -> Geometry {
         let own = Geometry { size: self.size, block: 512 };
         self.others.get(usize::from(target)).copied().unwrap_or(own)
     }
 
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, _: Ticket) -> &mut [u8] {
         &mut []
     }
 }

@@ -108,15 +108,15 @@ impl Disk {
             others.into_iter().all(|(_, it)| it.until < one.from)
         };
         let candidates: Vec<usize> = (0..self.written.len()).rev().take(400).filter(is_last).collect();
-        let Some(at) = candidates.get(self.prng.below(candidates.len().max(1) as u64) as usize) else { return };
+        let Some(at) = candidates.get(self.prng.uniform_below(candidates.len().max(1) as u64) as usize) else { return };
         let Written { offset, len, .. } = self.written[*at];
-        let byte = offset + self.prng.below(len);
+        let byte = offset + self.prng.uniform_below(len);
         self.memory[byte as usize] ^= 1;
         self.planted = Some(byte);
     }
 
     fn moment(&mut self, from: Instant, to: Instant) -> Instant {
-        from + Span::from_ns(self.prng.below(to.since(from).as_ns()))
+        from + Span::from_ns(self.prng.uniform_below(to.since(from).as_ns()))
     }
 
     fn advance(&mut self, now: Instant) {
@@ -160,7 +160,7 @@ impl Disk {
                 (sectors(elsewhere as usize / SECTOR).collect(), Ok(op.len))
             }
             Fault::Corrupt => {
-                let at = self.prng.below(op.len.into());
+                let at = self.prng.uniform_below(op.len.into());
                 self.damaged.push((op.offset + at, 1));
                 let mut whole = whole;
                 whole[at as usize / SECTOR].1[at as usize % SECTOR] ^= 1;
@@ -190,11 +190,11 @@ struct Way {
 impl Device for Way {
     type Request = Op;
 
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         let mut disk = self.disk.borrow_mut();
         disk.advance(now);
         assert!(op.offset + u64::from(op.len) <= disk.size, "an operation ends on the disk: {op:?}");
-        let done = now + Span::from_ns(1_000 + disk.prng.below(200_000));
+        let done = now + Span::from_ns(1_000 + disk.prng.uniform_below(200_000));
         let write = op.direction == Direction::Write;
         if !write && matches!(self.planting, Planting::After(at) if now >= at) {
             disk.plant();
@@ -217,7 +217,7 @@ impl Device for Way {
         let completion = Completion { ticket, result, issued: now, accepted: now, completed: done };
         self.pending.push((done, completion, write));
     }
-    fn poll(&mut self, now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
         let mut disk = self.disk.borrow_mut();
         disk.advance(now);
         self.pending.retain(|(at, completion, write)| {
@@ -236,15 +236,15 @@ impl Device for Way {
     fn next_wakeup(&self) -> Option<Instant> {
         self.pending.iter().map(|(at, ..)| *at).min()
     }
-    fn wait(&mut self, _: Span) {}
+    fn wait_for_completion(&mut self, _: Span) {}
 }
 
 impl BlockDevice for Way {
-    fn geometry(&self, _: u16) -> Geometry {
+    fn target_geometry(&self, _: u16) -> Geometry {
         Geometry { size: self.disk.borrow().size, block: self.block }
     }
 
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, ticket: Ticket) -> &mut [u8] {
         &mut self.own[ticket.0 as usize]
     }
 }
@@ -287,15 +287,17 @@ pub fn run_on(size: u64, plan: &Plan, fault: Fault, every: u64, workers: usize) 
 pub fn run_in(bed: Bed, plan: &Plan, fault: Fault, every: u64) -> Outcome {
     let Bed { size, block, workers, planting } = bed;
     let parts = (0..workers).map(|index| Part { index: index as u64, of: workers as u64 });
-    let slots: Vec<usize> =
-        parts.clone().map(|part| assay_engine::slots(plan, part, assay_engine::bound(plan, part)) as usize).collect();
+    let slots: Vec<usize> = parts
+        .clone()
+        .map(|part| assay_engine::slots_upper_bound(plan, part, assay_engine::in_flight_bound(plan, part)) as usize)
+        .collect();
     let bytes = plan.largest_operation(block) as usize;
     let disk = Rc::new(RefCell::new(Disk {
         size,
         memory: vec![0; size as usize],
         effects: BinaryHeap::new(),
         buffers: slots.iter().map(|slots| vec![vec![0; bytes]; *slots]).collect(),
-        prng: Prng::seeded(plan.load.seed),
+        prng: Prng::from_seed(plan.load.seed),
         fault,
         every,
         writes: 0,
@@ -320,7 +322,7 @@ pub fn run_in(bed: Bed, plan: &Plan, fault: Fault, every: u64) -> Outcome {
         let setup = Setup {
             part,
             thresholds: Thresholds::new([]),
-            bound: assay_engine::bound(plan, part),
+            bound: assay_engine::in_flight_bound(plan, part),
             start: Instant::ZERO,
             run: 0xabcd,
             limits: Limits { failure_events: 1_000_000, ..Limits::default() },
@@ -340,7 +342,7 @@ pub fn run_in(bed: Bed, plan: &Plan, fault: Fault, every: u64) -> Outcome {
             let frames: Vec<_> = worker.take_frames().collect();
             for frame in frames {
                 *phases.entry(frame.phase).or_default() += 1;
-                for (sum, flow) in flows.iter_mut().zip(frame.interval().flows) {
+                for (sum, flow) in flows.iter_mut().zip(frame.interval_line().flows) {
                     sum.ok += flow.ok;
                     sum.verified += flow.verified;
                     sum.unverified += flow.unverified;

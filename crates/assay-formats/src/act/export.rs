@@ -49,17 +49,17 @@ impl Histograms {
     pub fn new(header: &Header, unit: Unit, order: &[String]) -> Histograms {
         let thresholds = Thresholds::from_bounds(header.thresholds_ns.clone());
         // A bucket begins at a boundary, and every boundary of ACT is also one of ours.
-        let lower = std::iter::once(0).chain(thresholds.bounds().iter().copied());
-        let bucket = lower.map(|ns| unit.bucket(Span::from_ns(ns)).min(BUCKETS - 1)).collect();
+        let lower = std::iter::once(0).chain(thresholds.bounds_ns().iter().copied());
+        let bucket = lower.map(|ns| unit.bucket_of_span(Span::from_ns(ns)).min(BUCKETS - 1)).collect();
         let mut all = Histograms { names: order.to_vec(), counts: Vec::new(), of_flow: Vec::new(), bucket };
         let index = header.model == "act-index" && header.streams.iter().any(|stream| stream.name == CACHE_READS);
         // Names in ACT's order: a stream, then the same stream on each device.
         for stream in &header.streams {
             let name = if index && stream.name == CACHE_READS { "reads" } else { stream.name.as_str() };
-            all.place(name);
+            all.find_or_add_name(name);
             if stream.per_target {
                 for target in &header.targets {
-                    all.place(&format!("{}-{name}", target.name));
+                    all.find_or_add_name(&format!("{}-{name}", target.name));
                 }
             }
         }
@@ -71,10 +71,10 @@ impl Histograms {
                 let Some(stream) = header.streams.get(usize::from(flow.stream)) else { return Vec::new() };
                 let cache = index && stream.name == CACHE_READS;
                 let name = if cache { "reads" } else { stream.name.as_str() };
-                let mut places = vec![all.place(name)];
+                let mut places = vec![all.find_or_add_name(name)];
                 if let (true, Some(target)) = (stream.per_target || cache, header.targets.get(usize::from(flow.target)))
                 {
-                    places.push(all.place(&format!("{}-{name}", target.name)));
+                    places.push(all.find_or_add_name(&format!("{}-{name}", target.name)));
                 }
                 places
             })
@@ -83,7 +83,7 @@ impl Histograms {
         all
     }
 
-    fn place(&mut self, name: &str) -> usize {
+    fn find_or_add_name(&mut self, name: &str) -> usize {
         self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
             self.names.len() - 1
@@ -91,7 +91,7 @@ impl Histograms {
     }
 
     /// Adds the service times of an interval.
-    pub fn add(&mut self, interval: &Interval) -> Result<(), String> {
+    pub fn add_interval(&mut self, interval: &Interval) -> Result<(), String> {
         for (flow, places) in interval.flows.iter().zip(&self.of_flow) {
             for pair in flow.service.counts.chunks_exact(2) {
                 let bucket = usize::try_from(pair[0]).ok().and_then(|at| self.bucket.get(at));
@@ -105,18 +105,18 @@ impl Histograms {
     }
 
     /// The names of the histograms, in order.
-    pub fn names(&self) -> &[String] {
+    pub fn histogram_names(&self) -> &[String] {
         &self.names
     }
 
     /// Writes the block for `seconds` after the start.
-    pub fn write(&self, seconds: u64, out: &mut dyn Write) -> fmt::Result {
+    pub fn write_block(&self, seconds: u64, out: &mut dyn Write) -> fmt::Result {
         write_block(seconds, self.names.iter().map(String::as_str).zip(&self.counts), out)
     }
 }
 
 /// The rates under ACT's names; other streams under their own names.
-fn derived(header: &Header, index: bool) -> Vec<(String, Rate)> {
+fn derived_rates(header: &Header, index: bool) -> Vec<(String, Rate)> {
     let rated = header.streams.iter().filter_map(|stream| Some((stream.name.as_str(), stream.rate?)));
     // ACT has no separate line for cache reads: there are as many as cache writes.
     rated
@@ -139,7 +139,7 @@ fn key_of_rate(name: &str, index: bool) -> String {
 impl Export {
     /// Begins with the head of the log, up to the names of the histograms. The error says why the run cannot be
     /// exported.
-    pub fn begin(header: &Header, unit: Unit, out: &mut dyn Write) -> Result<Export, String> {
+    pub fn begin_with_head(header: &Header, unit: Unit, out: &mut dyn Write) -> Result<Export, String> {
         let second = 1_000_000_000;
         let every = header.interval_ns.div_ceil(second).max(1);
         if !(every * second).is_multiple_of(header.interval_ns.max(1)) {
@@ -159,12 +159,12 @@ impl Export {
         let histograms = Histograms::new(header, unit, &[]);
         let export =
             Export { unit, histograms, measured, every, start_ns: None, written: 0, planned: planned / second };
-        export.head(header, out).map_err(|_| "the text could not be written".to_owned())?;
+        export.write_head(header, out).map_err(|_| "the text could not be written".to_owned())?;
         Ok(export)
     }
 
     /// Banner, configuration as far as a run of ours has it, devices, names.
-    fn head(&self, header: &Header, out: &mut dyn Write) -> fmt::Result {
+    fn write_head(&self, header: &Header, out: &mut dyn Write) -> fmt::Result {
         let index = header.model == "act-index";
         write_banner(if index { Kind::Index } else { Kind::Storage }, out)?;
         writeln!(out, "ACT-{} CONFIGURATION", if index { "INDEX" } else { "STORAGE" })?;
@@ -175,7 +175,7 @@ impl Export {
         writeln!(out, "microsecond-histograms: {microseconds}")?;
         writeln!(out, "max-lag-sec: {}\n", header.max_lag_ns / 1_000_000_000)?;
         writeln!(out, "DERIVED CONFIGURATION\n{WRITTEN_BY}: {}", header.tool)?;
-        for (key, rate) in derived(header, index) {
+        for (key, rate) in derived_rates(header, index) {
             writeln!(out, "{key}: {}", rate.to_string().trim_end_matches("/s"))?;
         }
         writeln!(out)?;
@@ -189,11 +189,11 @@ impl Export {
             };
             write_device(&line, out)?;
         }
-        write_histogram_names(self.histograms.names(), out)
+        write_histogram_names(self.histograms.histogram_names(), out)
     }
 
     /// The next interval.
-    pub fn interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String> {
+    pub fn export_interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String> {
         if !self.measured.get(usize::from(interval.phase)).copied().unwrap_or(false) {
             return Ok(());
         }
@@ -203,17 +203,17 @@ impl Export {
         if begins >= self.planned {
             return Ok(());
         }
-        self.flush(begins, out)?;
-        self.histograms.add(interval)?;
-        self.flush(ends, out)
+        self.write_due_block(begins, out)?;
+        self.histograms.add_interval(interval)?;
+        self.write_due_block(ends, out)
     }
 
     /// Writes the block that ends at `reached` seconds, if one does.
-    fn flush(&mut self, reached: u64, out: &mut dyn Write) -> Result<(), String> {
+    fn write_due_block(&mut self, reached: u64, out: &mut dyn Write) -> Result<(), String> {
         let seconds = reached / self.every * self.every;
         if seconds > self.written && seconds <= self.planned {
             self.written = seconds;
-            self.histograms.write(seconds, out).map_err(|_| "the text could not be written".to_owned())?;
+            self.histograms.write_block(seconds, out).map_err(|_| "the text could not be written".to_owned())?;
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ impl<R: BufRead> Lines<R> {
         loop {
             let (length, whole) = line_length(&self.buffer[self.at + seen..self.valid]);
             seen += length;
-            if whole || !self.fill()? {
+            if whole || !self.fill_buffer()? {
                 break;
             }
         }
@@ -69,7 +69,7 @@ impl<R: BufRead> Lines<R> {
                 }
                 None => {
                     self.at += last_line_start(&self.buffer[self.at..self.valid]);
-                    if !self.fill()? {
+                    if !self.fill_buffer()? {
                         return self.next().map(|line| line.starts_with(&prefix));
                     }
                 }
@@ -78,7 +78,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Reads more and keeps what is unread; false at the end of the source.
-    fn fill(&mut self) -> Result<bool, LineFault> {
+    fn fill_buffer(&mut self) -> Result<bool, LineFault> {
         if self.broken {
             return Err(LineFault::NotText);
         }

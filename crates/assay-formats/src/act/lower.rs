@@ -10,7 +10,7 @@ use super::production;
 pub use super::unrunnable::Unrunnable;
 use crate::note::Note;
 use assay_base::{Bytes, Rate, Share, Span};
-use assay_model::act::{self, Index, Pace, Rates, Storage, standard, standard_criteria};
+use assay_model::act::{self, Index, Pace, Rates, Storage, standard_criteria, standard_multiple};
 use assay_model::size::Size;
 use assay_model::workload::{LARGEST_BOUND, Load, Targets, Workload};
 
@@ -20,16 +20,16 @@ const INTERVAL_MAX: Span = Span::from_secs(60);
 const THREADS_PER_CPU: u32 = 5;
 
 /// The workload of `conf`, called `name`. The error says what cannot be run and what to write.
-pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, Unrunnable> {
-    let mut workload = lowered(name, conf, Rates::Exact, Pace::Poisson)?;
+pub fn native_workload(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, Unrunnable> {
+    let mut workload = lower_conf(name, conf, Rates::Exact, Pace::Poisson)?;
     workload.load.lanes = match conf.kind {
-        Kind::Storage => Storage::lanes(act::storage::LARGE_IN_FLIGHT),
-        Kind::Index => Index::lanes(workload.load.in_flight_bound),
+        Kind::Storage => Storage::large_block_lanes(act::storage::LARGE_IN_FLIGHT),
+        Kind::Index => Index::cache_lanes(workload.load.in_flight_bound),
     };
     workload.timing.duration = conf.test_duration;
     workload.timing.interval = conf.report_interval.min(INTERVAL_MAX);
     workload.notes.extend(notes.iter().map(|note| note.to_string().trim_start_matches("note: ").to_owned()));
-    workload.notes.extend(remarks(conf));
+    workload.notes.extend(key_remarks(conf));
     workload.notes.push(
         match workload.load.standard {
             Some(_) => {
@@ -45,38 +45,38 @@ pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, Unrun
 
 /// The workload of `conf` for a drop-in, on a machine with `cpus` processors.
 pub fn like_act(conf: &Conf, cpus: u32) -> Result<Workload, Unrunnable> {
-    let mut workload = lowered(conf.kind.program(), conf, Rates::Act, Pace::Steady)?;
+    let mut workload = lower_conf(conf.kind.program_name(), conf, Rates::Act, Pace::Steady)?;
     // ACT ends with a report: a test of 10 s with a report every 3 s takes 12 s.
     let reports = conf.test_duration.as_ns().div_ceil(conf.report_interval.as_ns().max(1));
     workload.timing.duration = Span::from_ns(reports.saturating_mul(conf.report_interval.as_ns()));
     workload.timing.interval = Span::from_secs(1);
     let service = conf.service_threads.unwrap_or(cpus.saturating_mul(THREADS_PER_CPU));
-    workload.load.in_flight_bound = share(conf, service);
+    workload.load.in_flight_bound = slots_per_device(conf, service);
     workload.load.lanes = match conf.kind {
         // One thread for each device.
-        Kind::Storage => Storage::lanes(1),
-        Kind::Index => Index::lanes(share(conf, conf.cache_threads)),
+        Kind::Storage => Storage::large_block_lanes(1),
+        Kind::Index => Index::cache_lanes(slots_per_device(conf, conf.cache_threads)),
     };
     Ok(workload)
 }
 
 /// Operations in flight on one device, where ACT has this many threads for all devices.
-fn share(conf: &Conf, threads: u32) -> u32 {
+fn slots_per_device(conf: &Conf, threads: u32) -> u32 {
     let devices = conf.device_names.len().max(1) as u32;
     threads.div_ceil(devices).clamp(1, LARGEST_BOUND)
 }
 
-fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload, Unrunnable> {
+fn lower_conf(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload, Unrunnable> {
     if let Some(keys) = &conf.production {
-        return production::workload(name, conf, keys, pace).map(|workload| with_settings(workload, conf));
+        return production::profile_workload(name, conf, keys, pace).map(|workload| with_settings(workload, conf));
     }
     let (model, streams) = match conf.kind {
-        Kind::Storage => ("act-storage", storage(conf, rates, pace).streams()),
-        Kind::Index => ("act-index", index(conf, pace).streams()),
+        Kind::Storage => ("act-storage", storage_model(conf, rates, pace).lower_to_streams()),
+        Kind::Index => ("act-index", index_model(conf, pace).lower_to_streams()),
     };
     let streams = streams?;
     let reads = streams.iter().any(|stream| stream.name == "reads");
-    let standard = standard(conf.read_reqs_per_sec.into(), conf.write_reqs_per_sec.into());
+    let standard = standard_multiple(conf.read_reqs_per_sec.into(), conf.write_reqs_per_sec.into());
     let load = Load { standard, ..Load::from_streams(streams) };
     let plain =
         Workload::new(name, model, Vec::new(), |window| if reads { standard_criteria(window) } else { Vec::new() });
@@ -91,11 +91,11 @@ fn with_settings(mut workload: Workload, conf: &Conf) -> Workload {
     Workload { targets: Targets { paths, scheduler, ..workload.targets }, ..workload }
 }
 
-fn storage(conf: &Conf, rates: Rates, pace: Pace) -> Storage {
+fn storage_model(conf: &Conf, rates: Rates, pace: Pace) -> Storage {
     Storage {
         read_rate: Rate::per_second(conf.read_reqs_per_sec.into()),
         write_rate: Rate::per_second(conf.write_reqs_per_sec.into()),
-        record: Size::between(conf.record_bytes, conf.record_bytes_range_max.unwrap_or(conf.record_bytes)),
+        record: Size::from_range(conf.record_bytes, conf.record_bytes_range_max.unwrap_or(conf.record_bytes)),
         large_block: conf.large_block,
         replication_factor: conf.replication_factor,
         update: Share::from_percent(conf.update_pct.into()),
@@ -112,7 +112,7 @@ fn storage(conf: &Conf, rates: Rates, pace: Pace) -> Storage {
     }
 }
 
-fn index(conf: &Conf, pace: Pace) -> Index {
+fn index_model(conf: &Conf, pace: Pace) -> Index {
     Index {
         read_rate: Rate::per_second(conf.read_reqs_per_sec.into()),
         write_rate: Rate::per_second(conf.write_reqs_per_sec.into()),
@@ -124,7 +124,7 @@ fn index(conf: &Conf, pace: Pace) -> Index {
 }
 
 /// Notes for the reader of the plan about keys that have less effect here, or a different one.
-fn remarks(conf: &Conf) -> Vec<String> {
+fn key_remarks(conf: &Conf) -> Vec<String> {
     let mut remarks =
         vec!["rates of an ACT config are for all devices together; derived rates use exact arithmetic".into()];
     if conf.service_threads.is_some() {
@@ -160,9 +160,9 @@ mod tests {
         let text: Vec<&str> = kept.chain([more]).collect();
         let text = text.join("\n");
         let kind = conf::fits_both(&text).then_some(Kind::Storage);
-        let (conf, notes) = conf::read("t.conf", &text, kind).unwrap();
-        let workload = if like_act { super::like_act(&conf, 2) } else { native("t", &conf, &notes) }.unwrap();
-        let plan = workload.plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
+        let (conf, notes) = conf::read_conf("t.conf", &text, kind).unwrap();
+        let workload = if like_act { super::like_act(&conf, 2) } else { native_workload("t", &conf, &notes) }.unwrap();
+        let plan = workload.make_plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
         let shown = |stream: &assay_model::Stream| {
             let rate = stream.arrival.rate().map_or("paced".to_owned(), |rate| format!("{:.2}", rate.as_f64()));
             let block = stream.block().unwrap();
@@ -236,7 +236,7 @@ mod tests {
             ("storage-write-histogram: 100,50,0\nreplication-factor: 2\n", (5, 1, 18), "count replicas"),
         ] {
             let text = format!("{BASE}{more}");
-            let (conf, notes) = match conf::read("t.conf", &text, None) {
+            let (conf, notes) = match conf::read_conf("t.conf", &text, None) {
                 Ok(read) => read,
                 // Refused even earlier, and at its line as well.
                 Err(fault) => {
@@ -244,12 +244,12 @@ mod tests {
                     continue;
                 }
             };
-            let fault = native("t", &conf, &notes).unwrap_err().fault("t.conf", &text);
+            let fault = native_workload("t", &conf, &notes).unwrap_err().fault_in_text("t.conf", &text);
             assert_eq!((fault.line, fault.column, fault.width), at, "{fault}");
             assert!(fault.what.contains(told), "{fault}");
         }
         let nowhere = Unrunnable { keys: &["none"], message: "m".into(), advice: "a".into() };
-        assert_eq!(nowhere.fault("f", BASE).line, 0);
+        assert_eq!(nowhere.fault_in_text("f", BASE).line, 0);
     }
 
     #[test]
@@ -273,9 +273,9 @@ mod tests {
             ),
         ] {
             let text = format!("{BASE}{more}");
-            let (conf, _) = conf::read("t.conf", &text, conf::fits_both(&text).then_some(Kind::Storage)).unwrap();
+            let (conf, _) = conf::read_conf("t.conf", &text, conf::fits_both(&text).then_some(Kind::Storage)).unwrap();
             let workload = like_act(&conf, 2).unwrap();
-            let plan = workload.plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
+            let plan = workload.make_plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
             assert_eq!(
                 (
                     format!("{}{}", plan.load.in_flight_bound, plan.load.lanes_in_words()).as_str(),
@@ -305,10 +305,10 @@ mod tests {
             let text = format!(
                 "device-names: a\nread-reqs-per-sec: {reads}\nwrite-reqs-per-sec: {writes}\ntest-duration-sec: 9\n"
             );
-            let (conf, notes) = conf::read("t.conf", &text, Some(Kind::Storage)).unwrap();
-            let load_asked = asked.map(assay_base::Multiple::whole);
-            for workload in [native("t", &conf, &notes).unwrap(), like_act(&conf, 2).unwrap()] {
-                let plan = workload.plan(&Adjust { targets, load: load_asked, ..Adjust::default() }).unwrap();
+            let (conf, notes) = conf::read_conf("t.conf", &text, Some(Kind::Storage)).unwrap();
+            let load_asked = asked.map(assay_base::Multiple::from_whole);
+            for workload in [native_workload("t", &conf, &notes).unwrap(), like_act(&conf, 2).unwrap()] {
+                let plan = workload.make_plan(&Adjust { targets, load: load_asked, ..Adjust::default() }).unwrap();
                 let got = (plan.load.multiple.to_string(), plan.load.streams[0].arrival.rate());
                 assert_eq!(
                     got,

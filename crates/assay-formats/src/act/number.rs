@@ -7,7 +7,7 @@ pub(crate) fn is_space(c: char) -> bool {
 }
 
 /// Python's `str.strip()`.
-pub(crate) fn strip(text: &str) -> &str {
+pub(crate) fn strip_like_python(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
@@ -23,8 +23,8 @@ fn without_underscores(text: &str) -> Option<String> {
 }
 
 /// Python's `int(text)` for ASCII digits; `None` where Python raises an exception, and beyond 128 bits.
-pub(crate) fn int(text: &str) -> Option<i128> {
-    let text = without_underscores(strip(text))?;
+pub(crate) fn int_like_python(text: &str) -> Option<i128> {
+    let text = without_underscores(strip_like_python(text))?;
     let digits = text.strip_prefix(['+', '-']).unwrap_or(&text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
@@ -33,13 +33,13 @@ pub(crate) fn int(text: &str) -> Option<i128> {
 }
 
 /// Python's `float(text)`; `None` where Python raises an exception.
-pub(crate) fn float(text: &str) -> Option<f64> {
-    without_underscores(strip(text))?.parse().ok()
+pub(crate) fn float_like_python(text: &str) -> Option<f64> {
+    without_underscores(strip_like_python(text))?.parse().ok()
 }
 
 /// Python 3's `round(x, digits)`: to nearest by the exact binary value, a tie to the even digit. Formatting is correctly
 /// rounded in both languages, so the text read back is the same double.
-pub(crate) fn round(x: f64, digits: usize) -> f64 {
+pub(crate) fn round_like_python(x: f64, digits: usize) -> f64 {
     if x.fract() == 0.0 {
         return x;
     }
@@ -51,9 +51,9 @@ pub(crate) fn round(x: f64, digits: usize) -> f64 {
 pub(crate) fn round_away(x: f64, digits: usize) -> f64 {
     let parts = x * (2u32 << digits) as f64;
     if parts.fract() == 0.0 && parts.abs() < 9e15 && parts % 2.0 != 0.0 {
-        return round(x + f64::copysign(1e-4, x), digits);
+        return round_like_python(x + f64::copysign(1e-4, x), digits);
     }
-    round(x, digits)
+    round_like_python(x, digits)
 }
 
 #[cfg(test)]
@@ -78,18 +78,18 @@ mod tests {
             ("0x10", None),
             ("1 0", None),
         ] {
-            assert_eq!(int(text), value, "{text:?}");
+            assert_eq!(int_like_python(text), value, "{text:?}");
         }
-        assert_eq!(int(&"9".repeat(60)), None);
+        assert_eq!(int_like_python(&"9".repeat(60)), None);
     }
 
     #[test]
     fn floats_as_python_reads_them() {
-        assert_eq!(float("6.6"), Some(6.6));
-        assert_eq!(float(" 6_0.5 "), Some(60.5));
-        assert_eq!(float("6.6.1"), None);
-        assert_eq!(float(""), None);
-        assert!(float("nan").is_some_and(f64::is_nan));
+        assert_eq!(float_like_python("6.6"), Some(6.6));
+        assert_eq!(float_like_python(" 6_0.5 "), Some(60.5));
+        assert_eq!(float_like_python("6.6.1"), None);
+        assert_eq!(float_like_python(""), None);
+        assert!(float_like_python("nan").is_some_and(f64::is_nan));
     }
 
     #[test]
@@ -98,9 +98,9 @@ mod tests {
         for (x, digits, rounded) in
             [(2.675, 2, 2.67), (0.125, 2, 0.12), (0.375, 2, 0.38), (1.005, 2, 1.0), (23.55, 1, 23.6), (0.25, 1, 0.2)]
         {
-            assert_eq!(round(x, digits), rounded, "{x}");
+            assert_eq!(round_like_python(x, digits), rounded, "{x}");
         }
-        assert!(round(-0.001, 2).is_sign_negative());
+        assert!(round_like_python(-0.001, 2).is_sign_negative());
         // And from Python 2.7.
         for (x, digits, rounded) in [
             (0.125, 2, 0.13),

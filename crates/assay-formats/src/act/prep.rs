@@ -32,7 +32,7 @@ pub fn open_failed(device: &str) -> String {
 }
 
 /// The number of dots in a row for a device of this many bytes; a line end follows them.
-pub fn dots(bytes: u64) -> u64 {
+pub fn dots_per_row(bytes: u64) -> u64 {
     let blocks = bytes / LARGE_BLOCK;
     let of_last_thread = blocks / THREADS + blocks % THREADS;
     of_last_thread.div_ceil((of_last_thread / 100).max(1))
@@ -48,7 +48,7 @@ mod tests {
         for (bytes, expected) in
             [(2 << 30, 103), (0, 0), (LARGE_BLOCK, 1), (800 * LARGE_BLOCK, 100), (1592 * LARGE_BLOCK, 199)]
         {
-            assert_eq!(dots(bytes), expected, "{bytes}");
+            assert_eq!(dots_per_row(bytes), expected, "{bytes}");
         }
     }
 

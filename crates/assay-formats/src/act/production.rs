@@ -5,20 +5,20 @@ use super::conf::{Conf, Production};
 use super::unrunnable::Unrunnable;
 use assay_base::{Bytes, Rate, Share};
 use assay_model::act::{Pace, Storage};
-use assay_model::profile::{Flow, Kind, LargeBlocks, Profile, ProfilePart, Sizes, Sourced, Unfit};
-use assay_model::workload::{Workload, of_profile};
+use assay_model::profile::{Flow, LargeBlocks, PartKind, Profile, ProfileFault, ProfilePart, Sizes, Sourced};
+use assay_model::workload::{Workload, profile_workload};
 
 /// The number of sizes that represent a range of records.
 const RANGE_PARTS: u64 = 64;
 
 /// The workload of a config with these keys. Its rates are for all devices together.
-pub(super) fn workload(name: &str, conf: &Conf, keys: &Production, pace: Pace) -> Result<Workload, Unrunnable> {
+pub(super) fn profile_workload(name: &str, conf: &Conf, keys: &Production, pace: Pace) -> Result<Workload, Unrunnable> {
     counted_already(conf, keys)?;
-    let profile = Profile { parts: vec![part(name, conf, keys)?], ..Profile::default() };
-    let mut lowered = profile.lower().map_err(|unfit| unrunnable(&unfit))?;
+    let profile = Profile { parts: vec![profile_part(name, conf, keys)?], ..Profile::default() };
+    let mut lowered = profile.lower_to_streams().map_err(|unfit| translate_refusal(&unfit))?;
     for stream in &mut lowered.streams {
         if let Some(rate) = stream.arrival.rate() {
-            stream.arrival = pace.at(rate);
+            stream.arrival = pace.arrival_at(rate);
         }
     }
     if conf.tomb_raider {
@@ -30,9 +30,9 @@ pub(super) fn workload(name: &str, conf: &Conf, keys: &Production, pace: Pace) -
             tomb_raider_pause: conf.tomb_raider_sleep,
             ..Storage::default()
         };
-        lowered.streams.extend(walk.streams()?);
+        lowered.streams.extend(walk.lower_to_streams()?);
     }
-    let mut workload = of_profile("profile", lowered);
+    let mut workload = profile_workload("profile", lowered);
     workload.name = name.to_owned();
     Ok(workload)
 }
@@ -54,25 +54,25 @@ fn counted_twice(keys: &'static [&'static str], what: &str) -> Unrunnable {
     Unrunnable { keys, message, advice: "remove this key".to_owned() }
 }
 
-fn part(name: &str, conf: &Conf, keys: &Production) -> Result<ProfilePart, Unrunnable> {
+fn profile_part(name: &str, conf: &Conf, keys: &Production) -> Result<ProfilePart, Unrunnable> {
     let (reads, writes) = (u64::from(conf.read_reqs_per_sec), u64::from(conf.write_reqs_per_sec));
-    let updates = Rate::per_second(writes).scaled(u64::from(conf.update_pct), 100);
-    let reads = updates.and_then(|updates| updates.plus(Rate::per_second(reads)));
-    let writes = Rate::per_second(writes).scaled(u64::from(conf.replication_factor), 1);
-    let (read_rate, write_rate) = (representable(reads)?, representable(writes)?);
+    let updates = Rate::per_second(writes).scaled_by(u64::from(conf.update_pct), 100);
+    let reads = updates.and_then(|updates| updates.checked_plus(Rate::per_second(reads)));
+    let writes = Rate::per_second(writes).scaled_by(u64::from(conf.replication_factor), 1);
+    let (read_rate, write_rate) = (require_representable(reads)?, require_representable(writes)?);
     Ok(ProfilePart {
-        kind: Kind::Namespace,
+        kind: PartKind::Namespace,
         name: name.to_owned(),
         reads: Some(Flow {
             rate: Some(Sourced::new(read_rate, "read-reqs-per-sec")),
-            sizes: Some(sizes(conf, &keys.read_over, "storage-read-histogram")),
-            position: position(&keys.read_over, keys.read_size_offset),
+            sizes: Some(sourced_sizes(conf, &keys.read_over, "storage-read-histogram")),
+            position: size_position(&keys.read_over, keys.read_size_offset),
             ..Flow::default()
         }),
         writes: Some(Flow {
             rate: Some(Sourced::new(write_rate, "write-reqs-per-sec")),
-            sizes: Some(sizes(conf, &keys.write_over, "storage-write-histogram")),
-            position: position(&keys.write_over, keys.write_size_offset),
+            sizes: Some(sourced_sizes(conf, &keys.write_over, "storage-write-histogram")),
+            position: size_position(&keys.write_over, keys.write_size_offset),
             ..Flow::default()
         }),
         large_blocks: LargeBlocks {
@@ -92,7 +92,7 @@ fn part(name: &str, conf: &Conf, keys: &Production) -> Result<ProfilePart, Unrun
     })
 }
 
-fn representable(rate: Option<Rate>) -> Result<Rate, Unrunnable> {
+fn require_representable(rate: Option<Rate>) -> Result<Rate, Unrunnable> {
     rate.ok_or_else(|| Unrunnable {
         keys: &["write-reqs-per-sec"],
         message: "the rates are too large to be represented".to_owned(),
@@ -105,16 +105,16 @@ fn per_second(number: Option<u32>, key: &str) -> Option<Sourced<Rate>> {
 }
 
 /// The sizes of a histogram; without one, those of the records.
-fn sizes(conf: &Conf, over: &[Share], histogram: &str) -> Sourced<Sizes> {
+fn sourced_sizes(conf: &Conf, over: &[Share], histogram: &str) -> Sourced<Sizes> {
     if over.is_empty() {
-        Sourced::new(records(conf), "record-bytes")
+        Sourced::new(record_sizes(conf), "record-bytes")
     } else {
         Sourced::new(Sizes::LargerThan(larger_than(over)), histogram)
     }
 }
 
 /// The position of the sizes of a histogram between the bounds of its buckets; without one, sizes are exact.
-fn position(over: &[Share], position: Share) -> Share {
+fn size_position(over: &[Share], position: Share) -> Share {
     if over.is_empty() { Share::WHOLE } else { position }
 }
 
@@ -128,7 +128,7 @@ fn larger_than(over: &[Share]) -> Vec<(Bytes, Share)> {
 }
 
 /// Records of one size, or spread evenly between two sizes.
-fn records(conf: &Conf) -> Sizes {
+fn record_sizes(conf: &Conf) -> Sizes {
     let from = conf.record_bytes.get();
     let to = conf.record_bytes_range_max.map_or(from, |bytes| bytes.get()).max(from);
     let parts = RANGE_PARTS.min(to - from + 1);
@@ -137,7 +137,7 @@ fn records(conf: &Conf) -> Sizes {
 }
 
 /// Translates a refusal about a key of a profile to the keys of a config.
-fn unrunnable(unfit: &Unfit) -> Unrunnable {
+fn translate_refusal(unfit: &ProfileFault) -> Unrunnable {
     let keys: &[&str] = match (unfit.table, unfit.key) {
         ("reads", "position") => &["read-size-offset"],
         ("writes", "position") => &["write-size-offset"],

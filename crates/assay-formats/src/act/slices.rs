@@ -22,7 +22,7 @@ pub struct Counted {
 
 impl Counted {
     /// Operations that took 2^`column` units or longer; the column 0 is "over 1 ms" (or 1 µs).
-    pub fn over(&self, column: usize) -> u64 {
+    pub fn count_over(&self, column: usize) -> u64 {
         self.buckets.iter().skip(column + 1).fold(0, |sum, count| sum.saturating_add(*count))
     }
 
@@ -31,12 +31,12 @@ impl Counted {
         if self.operations == 0 {
             return 0.0;
         }
-        number::round(self.over(column) as f64 * 100.0 / self.operations as f64, 2)
+        number::round_like_python(self.count_over(column) as f64 * 100.0 / self.operations as f64, 2)
     }
 
     /// Operations per second over a slice of this length, rounded to one decimal.
-    pub fn rate(&self, slice: Span) -> f64 {
-        number::round(self.operations as f64 / slice.as_secs_f64(), 1)
+    pub fn rate_over_slice(&self, slice: Span) -> f64 {
+        number::round_like_python(self.operations as f64 / slice.as_secs_f64(), 1)
     }
 }
 
@@ -67,16 +67,16 @@ pub struct SliceTable {
 impl SliceTable {
     /// ACT's `avg` row: the unweighted mean of the slices' rounded percentages; 0 where there is no slice.
     pub fn average_percent_over(&self, histogram: usize, column: usize) -> f64 {
-        let sum: f64 = self.column(histogram, column).sum();
+        let sum: f64 = self.column_values(histogram, column).sum();
         sum / self.slices.len().max(1) as f64
     }
 
     /// ACT's `max` row: the worst slice's percentage.
     pub fn max_percent_over(&self, histogram: usize, column: usize) -> f64 {
-        self.column(histogram, column).fold(0.0, f64::max)
+        self.column_values(histogram, column).fold(0.0, f64::max)
     }
 
-    fn column(&self, histogram: usize, column: usize) -> impl Iterator<Item = f64> {
+    fn column_values(&self, histogram: usize, column: usize) -> impl Iterator<Item = f64> {
         let cells = self.slices.iter().filter_map(move |slice| slice.cells.get(histogram));
         cells.map(move |cell| cell.percent_over(column))
     }
@@ -86,7 +86,7 @@ impl SliceTable {
 ///
 /// A histogram that the log does not have gives cells without operations. Fails where reading the log fails, and where
 /// a count decreases.
-pub fn tabulate<R: BufRead>(log: &mut Log<R>, names: &[String], slice: Span) -> Result<SliceTable, LogError> {
+pub fn tabulate_slices<R: BufRead>(log: &mut Log<R>, names: &[String], slice: Span) -> Result<SliceTable, LogError> {
     let slice = whole_intervals(log.header(), slice);
     let mut table =
         SliceTable { unit: log.header().unit, slice, names: names.to_vec(), slices: Vec::new(), end: Span::ZERO };
@@ -102,7 +102,7 @@ pub fn tabulate<R: BufRead>(log: &mut Log<R>, names: &[String], slice: Span) -> 
         let expected = slice.as_ns().saturating_mul(table.slices.len() as u64 + 1);
         // If the block that ends a slice is missing, the table ends, like the original's.
         if block.after.as_ns() == expected {
-            let cells = advance(log, names, &block, &mut before)?;
+            let cells = advance_slice(log, names, &block, &mut before)?;
             table.slices.push(Slice { end: block.after, cells });
         }
     }
@@ -116,18 +116,23 @@ fn whole_intervals(header: &Header, slice: Span) -> Span {
 }
 
 /// The cells of the slice that `block` ends; `before` is updated to the counts at its end.
-fn advance<R>(log: &Log<R>, names: &[String], block: &Block, before: &mut [Counted]) -> Result<Vec<Counted>, LogError>
+fn advance_slice<R>(
+    log: &Log<R>,
+    names: &[String],
+    block: &Block,
+    before: &mut [Counted],
+) -> Result<Vec<Counted>, LogError>
 where
     R: BufRead,
 {
     let mut cells = Vec::with_capacity(names.len());
     for (name, old) in names.iter().zip(before) {
-        let reading = block.readings.iter().find(|reading| log.names()[reading.histogram] == *name);
+        let reading = block.readings.iter().find(|reading| log.histogram_names()[reading.histogram] == *name);
         let new = match reading {
             Some(reading) => Counted { operations: reading.total, buckets: reading.buckets },
             None => old.clone(),
         };
-        cells.push(difference(&new, old).ok_or_else(|| {
+        cells.push(count_difference(&new, old).ok_or_else(|| {
             let message = format!("the counts of {name} go down in the block that ends at {}", block.after);
             log.fault_here(message, "give the log of one run, in order")
         })?);
@@ -136,7 +141,7 @@ where
     Ok(cells)
 }
 
-fn difference(new: &Counted, old: &Counted) -> Option<Counted> {
+fn count_difference(new: &Counted, old: &Counted) -> Option<Counted> {
     let mut buckets = [0; BUCKETS];
     for (bucket, (new, old)) in buckets.iter_mut().zip(new.buckets.iter().zip(&old.buckets)) {
         *bucket = new.checked_sub(*old)?;

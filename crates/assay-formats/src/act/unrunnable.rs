@@ -14,7 +14,7 @@ pub struct Unrunnable {
 
 impl Unrunnable {
     /// The fault at the line of `text` with such a key; about the whole text where there is none.
-    pub fn fault(&self, file: &str, text: &str) -> Fault {
+    pub fn fault_in_text(&self, file: &str, text: &str) -> Fault {
         let asked =
             self.keys.iter().find_map(|wanted| text.lines().zip(1usize..).find(|(line, _)| key_of(line) == *wanted));
         let at = match asked {
@@ -24,7 +24,7 @@ impl Unrunnable {
             }
             None => Fault::in_file(file),
         };
-        at.because(self.message.clone(), self.advice.clone())
+        at.with_reason(self.message.clone(), self.advice.clone())
     }
 }
 

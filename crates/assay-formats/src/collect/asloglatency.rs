@@ -15,8 +15,8 @@
 use super::findings::{Findings, Histogram, Place, Source, Unit};
 use super::moments::Moments;
 use super::options::Options;
-use super::text::{clock, histogram_name, number};
-use super::tolerance::apart;
+use super::text::{histogram_name, parse_clock, parse_number};
+use super::tolerance::are_apart;
 
 /// Upper bound on the thresholds of a table; the tool itself has 64.
 const COLUMNS_MAX: usize = 70;
@@ -42,16 +42,16 @@ struct Table {
 }
 
 impl Reader {
-    pub(super) fn line(&mut self, place: Place, line: &str, options: &Options, found: &mut Findings) -> bool {
+    pub(super) fn take_line(&mut self, place: Place, line: &str, options: &Options, found: &mut Findings) -> bool {
         let text = line.trim();
         if self.table.is_some() {
             if text.starts_with("---") || text.is_empty() {
                 return !text.is_empty();
             }
-            if self.row(place, text, options, found) {
+            if self.take_row(place, text, options, found) {
                 return true;
             }
-            self.end(options, found);
+            self.end_table(options, found);
         }
         if let Some(rest) = text.strip_prefix("% > (") {
             self.unit = match rest.trim_end_matches(')') {
@@ -59,7 +59,7 @@ impl Reader {
                 "ms" | "msec" => Some((Unit::Microseconds, 1000)),
                 "us" | "usec" => Some((Unit::Microseconds, 1)),
                 other => {
-                    found.remark(
+                    found.add_remark(
                         place,
                         format!("a table in {other:?}, which is neither a time nor a size, is left out"),
                     );
@@ -69,7 +69,7 @@ impl Reader {
             return true;
         }
         if text.starts_with("slice-to") {
-            return self.header(place, text, found);
+            return self.take_header(place, text, found);
         }
         let usual = text.starts_with('{') || text.chars().all(|c| c.is_ascii_lowercase() || "-_".contains(c));
         if let Some((namespace, name)) = histogram_name(text).filter(|_| usual) {
@@ -80,10 +80,12 @@ impl Reader {
         (self.title.is_some() && super::text::log_time(&format!("{text} ")).is_some()) || text.contains("asloglatency ")
     }
 
-    fn header(&mut self, place: Place, text: &str, found: &mut Findings) -> bool {
+    fn take_header(&mut self, place: Place, text: &str, found: &mut Findings) -> bool {
         let (Some(title), Some((unit, scale))) = (self.title.take(), self.unit.take()) else {
-            found
-                .remark(place, "a table of asloglatency without its name or its unit above it is left out; it was cut");
+            found.add_remark(
+                place,
+                "a table of asloglatency without its name or its unit above it is left out; it was cut",
+            );
             return true;
         };
         let words = text.split_whitespace().skip(2);
@@ -93,7 +95,8 @@ impl Reader {
             .collect();
         let Some(thresholds) = thresholds.filter(|all| !all.is_empty() && all.len() <= COLUMNS_MAX && is_growing(all))
         else {
-            found.remark(place, "the thresholds of this table are not growing whole numbers; the table is left out");
+            found
+                .add_remark(place, "the thresholds of this table are not growing whole numbers; the table is left out");
             return true;
         };
         let shares = vec![Moments::default(); thresholds.len()];
@@ -104,27 +107,27 @@ impl Reader {
     }
 
     /// Takes a row of the table; false for a line that is not one.
-    fn row(&mut self, place: Place, text: &str, options: &Options, found: &mut Findings) -> bool {
+    fn take_row(&mut self, place: Place, text: &str, options: &Options, found: &mut Findings) -> bool {
         let Some(table) = &mut self.table else { return false };
         let mut words = text.split_whitespace();
         let Some(first) = words.next() else { return false };
-        let slice = clock(first).is_some();
+        let slice = parse_clock(first).is_some();
         if !slice && first != "avg" && first != "max" {
             return false;
         }
         let wanted = table.thresholds.len() + 1 + usize::from(slice);
-        let numbers: Vec<f64> = words.map_while(number).take(wanted + 1).collect();
+        let numbers: Vec<f64> = words.map_while(parse_number).take(wanted + 1).collect();
         if numbers.len() != wanted {
             let text = format!("a row of {} numbers where the table has {wanted}; it is left out", numbers.len());
-            found.remark(place, text);
+            found.add_remark(place, text);
             return true;
         }
         table.last = place;
         let (shares, rate) = (&numbers[usize::from(slice)..wanted - 1], numbers[wanted - 1]);
         if slice {
             table.rows += 1;
-            table.shares.iter_mut().zip(shares).for_each(|(moments, share)| moments.add(*share));
-            table.rate.add(rate);
+            table.shares.iter_mut().zip(shares).for_each(|(moments, share)| moments.add_value(*share));
+            table.rate.add_value(rate);
         }
         let asked = match &options.slice {
             Some(time) => slice && first == time,
@@ -137,7 +140,7 @@ impl Reader {
     }
 
     /// The table has ended.
-    pub(super) fn end(&mut self, options: &Options, found: &mut Findings) {
+    pub(super) fn end_table(&mut self, options: &Options, found: &mut Findings) {
         let Some(table) = self.table.take() else { return };
         let slices = match table.rows {
             1 => "1 slice".to_owned(),
@@ -149,20 +152,23 @@ impl Reader {
                 (shares, rate, place, format!("asloglatency, slice to {time}"))
             }
             (None, Some(time)) => {
-                return found.remark(table.header, format!("this table has no slice to {time}; it is left out"));
+                return found.add_remark(table.header, format!("this table has no slice to {time}; it is left out"));
             }
             (None, None) if table.rows > 0 => {
-                found.remark(table.last, "this table is cut off before its row of averages; its slices are averaged");
+                found.add_remark(
+                    table.last,
+                    "this table is cut off before its row of averages; its slices are averaged",
+                );
                 let shares = table.shares.iter().map(|moments| moments.mean).collect();
                 (shares, table.rate.mean, table.last, format!("asloglatency, mean of {slices} of a table that is cut"))
             }
-            (None, None) => return found.remark(table.header, "this table has no rows; it is left out"),
+            (None, None) => return found.add_remark(table.header, "this table has no rows; it is left out"),
         };
-        if let Some(mean) = table.rate.mean().filter(|mean| options.slice.is_none() && apart(*mean, rate)) {
+        if let Some(mean) = table.rate.mean().filter(|mean| options.slice.is_none() && are_apart(*mean, rate)) {
             let text = format!("the row of averages has {rate} operations a second, its slices have {mean:.1}");
-            found.remark(place, text);
+            found.add_remark(place, text);
         }
-        found.saw("tables of asloglatency");
+        found.count_line("tables of asloglatency");
         let over = table.thresholds.into_iter().zip(shares).collect();
         let (namespace, name) = table.title;
         found.histograms.push(Histogram {

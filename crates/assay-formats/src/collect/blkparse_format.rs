@@ -57,11 +57,11 @@ impl Format {
             pieces.push(Piece::Text(plain.to_owned()));
         }
         let format = Format { pieces };
-        format.lacks().map_or(Ok(format), |lacks| Err(format!("it has no {lacks}")))
+        format.missing_value().map_or(Ok(format), |lacks| Err(format!("it has no {lacks}")))
     }
 
     /// The name of a value that is missing and without which no load can be made.
-    fn lacks(&self) -> Option<&'static str> {
+    fn missing_value(&self) -> Option<&'static str> {
         let wanted = [
             (&['a'][..], "%a (the action)"),
             (&['d'], "%d (read or write)"),
@@ -76,16 +76,16 @@ impl Format {
     }
 
     /// The content of a line; a line of another format does not belong to the trace.
-    pub(super) fn line<'a>(&self, line: &'a str) -> LineContent<'a> {
-        self.values(line).map_or(LineContent::Nothing, Values::seen)
+    pub(super) fn parse_line<'a>(&self, line: &'a str) -> LineContent<'a> {
+        self.parse_values(line).map_or(LineContent::Nothing, Values::into_content)
     }
 
-    fn values<'a>(&self, line: &'a str) -> Option<Values<'a>> {
+    fn parse_values<'a>(&self, line: &'a str) -> Option<Values<'a>> {
         let mut rest = line.trim();
         let mut values = Values::default();
         for (at, piece) in self.pieces.iter().enumerate() {
             match piece {
-                Piece::Text(text) => rest = behind(text, rest)?,
+                Piece::Text(text) => rest = rest_behind(text, rest)?,
                 Piece::Value(specifier) => {
                     rest = rest.trim_start();
                     let end = match self.pieces.get(at + 1) {
@@ -94,7 +94,7 @@ impl Format {
                         Some(Piece::Value(_)) => rest.find(char::is_whitespace)?,
                         None => rest.len(),
                     };
-                    values.take(*specifier, &rest[..end])?;
+                    values.take_value(*specifier, &rest[..end])?;
                     rest = &rest[end..];
                 }
             }
@@ -104,7 +104,7 @@ impl Format {
 }
 
 /// The rest behind a text of the format.
-fn behind<'a>(text: &str, mut rest: &'a str) -> Option<&'a str> {
+fn rest_behind<'a>(text: &str, mut rest: &'a str) -> Option<&'a str> {
     let starts_with_space = text.starts_with(char::is_whitespace);
     if starts_with_space {
         rest = rest.trim_start();
@@ -146,7 +146,7 @@ struct Values<'a> {
 
 impl<'a> Values<'a> {
     /// Takes a value; nothing if it is none of this specifier.
-    fn take(&mut self, specifier: char, text: &'a str) -> Option<()> {
+    fn take_value(&mut self, specifier: char, text: &'a str) -> Option<()> {
         let text = text.trim();
         let number = text.parse::<u64>().ok();
         match specifier {
@@ -165,12 +165,12 @@ impl<'a> Values<'a> {
         Some(())
     }
 
-    fn seen(self) -> LineContent<'a> {
+    fn into_content(self) -> LineContent<'a> {
         let numbers = self.major.zip(self.minor).map(|(major, minor)| format!("{major},{minor}").into());
         let device = self.device.map(Into::into).or(numbers).unwrap_or_else(|| "device".into());
         let at = self.seconds.and_then(|s| s.checked_mul(1_000_000_000)?.checked_add(self.nanoseconds));
         let Values { action, kind, sector, sectors, .. } = self;
-        Blkparse { device, action, kind, at, sector, sectors }.seen()
+        Blkparse { device, action, kind, at, sector, sectors }.into_content()
     }
 }
 
@@ -181,7 +181,7 @@ mod tests {
     use assay_base::Direction::{Read, Write};
 
     fn event<'a>(format: &str, line: &'a str) -> Event<'a> {
-        match Format::parse(format).unwrap().line(line) {
+        match Format::parse(format).unwrap().parse_line(line) {
             LineContent::Event(event) => event,
             _ => panic!("{line} is no operation in {format}"),
         }
@@ -211,7 +211,7 @@ mod tests {
     fn other_lines_are_none_and_a_format_without_a_load_is_refused() {
         let format = Format::parse("%D %a %d %T.%t %S %n").unwrap();
         for line in ["", "CPU0 (sdb):", " Reads Queued: 44, 296KiB", "8,16 Q R x.5 8 8"] {
-            assert!(matches!(format.line(line), LineContent::Nothing), "{line}");
+            assert!(matches!(format.parse_line(line), LineContent::Nothing), "{line}");
         }
         for (text, why) in [
             ("%D %d %n", "it has no %a (the action)"),

@@ -117,12 +117,12 @@ pub struct Counter {
 
 impl Counter {
     /// Rate per second: from the counters where two lines are at least a second apart, otherwise as printed.
-    pub fn rate(&self) -> Option<f64> {
-        self.recomputed().or(self.printed.mean())
+    pub fn rate_per_second(&self) -> Option<f64> {
+        self.recomputed_rate().or(self.printed.mean())
     }
 
     /// The rate from the counters alone.
-    pub(crate) fn recomputed(&self) -> Option<f64> {
+    pub(crate) fn recomputed_rate(&self) -> Option<f64> {
         (self.seconds > 0).then(|| self.counted as f64 / self.seconds as f64)
     }
 }
@@ -148,7 +148,7 @@ pub struct DriveSeen {
 
 impl DriveSeen {
     /// The mean of a column.
-    pub fn mean(&self, column: &str) -> Option<f64> {
+    pub fn column_mean(&self, column: &str) -> Option<f64> {
         self.columns.get(column)?.mean()
     }
 }
@@ -190,7 +190,7 @@ pub struct Habits {
 impl Habits {
     /// An arrival at `at` nanoseconds, in a trace that began at `began`. One that is slightly out of order is counted at
     /// the present time.
-    pub(super) fn add(&mut self, began: u64, at: u64) {
+    pub(super) fn add_arrival(&mut self, began: u64, at: u64) {
         self.began.get_or_insert(began);
         self.close_windows(at);
         self.open.iter_mut().for_each(|open| open.1 += 1);
@@ -203,7 +203,7 @@ impl Habits {
         for ((window, open), counts) in WINDOWS.iter().zip(&mut self.open).zip(&mut self.counts) {
             let index = (at / window).max(open.0);
             if index > open.0 {
-                counts.add(open.1 as f64);
+                counts.add_value(open.1 as f64);
                 counts.add_zeros(index - open.0 - 1);
                 *open = (index, 0);
             }
@@ -218,7 +218,7 @@ impl Habits {
     }
 
     /// The clock was reset: open windows are incomplete.
-    pub(super) fn restart(&mut self) {
+    pub(super) fn restart_windows(&mut self) {
         (self.began, self.open) = (None, Default::default());
     }
 }
@@ -279,17 +279,17 @@ pub struct Findings {
 
 impl Findings {
     /// The time that a trace is of, in nanoseconds; 0 where it has no times.
-    pub fn covered(&self, trace: &Trace) -> u64 {
+    pub fn covered_time(&self, trace: &Trace) -> u64 {
         self.clocks.get(&trace.file).map_or(0, |clock| clock.covered)
     }
 
     /// The index of the file that is being read.
-    pub(super) fn current(&self) -> u16 {
+    pub(super) fn current_file(&self) -> u16 {
         u16::try_from(self.files.len().saturating_sub(1)).unwrap_or(u16::MAX)
     }
 
     /// The file that is being read.
-    pub(super) fn seen(&mut self) -> &mut FileSeen {
+    pub(super) fn current_file_seen(&mut self) -> &mut FileSeen {
         if self.files.is_empty() {
             self.files.push(FileSeen::default());
         }
@@ -298,12 +298,12 @@ impl Findings {
     }
 
     /// Counts a recognised line.
-    pub(super) fn saw(&mut self, kind: &'static str) {
-        *self.seen().kinds.entry(kind).or_default() += 1;
+    pub(super) fn count_line(&mut self, kind: &'static str) {
+        *self.current_file_seen().kinds.entry(kind).or_default() += 1;
     }
 
     /// Adds a remark about something that was left out or is unusual.
-    pub(super) fn remark(&mut self, place: Place, text: impl Into<String>) {
+    pub(super) fn add_remark(&mut self, place: Place, text: impl Into<String>) {
         if self.remarks.len() < REMARKS_MAX {
             self.remarks.push(Remark { place, text: text.into() });
         } else {
@@ -312,7 +312,7 @@ impl Findings {
     }
 
     /// `file:line`.
-    pub fn named(&self, place: Place) -> String {
+    pub fn place_name(&self, place: Place) -> String {
         let name = self.files.get(usize::from(place.file)).map_or("?", |file| file.name.as_str());
         if place.line == 0 { name.to_owned() } else { format!("{name}:{}", place.line) }
     }

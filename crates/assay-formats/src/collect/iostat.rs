@@ -3,7 +3,7 @@
 
 use super::findings::{DriveSeen, Findings, NAMES_MAX, Place};
 use super::options::Options;
-use super::text::{human, report_time};
+use super::text::{parse_human_number, report_time};
 use std::collections::BTreeSet;
 
 /// Columns that are used: the name in the text, our name, and the factor to our unit (operations, KiB, milliseconds).
@@ -45,7 +45,7 @@ fn like_a_column(word: &str) -> bool {
 }
 
 /// The column with this name in the text.
-pub(super) fn column(name: &str) -> Option<Column> {
+pub(super) fn find_column(name: &str) -> Option<Column> {
     COLUMNS.iter().find(|(theirs, ..)| *theirs == name).map(|&(_, ours, scale)| (ours, scale))
 }
 
@@ -82,14 +82,14 @@ pub(super) struct Reports {
 
 impl Reports {
     /// A line about the system: iostat was started.
-    pub(super) fn start(&mut self) {
+    pub(super) fn start_iostat(&mut self) {
         self.since_start = Some(0);
         self.shown.clear();
         self.time = None;
     }
 
     /// Begins a report.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin_report(&mut self) {
         self.count += 1;
         self.shown.clear();
         if let Some(n) = &mut self.since_start {
@@ -98,15 +98,15 @@ impl Reports {
     }
 
     /// Its time.
-    pub(super) fn at(&mut self, place: Place, time: i64, found: &mut Findings) {
+    pub(super) fn set_time(&mut self, place: Place, time: i64, found: &mut Findings) {
         if let Some(before) = self.time.filter(|before| time < *before) {
-            found.remark(place, format!("the clock goes back by {} s", before - time));
+            found.add_remark(place, format!("the clock goes back by {} s", before - time));
         }
         self.time = Some(time);
     }
 
     /// The values of one device.
-    pub(super) fn device(
+    pub(super) fn take_device(
         &mut self,
         place: Place,
         name: &str,
@@ -121,7 +121,7 @@ impl Reports {
         }
         if let Some((column, value)) = values.iter().find(|(_, value)| *value < 0.0 || *value > IMPOSSIBLE) {
             let text = format!("{name} has {value} {column}: a counter wrapped or began anew; the line is left out");
-            return found.remark(place, text);
+            return found.add_remark(place, text);
         }
         let key = (place.file, name.to_owned());
         if !found.drives.contains_key(&key) && found.drives.len() >= NAMES_MAX {
@@ -130,7 +130,7 @@ impl Reports {
         let number = self.count;
         let late = self.since_start.is_some_and(|n| n > 2) || (self.since_start.is_none() && number > 1);
         if late && !found.drives.contains_key(&key) {
-            found.remark(
+            found.add_remark(
                 place,
                 format!("{name} appears in report {number} of this file; its means are over the reports that show it"),
             );
@@ -140,17 +140,17 @@ impl Reports {
         drive.reports += u64::from(drive.report != number);
         drive.report = number;
         drive.last = place;
-        values.iter().for_each(|(column, value)| drive.columns.entry(column).or_default().add(*value));
+        values.iter().for_each(|(column, value)| drive.columns.entry(column).or_default().add_value(*value));
         let operations: f64 = values.iter().filter(|(c, _)| ["r/s", "w/s"].contains(c)).map(|(_, value)| value).sum();
         if let Some(time) = self.time {
-            drive.hours[(time.rem_euclid(86_400) / 3600) as usize].add(operations);
+            drive.hours[(time.rem_euclid(86_400) / 3600) as usize].add_value(operations);
         }
     }
 
     /// The file has ended.
-    pub(super) fn end(&mut self, place: Place, found: &mut Findings) {
+    pub(super) fn end_file(&mut self, place: Place, found: &mut Findings) {
         if self.count > 0 {
-            let reports = found.seen().kinds.entry("reports of iostat").or_default();
+            let reports = found.current_file_seen().kinds.entry("reports of iostat").or_default();
             *reports += self.count;
         }
         let Some(dropped) = self.dropped_at.take() else { return };
@@ -161,45 +161,45 @@ impl Reports {
             "the only report is the mean since the machine started and is dropped; run `iostat -x 1 60`, or add \
                  --keep-first-report where it was made with `iostat -y`"
         };
-        found.remark(dropped, text);
+        found.add_remark(dropped, text);
     }
 }
 
 impl Reader {
     /// Takes a line of iostat; false for any other line.
-    pub(super) fn line(&mut self, place: Place, line: &str, options: &Options, found: &mut Findings) -> bool {
+    pub(super) fn take_line(&mut self, place: Place, line: &str, options: &Options, found: &mut Findings) -> bool {
         let text = line.trim();
         if text.is_empty() {
             self.table = None;
             return false;
         }
-        if let Some(host) = system(text) {
-            self.reports.start();
-            found.seen().host.get_or_insert(host.to_owned());
+        if let Some(host) = machine_name(text) {
+            self.reports.start_iostat();
+            found.current_file_seen().host.get_or_insert(host.to_owned());
             return true;
         }
         if text.starts_with("avg-cpu") {
             return true;
         }
         if let Some(time) = report_time(text) {
-            self.reports.at(place, time, found);
+            self.reports.set_time(place, time, found);
             return true;
         }
         // Every header has a rate among its columns, and no row has.
-        if text.contains("/s") && self.header(place, text, found) {
+        if text.contains("/s") && self.take_header(place, text, found) {
             return true;
         }
         if self.table.is_some() {
-            return self.row(place, text, options, found);
+            return self.take_row(place, text, options, found);
         }
         // The row with the shares of the processor.
-        text.split_whitespace().count() == 6 && text.split_whitespace().all(|word| human(word).is_some())
+        text.split_whitespace().count() == 6 && text.split_whitespace().all(|word| parse_human_number(word).is_some())
     }
 
-    fn header(&mut self, place: Place, text: &str, found: &mut Findings) -> bool {
+    fn take_header(&mut self, place: Place, text: &str, found: &mut Findings) -> bool {
         let words: Vec<&str> = text.split_whitespace().collect();
         let undirected = words.iter().any(|word| UNDIRECTED.contains(word));
-        let known: Vec<_> = words.iter().map(|word| column(word)).collect();
+        let known: Vec<_> = words.iter().map(|word| find_column(word)).collect();
         let own = known.iter().flatten().any(|(ours, _)| ["r/s", "w/s", "d/s", "f/s"].contains(ours));
         let name_last = known.first().is_some_and(Option::is_some);
         let numbers = if name_last { &words[..words.len() - 1] } else { words.get(1..).unwrap_or_default() };
@@ -208,7 +208,7 @@ impl Reader {
         }
         if !own {
             self.table = None;
-            found.remark(
+            found.add_remark(
                 place,
                 "this report does not separate reads and writes (it has only tps); run `iostat -x` without -s",
             );
@@ -218,14 +218,14 @@ impl Reader {
         let shown: BTreeSet<&'static str> =
             columns.iter().flatten().map(|(ours, _)| *ours).filter(|ours| !["util", "aqu-sz"].contains(ours)).collect();
         if self.reports.count == 0 || !self.reports.shown.is_disjoint(&shown) {
-            self.reports.begin();
+            self.reports.begin_report();
         }
         self.reports.shown.extend(shown);
         self.table = Some(Table { columns, name_last });
         true
     }
 
-    fn row(&mut self, place: Place, text: &str, options: &Options, found: &mut Findings) -> bool {
+    fn take_row(&mut self, place: Place, text: &str, options: &Options, found: &mut Findings) -> bool {
         let Some(table) = &self.table else { return false };
         let words: Vec<&str> = text.split_whitespace().collect();
         if words.len() < 2 {
@@ -234,26 +234,26 @@ impl Reader {
         }
         let parts = if table.name_last { words.split_last() } else { words.split_first() };
         let (name, numbers) = parts.unwrap_or((&"", &[]));
-        let values: Option<Vec<(f64, Option<f64>)>> = numbers.iter().map(|word| human(word)).collect();
+        let values: Option<Vec<(f64, Option<f64>)>> = numbers.iter().map(|word| parse_human_number(word)).collect();
         let Some(values) = values.filter(|values| values.len() == table.columns.len()) else {
             let text = format!(
                 "a line of {} words in a table of {} columns; it is left out",
                 words.len(),
                 table.columns.len() + 1
             );
-            found.remark(place, text);
+            found.add_remark(place, text);
             return true;
         };
         let values = table.columns.iter().zip(values);
         let values: Vec<_> =
             values.filter_map(|(column, (value, suffix))| in_our_units(*column, value, suffix)).collect();
-        self.reports.device(place, name, &values, options, found);
+        self.reports.take_device(place, name, &values, options, found);
         true
     }
 
     /// The file has ended.
-    pub(super) fn end(&mut self, place: Place, _options: &Options, found: &mut Findings) {
-        self.reports.end(place, found);
+    pub(super) fn end_file(&mut self, place: Place, _options: &Options, found: &mut Findings) {
+        self.reports.end_file(place, found);
     }
 }
 
@@ -270,7 +270,7 @@ fn in_our_units(column: Option<Column>, value: f64, suffix: Option<f64>) -> Opti
 }
 
 /// `Linux 6.1.0 (node-1) 11/22/26 _x86_64_ (2 CPU)`, separated by tabs: the machine's name.
-fn system(text: &str) -> Option<&str> {
+fn machine_name(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("Linux ")?;
     let (_, host) = rest.split_once(" (")?;
     let (host, rest) = host.split_once(')')?;

@@ -84,7 +84,7 @@ impl Collector {
 
     /// Begins a file. `node` is the machine that it comes from, if the user named it; files of one `group` come from
     /// one machine.
-    pub fn begin(&mut self, name: &str, node: &str, group: &str) {
+    pub fn begin_file(&mut self, name: &str, node: &str, group: &str) {
         let (name, node, group) = (one_line(name), one_line(node), group.to_owned());
         self.found.files.push(FileSeen { name, node, group, ..FileSeen::default() });
         self.readers = Readers::new(&self.options);
@@ -93,7 +93,7 @@ impl Collector {
     }
 
     /// The next bytes of the file.
-    pub fn feed(&mut self, mut bytes: &[u8]) {
+    pub fn feed_bytes(&mut self, mut bytes: &[u8]) {
         if !self.started {
             let Some(first) = bytes.iter().position(|byte| !byte.is_ascii_whitespace()) else { return };
             self.started = true;
@@ -101,47 +101,47 @@ impl Collector {
             self.json = (is_json && !container::is_json_line(&bytes[first..])).then(json::Machine::default);
         }
         if let Some(machine) = &mut self.json {
-            let place = Place { file: self.found.current(), line: 0 };
-            return machine.feed(bytes, place, &self.options, &mut self.found);
+            let place = Place { file: self.found.current_file(), line: 0 };
+            return machine.feed_bytes(bytes, place, &self.options, &mut self.found);
         }
         while let Some(end) = memchr(b'\n', bytes) {
             if self.partial.is_empty() && !self.over && end <= LINE_MAX {
-                self.line(&bytes[..end]);
+                self.take_line(&bytes[..end]);
             } else {
-                self.keep(&bytes[..end]);
-                self.flush();
+                self.keep_bytes(&bytes[..end]);
+                self.flush_line();
             }
             bytes = &bytes[end + 1..];
         }
-        self.keep(bytes);
+        self.keep_bytes(bytes);
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
+    fn keep_bytes(&mut self, bytes: &[u8]) {
         let room = LINE_MAX.saturating_sub(self.partial.len());
         self.partial.extend_from_slice(&bytes[..bytes.len().min(room)]);
         self.over |= bytes.len() > room;
     }
 
-    fn flush(&mut self) {
+    fn flush_line(&mut self) {
         let line = std::mem::take(&mut self.partial);
         let over = std::mem::take(&mut self.over);
-        self.line(&line);
+        self.take_line(&line);
         if over {
             let text = format!("the line is longer than {LINE_MAX} bytes; only its beginning was looked at");
-            self.found.remark(self.place(), text);
+            self.found.add_remark(self.current_place(), text);
         }
         self.partial = line;
         self.partial.clear();
     }
 
-    fn place(&self) -> Place {
-        Place { file: self.found.current(), line: self.line }
+    fn current_place(&self) -> Place {
+        Place { file: self.found.current_file(), line: self.line }
     }
 
-    fn line(&mut self, bytes: &[u8]) {
+    fn take_line(&mut self, bytes: &[u8]) {
         self.line += 1;
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        let place = self.place();
+        let place = self.current_place();
         let lossy;
         let line = match std::str::from_utf8(bytes) {
             Ok(line) => line,
@@ -158,13 +158,13 @@ impl Collector {
         // bytes. Lines with a prompt above the output, or with a remark, are skipped.
         let aside = line.starts_with("$ ") || line.starts_with("# ");
         let taken = aside
-            || server.line(place, line, found)
-            || trace.line(place, line, found)
-            || asloglatency.line(place, line, &self.options, found)
-            || iostat.line(place, line, &self.options, found)
-            || asinfo::line(place, line, found)
-            || container::without_prefix(line).is_some_and(|line| server.line(place, line, found));
-        let seen = found.seen();
+            || server.take_line(place, line, found)
+            || trace.take_line(place, line, found)
+            || asloglatency.take_line(place, line, &self.options, found)
+            || iostat.take_line(place, line, &self.options, found)
+            || asinfo::take_line(place, line, found)
+            || container::without_prefix(line).is_some_and(|line| server.take_line(place, line, found));
+        let seen = found.current_file_seen();
         seen.lines += 1;
         if !taken && !line.trim().is_empty() {
             seen.other += 1;
@@ -175,23 +175,23 @@ impl Collector {
     }
 
     /// The file has ended.
-    pub fn end(&mut self) {
+    pub fn end_file(&mut self) {
         if !self.partial.is_empty() || self.over {
-            let other = self.found.seen().other;
-            self.flush();
-            if self.found.seen().other == other {
+            let other = self.found.current_file_seen().other;
+            self.flush_line();
+            if self.found.current_file_seen().other == other {
                 let text = "the file ends within this line: if it was cut here, the last number is shorter than it was";
-                self.found.remark(self.place(), text.to_owned());
+                self.found.add_remark(self.current_place(), text.to_owned());
             }
         }
-        let place = self.place();
+        let place = self.current_place();
         if let Some(machine) = self.json.take() {
-            machine.end(place, &self.options, &mut self.found);
+            machine.end_file(place, &self.options, &mut self.found);
         }
-        self.readers.asloglatency.end(&self.options, &mut self.found);
-        self.readers.server.end(&mut self.found);
-        self.readers.trace.end(&mut self.found);
-        self.readers.iostat.end(place, &self.options, &mut self.found);
+        self.readers.asloglatency.end_table(&self.options, &mut self.found);
+        self.readers.server.end_file(&mut self.found);
+        self.readers.trace.end_file(&mut self.found);
+        self.readers.iostat.end_file(place, &self.options, &mut self.found);
     }
 
     /// Everything that was found.

@@ -17,7 +17,7 @@ pub struct Moments {
 
 impl Moments {
     /// Adds a value.
-    pub fn add(&mut self, value: f64) {
+    pub fn add_value(&mut self, value: f64) {
         if self.count == 0 {
             (self.least, self.most) = (value, value);
         }
@@ -55,12 +55,12 @@ impl Moments {
     }
 
     /// The standard deviation as a share of the mean.
-    pub fn deviation(&self) -> Option<f64> {
+    pub fn relative_deviation(&self) -> Option<f64> {
         (self.count > 1 && self.mean > 0.0).then(|| self.variance().sqrt() / self.mean)
     }
 
     /// Variance divided by mean: 1 for independent arrivals, 0 for even ones, more for bursts.
-    pub fn dispersion(&self) -> Option<f64> {
+    pub fn index_of_dispersion(&self) -> Option<f64> {
         (self.count > 1 && self.mean > 0.0).then(|| self.variance() / self.mean)
     }
 }
@@ -72,17 +72,17 @@ mod tests {
     #[test]
     fn as_by_hand() {
         let mut moments = Moments::default();
-        assert_eq!((moments.mean(), moments.deviation(), moments.dispersion()), (None, None, None));
-        [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0].into_iter().for_each(|value| moments.add(value));
+        assert_eq!((moments.mean(), moments.relative_deviation(), moments.index_of_dispersion()), (None, None, None));
+        [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0].into_iter().for_each(|value| moments.add_value(value));
         assert_eq!((moments.mean(), moments.variance(), moments.least, moments.most), (Some(5.0), 4.0, 2.0, 9.0));
-        assert_eq!((moments.deviation(), moments.dispersion()), (Some(0.4), Some(0.8)));
+        assert_eq!((moments.relative_deviation(), moments.index_of_dispersion()), (Some(0.4), Some(0.8)));
         let mut one_by_one = moments;
-        (0..8).for_each(|_| one_by_one.add(0.0));
+        (0..8).for_each(|_| one_by_one.add_value(0.0));
         moments.add_zeros(8);
         assert_eq!((moments.count, moments.mean, moments.least), (16, one_by_one.mean, 0.0));
         assert!((moments.variance() - one_by_one.variance()).abs() < 1e-9);
         let mut nothing = Moments::default();
         nothing.add_zeros(3);
-        assert_eq!((nothing.mean(), nothing.dispersion()), (Some(0.0), None));
+        assert_eq!((nothing.mean(), nothing.index_of_dispersion()), (Some(0.0), None));
     }
 }

@@ -53,14 +53,14 @@ pub struct Played {
 
 impl Recorder {
     /// Takes the next line; the error says what is wrong with it.
-    pub fn line(&mut self, text: &str) -> Result<(), String> {
+    pub fn take_line(&mut self, text: &str) -> Result<(), String> {
         self.number += 1;
-        if let Some(wait) = self.reader.wait(text) {
+        if let Some(wait) = self.reader.wait_of_line(text) {
             self.waited_ns = self.waited_ns.saturating_add(wait);
             self.waits = true;
             return Ok(());
         }
-        let event = match self.reader.read(text) {
+        let event = match self.reader.read_line(text) {
             LineContent::Event(event) => event,
             LineContent::Nothing | LineContent::Other(_) => {
                 self.passed_over += u64::from(!text.trim().is_empty());
@@ -82,14 +82,14 @@ impl Recorder {
         if self.lines.len() == MOST {
             return Err(format!("more than {MOST} operations: cut the recording"));
         }
-        let device = self.device(&event.device)?;
+        let device = self.find_or_add_device(&event.device)?;
         let line = Line { at_ns, offset, len: event.bytes as u32, direction };
         let action = ACTIONS.iter().position(|action| *action == event.action).unwrap_or(0) as u8;
         self.lines.push(Kept { line, number: self.number.min(u32::MAX.into()) as u32, action, device });
         Ok(())
     }
 
-    fn device(&mut self, name: &str) -> Result<u16, String> {
+    fn find_or_add_device(&mut self, name: &str) -> Result<u16, String> {
         if let Some(at) = self.devices.iter().rposition(|known| known == name) {
             return Ok(at as u16);
         }
@@ -101,24 +101,24 @@ impl Recorder {
     }
 
     /// Whether there is an operation with this action.
-    fn has(&self, action: &str) -> bool {
+    fn has_action(&self, action: &str) -> bool {
         let at = ACTIONS.iter().position(|known| *known == action);
         self.lines.iter().any(|kept| Some(usize::from(kept.action)) == at)
     }
 
     /// The recording; the error says what is wrong with it as a whole, or with a line of it.
-    pub fn end(self) -> Result<Played, String> {
+    pub fn into_recording(self) -> Result<Played, String> {
         if self.lines.is_empty() {
             return Err(
                 "no read and no write in a form that is known: blkparse, biosnoop, iosnoop, or an iolog of fio"
                     .to_owned(),
             );
         }
-        let action = if self.has("") {
+        let action = if self.has_action("") {
             0
-        } else if self.has("Q") {
+        } else if self.has_action("Q") {
             1
-        } else if self.has("D") {
+        } else if self.has_action("D") {
             2
         } else {
             return Err("it has completions only (C): record when operations begin (Q or D)".to_owned());
@@ -163,9 +163,9 @@ mod tests {
     fn read(text: &str) -> Result<Played, String> {
         let mut recorder = Recorder::default();
         for (at, line) in text.lines().enumerate() {
-            recorder.line(line).map_err(|why| format!("{}: {why}", at + 1))?;
+            recorder.take_line(line).map_err(|why| format!("{}: {why}", at + 1))?;
         }
-        recorder.end()
+        recorder.into_recording()
     }
 
     fn lines(text: &str) -> Vec<(u64, u64, u32, bool)> {

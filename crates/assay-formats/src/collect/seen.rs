@@ -38,7 +38,7 @@ pub(super) struct Blkparse<'a> {
 }
 
 impl<'a> Blkparse<'a> {
-    pub(super) fn seen(self) -> LineContent<'a> {
+    pub(super) fn into_content(self) -> LineContent<'a> {
         let action = match self.action {
             "Q" => "Q",
             "D" => "D",

@@ -12,8 +12,8 @@
 //! dump contains values from 2^(n−1) to 2^n.
 
 use super::findings::{Blocks, Counter, Findings, Histogram, NAMES_MAX, Place, Source, Unit};
-use super::text::{histogram_name, log_time, number};
-use super::tolerance::apart;
+use super::text::{histogram_name, log_time, parse_number};
+use super::tolerance::are_apart;
 use memchr::memchr;
 use memchr::memmem::find;
 use std::collections::BTreeMap;
@@ -63,26 +63,26 @@ struct Dumps {
 
 impl Reader {
     /// Takes a line of the server's log; false for any other line.
-    pub(super) fn line(&mut self, place: Place, line: &str, found: &mut Findings) -> bool {
+    pub(super) fn take_line(&mut self, place: Place, line: &str, found: &mut Findings) -> bool {
         let Some(time) = log_time(line) else { return false };
-        let Some((context, rest)) = context(line) else { return false };
+        let Some((context, rest)) = split_context(line) else { return false };
         if self.now.is_some_and(|now| time < now - 1) {
             let back = self.now.unwrap_or(time) - time;
-            found.remark(place, format!("the clock goes back by {back} s; no rate is taken across it"));
+            found.add_remark(place, format!("the clock goes back by {back} s; no rate is taken across it"));
         }
         self.now = Some(time);
         match context {
-            "drv_ssd" => drive(place, time, rest, found),
-            "info" | "hist" => self.histogram(place, time, rest, found),
+            "drv_ssd" => take_drive(place, time, rest, found),
+            "info" | "hist" => self.take_histogram(place, time, rest, found),
             _ => {}
         }
-        found.seen().kinds.entry("lines of the server's log").and_modify(|n| *n += 1).or_insert(1);
+        found.current_file_seen().kinds.entry("lines of the server's log").and_modify(|n| *n += 1).or_insert(1);
         true
     }
 
-    fn histogram(&mut self, place: Place, time: i64, rest: &str, found: &mut Findings) {
+    fn take_histogram(&mut self, place: Place, time: i64, rest: &str, found: &mut Findings) {
         if let Some(head) = rest.strip_prefix("histogram dump: ") {
-            self.close(found);
+            self.close_dump(found);
             self.open = dump_head(head).map(|(name, total, unit)| {
                 let buckets = Box::new([0; BUCKETS]);
                 Dump { name: name.to_owned(), unit, total, time, place, buckets }
@@ -90,7 +90,7 @@ impl Reader {
         } else if rest.starts_with('(')
             && let Some(dump) = &mut self.open
         {
-            for (bucket, count) in buckets(rest) {
+            for (bucket, count) in parse_buckets(rest) {
                 dump.buckets[bucket] = count;
                 dump.place = place;
             }
@@ -98,15 +98,15 @@ impl Reader {
     }
 
     /// A dump is complete: adds what it counts beyond the previous one.
-    fn close(&mut self, found: &mut Findings) {
+    fn close_dump(&mut self, found: &mut Findings) {
         let Some(dump) = self.open.take() else { return };
         let sum: u128 = dump.buckets.iter().map(|&count| u128::from(count)).sum();
         if sum != u128::from(dump.total) {
             let text =
                 format!("the dump of {} holds {sum} of its {} values; it is cut and left out", dump.name, dump.total);
-            return found.remark(dump.place, text);
+            return found.add_remark(dump.place, text);
         }
-        found.saw("dumps of histograms");
+        found.count_line("dumps of histograms");
         if !self.dumps.contains_key(&dump.name) {
             if self.dumps.len() < NAMES_MAX {
                 let (name, unit) = (dump.name.clone(), dump.unit);
@@ -121,7 +121,7 @@ impl Reader {
         if !grown {
             let text =
                 format!("{} counts fewer than before: the server restarted; no rate is taken across it", dump.name);
-            found.remark(dump.place, text);
+            found.add_remark(dump.place, text);
         } else if passed > 0 {
             dumps.seconds += passed.unsigned_abs();
             let pairs = dump.buckets.iter().zip(dumps.before.buckets.iter());
@@ -136,8 +136,8 @@ impl Reader {
     }
 
     /// The file has ended.
-    pub(super) fn end(&mut self, found: &mut Findings) {
-        self.close(found);
+    pub(super) fn end_file(&mut self, found: &mut Findings) {
+        self.close_dump(found);
         for (name, dumps) in std::mem::take(&mut self.dumps) {
             let Some((namespace, rest)) = histogram_name(&name) else { continue };
             let counted = dumps.counted.iter().any(|&count| count > 0);
@@ -175,7 +175,7 @@ impl Reader {
 }
 
 /// The module that wrote the line, and its text after the place in the source.
-fn context(line: &str) -> Option<(&str, &str)> {
+fn split_context(line: &str) -> Option<(&str, &str)> {
     let rest = line.get(20..)?;
     let open = memchr(b'(', &rest.as_bytes()[..rest.len().min(48)])?;
     let close = open + memchr(b')', &rest.as_bytes()[open..])?;
@@ -199,7 +199,7 @@ fn dump_head(head: &str) -> Option<(&str, u64, &'static str)> {
 }
 
 /// `(00: 0287105840) (01: 0001695888)`.
-fn buckets(text: &str) -> impl Iterator<Item = (usize, u64)> + '_ {
+fn parse_buckets(text: &str) -> impl Iterator<Item = (usize, u64)> + '_ {
     text.split(')').filter_map(|item| {
         let (bucket, count) = item.trim().strip_prefix('(')?.split_once(':')?;
         let bucket: usize = bucket.parse().ok().filter(|&bucket| bucket < BUCKETS)?;
@@ -208,7 +208,7 @@ fn buckets(text: &str) -> impl Iterator<Item = (usize, u64)> + '_ {
 }
 
 /// `{ycsb} /dev/nvme0n1: …`, or before version 3.9 `device /dev/nvme0n1: …`.
-fn drive(place: Place, time: i64, rest: &str, found: &mut Findings) {
+fn take_drive(place: Place, time: i64, rest: &str, found: &mut Findings) {
     let counts = find(rest.as_bytes(), b"defrag").is_some() || find(rest.as_bytes(), b"write (").is_some();
     let Some((head, body)) = rest.split_once(": ").filter(|_| counts) else { return };
     let (namespace, device) = match head.strip_prefix('{') {
@@ -224,17 +224,17 @@ fn drive(place: Place, time: i64, rest: &str, found: &mut Findings) {
     if device.contains(' ') || found.blocks.len() >= NAMES_MAX {
         return;
     }
-    found.saw("lines of drv_ssd");
+    found.count_line("lines of drv_ssd");
     let key = (place.file, namespace.to_owned(), device.to_owned());
     let mut blocks = std::mem::take(found.blocks.entry(key.clone()).or_default());
-    for (name, count, rate) in counters(body) {
-        add(&mut blocks, name, time, count, rate, place, found);
+    for (name, count, rate) in parse_counters(body) {
+        add_counter(&mut blocks, name, time, count, rate, place, found);
     }
     found.blocks.insert(key, blocks);
 }
 
 /// Every `name (count,rate)`, or in older versions every `name count (rate/s)`.
-fn counters(body: &str) -> Vec<(&'static str, u64, f64)> {
+fn parse_counters(body: &str) -> Vec<(&'static str, u64, f64)> {
     let words: Vec<&str> = body.split_whitespace().take(64).collect();
     let mut all = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -249,7 +249,7 @@ fn counters(body: &str) -> Vec<(&'static str, u64, f64)> {
         } else {
             next.strip_prefix('(').and_then(|next| next.strip_suffix(')')).and_then(|next| next.split_once(','))
         };
-        let pair = pair.and_then(|(count, rate)| Some((count.parse().ok()?, number(rate)?)));
+        let pair = pair.and_then(|(count, rate)| Some((count.parse().ok()?, parse_number(rate)?)));
         if let Some((count, rate)) = pair {
             all.push((name, count, rate));
         }
@@ -257,13 +257,21 @@ fn counters(body: &str) -> Vec<(&'static str, u64, f64)> {
     all
 }
 
-fn add(blocks: &mut Blocks, name: &'static str, time: i64, count: u64, rate: f64, place: Place, found: &mut Findings) {
+fn add_counter(
+    blocks: &mut Blocks,
+    name: &'static str,
+    time: i64,
+    count: u64,
+    rate: f64,
+    place: Place,
+    found: &mut Findings,
+) {
     let counter = blocks.entry(name).or_insert_with(|| Counter { first: place, ..Counter::default() });
     counter.last = place;
     if rate < 0.0 {
-        return found.remark(place, format!("{name} has a rate of {rate}; it is left out"));
+        return found.add_remark(place, format!("{name} has a rate of {rate}; it is left out"));
     }
-    counter.printed.add(rate);
+    counter.printed.add_value(rate);
     if let Some((then, before)) = counter.before.replace((time, count)) {
         let passed = time - then;
         let usual = std::mem::replace(&mut counter.step, passed);
@@ -275,16 +283,16 @@ fn add(blocks: &mut Blocks, name: &'static str, time: i64, count: u64, rate: f64
                 let text = format!(
                     "{name} counts {count} where it was at {before}: it wrapped or the server restarted; no rate is taken across it"
                 );
-                found.remark(place, text);
+                found.add_remark(place, text);
             }
             Some(grown) => {
                 let jumped = usual > 0 && passed > usual.saturating_mul(JUMP);
-                if jumped && apart(grown as f64 / passed as f64, rate) {
+                if jumped && are_apart(grown as f64 / passed as f64, rate) {
                     let text = format!(
                         "{passed} s pass between two lines of {name}, and its rate does not fit the {rate}/s beside it: the clock jumped; no rate is taken across it"
                     );
                     counter.step = usual;
-                    return found.remark(place, text);
+                    return found.add_remark(place, text);
                 }
                 counter.counted = counter.counted.saturating_add(grown);
                 counter.seconds += passed.unsigned_abs();

@@ -48,16 +48,16 @@ pub struct Fit {
 
 impl Skew {
     /// Adds an operation at `address`.
-    pub fn add(&mut self, address: u64) {
+    pub fn add_operation(&mut self, address: u64) {
         self.operations += 1;
         self.waiting.push(address);
         if self.waiting.len() >= WAITING_MAX {
-            self.count();
+            self.count_waiting();
         }
     }
 
     /// Counts the waiting addresses.
-    fn count(&mut self) {
+    fn count_waiting(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.iter_mut().for_each(|address| *address >>= self.shift);
         waiting.sort_unstable();
@@ -72,11 +72,11 @@ impl Skew {
         counted.for_each(|(zone, count)| add_to(&mut all, zone, count));
         (self.counts, self.waiting) = (all, waiting);
         while self.counts.len() > ZONES_MAX {
-            self.coarser();
+            self.coarsen_zones();
         }
     }
 
-    fn coarser(&mut self) {
+    fn coarsen_zones(&mut self) {
         self.shift += 1;
         let mut all = Vec::new();
         self.counts.iter().for_each(|&(zone, count)| add_to(&mut all, zone >> 1, count));
@@ -84,27 +84,27 @@ impl Skew {
     }
 
     /// The law that fits best; `None` where there are too few operations or only one zone.
-    pub fn fit(&self) -> Option<Fit> {
+    pub fn best_fit(&self) -> Option<Fit> {
         let mut skew = self.clone();
-        skew.count();
+        skew.count_waiting();
         loop {
-            let zones = skew.extent()?;
+            let zones = skew.address_extent()?;
             if zones < 8 {
                 return None;
             }
             if zones <= ZONES_MAX as u64 && self.operations / zones >= LEAST_MEAN {
-                return Some(skew.fitted(zones));
+                return Some(skew.fit_with_zones(zones));
             }
-            skew.coarser();
+            skew.coarsen_zones();
         }
     }
 
-    fn extent(&self) -> Option<u64> {
+    fn address_extent(&self) -> Option<u64> {
         let (first, last) = (self.counts.first()?.0, self.counts.last()?.0);
         (last - first).checked_add(1)
     }
 
-    fn fitted(&self, zones: u64) -> Fit {
+    fn fit_with_zones(&self, zones: u64) -> Fit {
         let mut counts: Vec<u64> = self.counts.iter().map(|(_, count)| *count).collect();
         counts.resize(zones as usize, 0);
         counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
@@ -123,7 +123,7 @@ impl Skew {
         let tried = if uniform { 0..1 } else { 0..EXPONENTS };
         let distances = tried.map(|hundredths| {
             let exponent = f64::from(hundredths) / 100.0;
-            (exponent, distance(&shares, exponent))
+            (exponent, distance_to_zipf(&shares, exponent))
         });
         let (zipf, error) = distances.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 1.0));
         let [hundredth, tenth] =
@@ -141,7 +141,7 @@ fn add_to(all: &mut Vec<(u64, u64)>, zone: u64, count: u64) {
 }
 
 /// The largest distance between counted cumulative shares and those of a Zipf law.
-fn distance(shares: &[f64], exponent: f64) -> f64 {
+fn distance_to_zipf(shares: &[f64], exponent: f64) -> f64 {
     let weights: Vec<f64> = (1..=shares.len()).map(|rank| (rank as f64).powf(-exponent)).collect();
     let total: f64 = weights.iter().sum();
     let mut sum = 0.0;
@@ -159,7 +159,7 @@ mod tests {
 
     /// Addresses of a Zipf law over `n` blocks of 4 KiB in scattered order.
     fn drawn(exponent: f64, n: usize, operations: usize) -> Skew {
-        let mut prng = Prng::seeded(7);
+        let mut prng = Prng::from_seed(7);
         let weights: Vec<f64> = (1..=n).map(|rank| (rank as f64).powf(-exponent)).collect();
         let total: f64 = weights.iter().sum();
         let cumulative: Vec<f64> = weights
@@ -171,11 +171,11 @@ mod tests {
             .collect();
         let mut skew = Skew::default();
         for _ in 0..operations {
-            let u = prng.unit();
+            let u = prng.uniform_unit();
             let rank = cumulative.partition_point(|share| *share < u).min(n - 1);
             // Scattered: neighbouring ranks are not neighbouring zones.
             let zone = (rank * 7919) % n;
-            skew.add((zone as u64) << 12);
+            skew.add_operation((zone as u64) << 12);
         }
         skew
     }
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn finds_the_exponent_that_was_drawn() {
         for exponent in [0.5, 0.8, 1.0, 1.2] {
-            let fit = drawn(exponent, 1024, 400_000).fit().unwrap();
+            let fit = drawn(exponent, 1024, 400_000).best_fit().unwrap();
             assert_eq!((fit.zone, fit.zones), (1 << 12, 1024), "{exponent}");
             assert!((fit.zipf - exponent).abs() <= 0.05 && fit.error < 0.02, "{exponent}: {fit:?}");
         }
@@ -191,22 +191,22 @@ mod tests {
 
     #[test]
     fn uniform_is_no_skew_and_memory_is_bounded() {
-        let mut prng = Prng::seeded(3);
+        let mut prng = Prng::from_seed(3);
         let mut skew = Skew::default();
-        (0..300_000).for_each(|_| skew.add(prng.below(1 << 40)));
+        (0..300_000).for_each(|_| skew.add_operation(prng.uniform_below(1 << 40)));
         assert!(skew.counts.len() <= ZONES_MAX && skew.waiting.len() <= WAITING_MAX);
-        let fit = skew.fit().unwrap();
+        let fit = skew.best_fit().unwrap();
         assert_eq!(fit.zipf, 0.0);
         assert!(fit.error < 0.1 && fit.busiest.1 < 0.2, "{fit:?}");
     }
 
     #[test]
     fn too_little_is_not_fitted() {
-        assert_eq!(Skew::default().fit(), None);
+        assert_eq!(Skew::default().best_fit(), None);
         let mut skew = Skew::default();
-        (0..100).for_each(|i| skew.add(i << 30));
-        assert_eq!(skew.fit(), None);
-        (0..100_000).for_each(|_| skew.add(u64::MAX));
-        assert!(skew.fit().is_some_and(|fit| fit.busiest.0 > 0.9));
+        (0..100).for_each(|i| skew.add_operation(i << 30));
+        assert_eq!(skew.best_fit(), None);
+        (0..100_000).for_each(|_| skew.add_operation(u64::MAX));
+        assert!(skew.best_fit().is_some_and(|fit| fit.busiest.0 > 0.9));
     }
 }

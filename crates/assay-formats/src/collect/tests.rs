@@ -1,7 +1,7 @@
 //! Samples: `iostat-12.6*` and `fio-3.33-iolog` were made by those programs, `blkparse-1.2` by that program from a
 //! trace made by hand (this kernel has no blktrace). The other texts follow the documents that the readers name.
 
-use super::assemble::{Assembled, Kind, assemble};
+use super::assemble::{Assembled, Kind, assemble_profile};
 use super::*;
 use assay_base::Direction;
 
@@ -9,9 +9,9 @@ use assay_base::Direction;
 fn collected_in(pieces: usize, files: &[(&str, &str)], options: &Options) -> Findings {
     let mut collector = Collector::new(options.clone());
     for (name, text) in files {
-        collector.begin(name, "", name.rsplit_once('/').map_or("", |(group, _)| group));
-        text.as_bytes().chunks(pieces).for_each(|piece| collector.feed(piece));
-        collector.end();
+        collector.begin_file(name, "", name.rsplit_once('/').map_or("", |(group, _)| group));
+        text.as_bytes().chunks(pieces).for_each(|piece| collector.feed_bytes(piece));
+        collector.end_file();
     }
     collector.finish()
 }
@@ -24,7 +24,7 @@ fn collected(files: &[(&str, &str)]) -> Findings {
 }
 
 fn remarks(found: &Findings) -> Vec<String> {
-    found.remarks.iter().map(|remark| format!("{} {}", found.named(remark.place), remark.text)).collect()
+    found.remarks.iter().map(|remark| format!("{} {}", found.place_name(remark.place), remark.text)).collect()
 }
 
 /// Asserts that there is one remark at this place, with these words.
@@ -52,7 +52,7 @@ fn tables_of_asloglatency() {
     let table = &found.histograms[0];
     assert_eq!((table.namespace.as_str(), table.name.as_str(), table.unit), ("ycsb", "device-read-size", Unit::Bytes));
     assert_eq!(table.over, [(512, 100.0), (1024, 100.0), (2048, 83.98), (4096, 12.66), (8192, 0.0)]);
-    assert_eq!((table.rate, found.named(table.place).as_str()), (Some(10427.0), "a.txt:9"));
+    assert_eq!((table.rate, found.place_name(table.place).as_str()), (Some(10427.0), "a.txt:9"));
     assert_eq!((found.remarks.len(), found.files[0].other), (0, 0));
     // Windows line ends, another locale, a terminal's prompt before it.
     let other = format!("$ asloglatency -n 5 -h {{ycsb}}-device-read-size\n{READ_SIZES}")
@@ -126,15 +126,19 @@ fn large_blocks_by_their_counters() {
     .concat();
     let found = collected(&[("a.log", &log)]);
     let blocks = found.blocks.values().next().unwrap();
-    assert_eq!(blocks["write"].recomputed(), Some(1548.0));
-    assert_eq!((blocks["direct-frees"].rate(), blocks["direct-frees"].recomputed()), (Some(369.0), None));
-    assert_eq!(blocks["defrag-io-skips"].rate(), Some(0.2));
+    assert_eq!(blocks["write"].recomputed_rate(), Some(1548.0));
+    assert_eq!(
+        (blocks["direct-frees"].rate_per_second(), blocks["direct-frees"].recomputed_rate()),
+        (Some(369.0), None)
+    );
+    assert_eq!(blocks["defrag-io-skips"].rate_per_second(), Some(0.2));
     // The form of version 3.
     let old = "Feb 29 2016 16:46:12 GMT: INFO (drv_ssd): (drv_ssd.c::2088) device /opt/data.dat: used 9452474112, contig-free 108482M (108482 wblocks), swb-free 3, w-q 0 w-tot 3087071 (6.0/s), defrag-q 0 defrag-tot 3076023 (5.5/s) defrag-w-tot 1510103 (2.8/s)\n";
     let found = collected(&[("a.log", old)]);
     let ((_, namespace, device), blocks) = found.blocks.iter().next().unwrap();
     assert_eq!((namespace.as_str(), device.as_str()), ("", "/opt/data.dat"));
-    let rates: Vec<_> = ["write", "defrag-read", "defrag-write"].iter().map(|name| blocks[name].rate()).collect();
+    let rates: Vec<_> =
+        ["write", "defrag-read", "defrag-write"].iter().map(|name| blocks[name].rate_per_second()).collect();
     assert_eq!(rates, [Some(6.0), Some(5.5), Some(2.8)]);
 }
 
@@ -145,7 +149,7 @@ fn counters_that_restart_and_clocks_that_jump() {
         let line = |(time, count): &(&str, u64)| drv_ssd(time, (*count, 1500.0), "/dev/nvme0n1");
         first.iter().chain(last).map(line).collect::<String>()
     };
-    let rate = |found: &Findings| found.blocks.values().next().unwrap()["write"].recomputed();
+    let rate = |found: &Findings| found.blocks.values().next().unwrap()["write"].recomputed_rate();
     for (last, words) in [
         (&[("07:28:42", 500), ("07:29:02", 30_500)], "it wrapped or the server restarted"),
         (&[("09:28:42", 1_060_000), ("09:29:02", 1_090_000)], "the clock jumped"),
@@ -210,7 +214,7 @@ macro_rules! sample {
 fn means(found: &Findings, device: &str) -> (Vec<u64>, u64) {
     let (_, drive) = found.drives.iter().find(|((_, name), _)| name == device).unwrap();
     let columns = ["r/s", "w/s", "rkB/s", "wkB/s"];
-    (columns.iter().map(|column| drive.mean(column).unwrap_or(-1.0) as u64).collect(), drive.reports)
+    (columns.iter().map(|column| drive.column_mean(column).unwrap_or(-1.0) as u64).collect(), drive.reports)
 }
 
 #[test]
@@ -303,7 +307,7 @@ fn traces() {
     assert_eq!((issued.writes.operations, issued.writes.bytes, issued.writes.durable), (16, 112 << 10, 16));
     assert_eq!((issued.others, found.traces.len()), (2, 3));
     // Operations are queued before they are issued: the trace begins with the first that was queued.
-    assert_eq!(found.covered(issued), 257_652_558);
+    assert_eq!(found.covered_time(issued), 257_652_558);
     let found = collected(&[sample!("fio-3.33-iolog.txt")]);
     let trace = traced(&found, "fioimg", "");
     assert_eq!(
@@ -316,7 +320,7 @@ fn traces() {
         "fio version 2 iolog\n/dev/sdb add\n/dev/sdb open\n/dev/sdb read 0 4096\n/dev/sdb read 4096 4096\n/dev/sdb close\n",
     )]);
     let trace = traced(&untimed, "/dev/sdb", "");
-    assert_eq!((trace.reads.operations, untimed.covered(trace), trace.reads.sequential), (2, 0, 1));
+    assert_eq!((trace.reads.operations, untimed.covered_time(trace), trace.reads.sequential), (2, 0, 1));
     remarked(&untimed, "v2:1", "no times");
 }
 
@@ -331,7 +335,7 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
 ";
     let found = collected(&[("a", biosnoop)]);
     let trace = traced(&found, "nvme0n1", "");
-    assert_eq!((trace.reads.operations, trace.writes.bytes, found.covered(trace)), (2, 16_384, 1_000_000_000));
+    assert_eq!((trace.reads.operations, trace.writes.bytes, found.covered_time(trace)), (2, 16_384, 1_000_000_000));
     assert_eq!(trace.reads.sequential, 1);
     remarked(&found, "a:5", "without all its columns");
     let iosnoop = "COMM         PID    TYPE DEV      BLOCK        BYTES     LATms\nasd          5555   R    259,0    2244            131072     0.50\nasd 5555 WS 259,0 99 131072 0.1\n";
@@ -343,19 +347,19 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
 /// What is counted in a file and not used is named.
 #[test]
 fn rows_without_times_and_traces_beside_a_server_are_named() {
-    use super::assemble::{Kind, assemble};
+    use super::assemble::{Kind, assemble_profile};
     let found = collected(&[("a", "asd 5555 R 259,0 2244 131072 0.50\nasd 5555 WS 259,0 99 131072 0.10\n")]);
-    let application = assemble(&found, Kind::Application);
+    let application = assemble_profile(&found, Kind::Application);
     assert!(application.unused.is_empty());
     for what in ["reads", "writes"] {
         let begin = format!("259,0: a rate of its {what}");
         assert!(application.missing.iter().any(|one| one.what.starts_with(&begin)), "{:?}", application.missing);
     }
-    let server = assemble(&found, Kind::Aerospike);
+    let server = assemble_profile(&found, Kind::Aerospike);
     let [unused] = &server.unused[..] else { panic!("{:?}", server.unused) };
     assert!(unused.text.starts_with("2 operations of a trace of 259,0 are not used"), "{}", unused.text);
     let timed = collected(&[("a", "0.0 0.1 asd 5555 R 259,0 2244 131072 0.50\n9.0 9.1 asd 5555 R 259,0 9 512 0.50\n")]);
-    assert!(!assemble(&timed, Kind::Application).missing.iter().any(|one| one.what.contains("a rate of")));
+    assert!(!assemble_profile(&timed, Kind::Application).missing.iter().any(|one| one.what.contains("a rate of")));
 }
 
 #[test]
@@ -366,11 +370,11 @@ fn iosnoop_without_its_header_as_grep_leaves_it() {
     let found = collected(&[("a", rows)]);
     let trace = traced(&found, "259,0", "");
     assert_eq!((trace.reads.operations, trace.writes.operations, trace.writes.durable), (2, 1, 1));
-    assert_eq!((found.covered(trace), found.remarks.len(), found.files[0].other), (0, 0, 0));
+    assert_eq!((found.covered_time(trace), found.remarks.len(), found.files[0].other), (0, 0, 0));
     // `iosnoop -ts`: the time at which it began and that at which it ended.
     let timed: String = rows.lines().zip(0..).map(|(row, at)| format!("{at}.000000 {at}.500000 {row}\n")).collect();
     let found = collected(&[("a", &timed)]);
-    assert_eq!(found.covered(traced(&found, "259,0", "")), 2_000_000_000);
+    assert_eq!(found.covered_time(traced(&found, "259,0", "")), 2_000_000_000);
     // Lines that only resemble it.
     for other in
         ["asd 5555 R 259,0 2244 131072\n", "asd 5555 read 259,0 2244 131072 0.50\n", "5555 R 259,0 1 512 0.5\n"]
@@ -430,7 +434,7 @@ fn a_trace_in_a_format_of_its_own() {
     let text = "Q,R,0.000000000,8,16,8,8\nD,R,0.000100000,8,16,8,8\nD,W,2.000100000,8,16,16,16\nCPU0 (sdb):\n";
     let found = collected_in(50, &[("a", text)], &Options { blkparse_format: Some(format), ..Options::default() });
     let issued = traced(&found, "8,16", "D");
-    assert_eq!((issued.reads.bytes, issued.writes.bytes, found.covered(issued)), (4096, 8192, 2_000_100_000));
+    assert_eq!((issued.reads.bytes, issued.writes.bytes, found.covered_time(issued)), (4096, 8192, 2_000_100_000));
 }
 
 #[test]
@@ -438,7 +442,7 @@ fn a_trace_whose_clock_jumps_keeps_its_rate() {
     let line = |seconds: f64| format!("  8,16 0 1 {seconds:.9} 1 D R 8 + 8 [x]\n");
     let text: String = [0.0, 1.0, 2.0, 9000.0, 9001.0, 3.0, 4.0].into_iter().map(line).collect();
     let found = collected(&[("a", &text)]);
-    assert_eq!(found.covered(&found.traces[0]), 4_000_000_000);
+    assert_eq!(found.covered_time(&found.traces[0]), 4_000_000_000);
     remarked(&found, "a:4", "the clock goes ahead by 8998.0 s");
     remarked(&found, "a:6", "the clock goes back by 8998.0 s");
 }
@@ -478,10 +482,10 @@ fn a_drive_that_did_little_was_traced_for_as_long_as_the_others() {
     let text = format!("{head}\n{}{hours}", line(0, "sdb"));
     let found = collected(&[("t.txt", &text)]);
     assert!(found.remarks.is_empty(), "{:?}", found.remarks);
-    assert!(found.traces.iter().all(|trace| found.covered(trace) == 16_200_000_000_000));
+    assert!(found.traces.iter().all(|trace| found.covered_time(trace) == 16_200_000_000_000));
     // Each file is a trace of its own.
     let two = collected(&[("a", SHORT_BURST), ("b", &SHORT_BURST.replace("60.000000", "50.000000"))]);
-    let covered: Vec<u64> = two.traces.iter().map(|trace| two.covered(trace) / 1_000_000_000).collect();
+    let covered: Vec<u64> = two.traces.iter().map(|trace| two.covered_time(trace) / 1_000_000_000).collect();
     assert_eq!(covered, [60, 60, 50, 50]);
 }
 
@@ -514,22 +518,22 @@ fn a_mean_size_of_iostat_becomes_sizes_with_that_mean() {
 
 #[test]
 fn arrivals_are_counted_in_windows() {
-    let mut prng = assay_base::Prng::seeded(1);
+    let mut prng = assay_base::Prng::from_seed(1);
     let (mut even, mut independent, mut bursty) = (Habits::default(), Habits::default(), Habits::default());
     let mut at = 0.0;
     for i in 0..200_000u64 {
-        even.add(0, i * 1_000_000);
-        at += -assay_base::math::ln(prng.unit().max(1e-12)) * 1e6;
-        independent.add(0, at as u64);
+        even.add_arrival(0, i * 1_000_000);
+        at += -assay_base::math::ln(prng.uniform_unit().max(1e-12)) * 1e6;
+        independent.add_arrival(0, at as u64);
         // Ten at the same time.
-        bursty.add(0, i / 10 * 10_000_000);
+        bursty.add_arrival(0, i / 10 * 10_000_000);
     }
-    let index = |habits: &Habits, window: usize| habits.counts[window].dispersion().unwrap();
+    let index = |habits: &Habits, window: usize| habits.counts[window].index_of_dispersion().unwrap();
     assert!(index(&even, 0) < 0.01 && (index(&independent, 0) - 1.0).abs() < 0.1, "{}", index(&independent, 0));
     assert!((index(&independent, 1) - 1.0).abs() < 0.2);
     assert!(index(&bursty, 0) < 0.01, "a burst in each window is even");
     let mut pairs = Habits::default();
-    (0..50_000u64).for_each(|i| pairs.add(0, i / 100 * 200_000_000));
+    (0..50_000u64).for_each(|i| pairs.add_arrival(0, i / 100 * 200_000_000));
     assert!(index(&pairs, 0) > 50.0);
 }
 
@@ -546,14 +550,14 @@ fn hostile_text_is_read_in_bounded_memory() {
     assert!(found.blocks.len() <= 4096 && found.remarks.len() <= 200 && found.more_remarks > 3000);
     let binary: Vec<u8> = (0..=255u8).cycle().take(100_000).collect();
     let mut collector = Collector::new(Options::default());
-    collector.begin("b\n\u{1b}", "", "");
-    collector.feed(&binary);
-    collector.end();
+    collector.begin_file("b\n\u{1b}", "", "");
+    collector.feed_bytes(&binary);
+    collector.end_file();
     assert_eq!(collector.finish().files[0].name, "b\u{fffd}\u{fffd}");
 }
 
 fn of(files: &[(&str, &str)], kind: Kind) -> Assembled {
-    assemble(&collected(files), kind)
+    assemble_profile(&collected(files), kind)
 }
 
 #[test]
@@ -605,10 +609,11 @@ fn several_nodes_are_told_apart() {
 fn a_trace_becomes_an_application() {
     let out = of(&[sample!("blkparse-1.2.txt")], Kind::Application);
     let part = &out.profile.parts[0];
-    assert_eq!((part.name.as_str(), part.kind), ("8,16", assay_model::profile::Kind::Application));
+    assert_eq!((part.name.as_str(), part.kind), ("8,16", assay_model::profile::PartKind::Application));
     assert!(part.writes.as_ref().unwrap().durable && !part.reads.as_ref().unwrap().durable);
-    let text = assay_model::profile::write(&out.profile, "traced", &[]);
-    let workload = assay_model::workload::read("p.toml", &text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
+    let text = assay_model::profile::write_profile(&out.profile, "traced", &[]);
+    let workload =
+        assay_model::workload::read_workload("p.toml", &text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
     let directions: Vec<Direction> = workload.load.streams.iter().filter_map(assay_model::Stream::direction).collect();
     assert_eq!(directions, [Direction::Read, Direction::Write]);
     assert!(out.missing.iter().any(|one| one.what.contains("hours of the day")));

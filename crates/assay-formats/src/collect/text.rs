@@ -2,7 +2,7 @@
 
 /// A number with a decimal point or, as some locales print it, a comma; `1.234,5` and `1,234.5` get their only possible
 /// meaning.
-pub(super) fn number(word: &str) -> Option<f64> {
+pub(super) fn parse_number(word: &str) -> Option<f64> {
     let first = word.bytes().next()?;
     if !first.is_ascii_digit() && !matches!(first, b'-' | b'+' | b'.' | b',') {
         return None;
@@ -17,7 +17,7 @@ pub(super) fn number(word: &str) -> Option<f64> {
 }
 
 /// A number in the form of `iostat -h`: `3.1M`, `9.9k`, `45.5%`. The factor is binary, as in that program.
-pub(super) fn human(word: &str) -> Option<(f64, Option<f64>)> {
+pub(super) fn parse_human_number(word: &str) -> Option<(f64, Option<f64>)> {
     let (digits, scale) = match word.as_bytes().last()? {
         b'%' => (&word[..word.len() - 1], None),
         b'b' | b'B' => (&word[..word.len() - 1], Some(1.0)),
@@ -27,7 +27,7 @@ pub(super) fn human(word: &str) -> Option<(f64, Option<f64>)> {
         b'T' => (&word[..word.len() - 1], Some(1024.0 * 1024.0 * 1024.0 * 1024.0)),
         _ => (word, None),
     };
-    Some((number(digits)?, scale))
+    Some((parse_number(digits)?, scale))
 }
 
 /// `{ycsb}-device-read-size`: the namespace and the rest; without a namespace the whole name.
@@ -49,7 +49,7 @@ fn is_of_name(c: char) -> bool {
 }
 
 /// Days since 1970-01-01 of a civil date (proleptic Gregorian).
-fn days(year: i64, month: i64, day: i64) -> i64 {
+fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let shifted = (month + 9) % 12;
     let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);
@@ -59,7 +59,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// `07:28:02`, optionally with a fraction: seconds of the day.
-pub(super) fn clock(text: &str) -> Option<i64> {
+pub(super) fn parse_clock(text: &str) -> Option<i64> {
     let mut parts = text.split(':');
     let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);
     let second = second.split(['.', ',']).next()?;
@@ -86,7 +86,7 @@ pub(super) fn log_time(line: &str) -> Option<i64> {
     if !fits {
         return None;
     }
-    Some(days(year, month, day) * 86_400 + clock(head.get(12..)?)?)
+    Some(days_since_epoch(year, month, day) * 86_400 + parse_clock(head.get(12..)?)?)
 }
 
 /// The line with a date that `iostat -t` prints before a report, in any of its locales: seconds since 1970 in the
@@ -100,7 +100,7 @@ pub(super) fn report_time(line: &str) -> Option<i64> {
     let mut words = time.split_whitespace();
     // ISO times have their time zone after a sign.
     let clocked = words.next()?.split(['+', '-', 'Z']).next()?;
-    let seconds = clock(clocked)?;
+    let seconds = parse_clock(clocked)?;
     let seconds = match words.next() {
         None => seconds,
         Some("AM") => seconds % 43_200,
@@ -118,7 +118,7 @@ pub(super) fn report_time(line: &str) -> Option<i64> {
         _ => (last_as_year, b, a),
     };
     let fits = (1..=12).contains(&month) && (1..=31).contains(&day) && (1970..=9999).contains(&year);
-    fits.then(|| days(year, month, day) * 86_400 + seconds)
+    fits.then(|| days_since_epoch(year, month, day) * 86_400 + seconds)
 }
 
 #[cfg(test)]
@@ -139,11 +139,11 @@ mod tests {
             ("", None),
             ("12x", None),
         ] {
-            assert_eq!(number(word), value, "{word}");
+            assert_eq!(parse_number(word), value, "{word}");
         }
-        assert_eq!(human("3.1M"), Some((3.1, Some(1_048_576.0))));
-        assert_eq!(human("45.5%"), Some((45.5, None)));
-        assert_eq!(human("k"), None);
+        assert_eq!(parse_human_number("3.1M"), Some((3.1, Some(1_048_576.0))));
+        assert_eq!(parse_human_number("45.5%"), Some((45.5, None)));
+        assert_eq!(parse_human_number("k"), None);
     }
 
     #[test]

@@ -40,12 +40,12 @@ fn trace_of<'a>(place: Place, event: &Event<'_>, found: &'a mut Findings) -> Opt
         return Some(&mut found.traces[index]);
     }
     if found.traces.len() >= TRACES_MAX {
-        if !found.seen().kinds.contains_key("operations of further devices") {
+        if !found.current_file_seen().kinds.contains_key("operations of further devices") {
             let text =
                 format!("more than {TRACES_MAX} devices and kinds of events; operations of further ones are left out");
-            found.remark(place, text);
+            found.add_remark(place, text);
         }
-        found.saw("operations of further devices");
+        found.count_line("operations of further devices");
         return None;
     }
     let (device, action) = (event.device.clone().into_owned(), event.action);
@@ -54,7 +54,7 @@ fn trace_of<'a>(place: Place, event: &Event<'_>, found: &'a mut Findings) -> Opt
 }
 
 /// Advances the time of all traces of a file. No rate is taken across a jump of its clock.
-fn advance(place: Place, at: u64, found: &mut Findings) {
+fn advance_time(place: Place, at: u64, found: &mut Findings) {
     let clock = found.clocks.entry(place.file).or_default();
     let back = clock.now.saturating_sub(at);
     let ahead = if clock.began.is_some() { at.saturating_sub(clock.now) } else { 0 };
@@ -71,19 +71,19 @@ fn advance(place: Place, at: u64, found: &mut Findings) {
     }
     if jumps {
         for trace in found.traces.iter_mut().filter(|trace| trace.file == place.file) {
-            trace.reads.habits.restart();
-            trace.writes.habits.restart();
+            trace.reads.habits.restart_windows();
+            trace.writes.habits.restart_windows();
         }
         let (way, by) = if back > 0 { ("back", back) } else { ("ahead", ahead) };
         let text = format!("the clock goes {way} by {:.1} s; no rate is taken across it", by as f64 / 1e9);
-        found.remark(place, text);
+        found.add_remark(place, text);
     }
 }
 
 /// Counts an operation.
-pub(super) fn add(place: Place, event: &Event<'_>, found: &mut Findings) {
+pub(super) fn add_operation(place: Place, event: &Event<'_>, found: &mut Findings) {
     if let Some(at) = event.at {
-        advance(place, at, found);
+        advance_time(place, at, found);
     }
     let clock = found.clocks.get(&place.file).copied().unwrap_or_default();
     let Some(trace) = trace_of(place, event, found) else { return };
@@ -108,10 +108,10 @@ pub(super) fn add(place: Place, event: &Event<'_>, found: &mut Findings) {
         side.addressed += 1;
         side.sequential += u64::from(side.next == Some(address));
         side.next = address.checked_add(event.bytes);
-        side.skew.add(address);
+        side.skew.add_operation(address);
     }
     if let Some(began) = clock.began.filter(|_| event.at.is_some()) {
-        side.habits.add(began, clock.now);
+        side.habits.add_arrival(began, clock.now);
     }
-    found.saw("operations of a trace");
+    found.count_line("operations of a trace");
 }

@@ -4,8 +4,8 @@
 use super::blkparse_format::Format;
 use super::findings::{Findings, Place};
 use super::seen::{BYTES_MAX, Blkparse, LineContent, SECTOR};
-use super::text::number;
-use super::trace::{Event, add};
+use super::text::parse_number;
+use super::trace::{Event, add_operation};
 use assay_base::Direction;
 use std::collections::BTreeMap;
 
@@ -58,35 +58,35 @@ impl Reader {
     }
 
     /// Takes a line of a trace; false for any other line.
-    pub(super) fn line(&mut self, place: Place, line: &str, found: &mut Findings) -> bool {
-        match self.read(line) {
+    pub(super) fn take_line(&mut self, place: Place, line: &str, found: &mut Findings) -> bool {
+        match self.read_line(line) {
             LineContent::Nothing => return false,
             LineContent::Empty => {}
             LineContent::Untimed => {
-                found.remark(place, "an iolog of version 2 has no times: rates and bursts stay unknown")
+                found.add_remark(place, "an iolog of version 2 has no times: rates and bursts stay unknown")
             }
-            LineContent::Other(kind) => found.saw(kind),
+            LineContent::Other(kind) => found.count_line(kind),
             LineContent::Damaged(what, end) => {
                 let lines = self.damaged.entry(what).or_insert(DamagedLines { first: place, end, further: 0 });
                 lines.further += u64::from(lines.first != place);
             }
-            LineContent::Event(event) => add(place, &event, found),
+            LineContent::Event(event) => add_operation(place, &event, found),
         }
         true
     }
 
     /// The file has ended.
-    pub(super) fn end(&mut self, found: &mut Findings) {
+    pub(super) fn end_file(&mut self, found: &mut Findings) {
         for (what, lines) in std::mem::take(&mut self.damaged) {
             let DamagedLines { first, end, further } = lines;
             let further = if further > 0 { format!("; so are {further} further lines") } else { String::new() };
-            found.remark(first, format!("{what}{end}{further}"));
+            found.add_remark(first, format!("{what}{end}{further}"));
         }
     }
 
     /// Says what a line is.
-    pub(super) fn read<'a>(&mut self, line: &'a str) -> LineContent<'a> {
-        let seen = self.blkparse.as_ref().map_or_else(|| blkparse(line), |format| format.line(line));
+    pub(super) fn read_line<'a>(&mut self, line: &'a str) -> LineContent<'a> {
+        let seen = self.blkparse.as_ref().map_or_else(|| parse_blkparse(line), |format| format.parse_line(line));
         if !matches!(seen, LineContent::Nothing) {
             return seen;
         }
@@ -120,13 +120,13 @@ impl Reader {
             Mode::Unknown => LineContent::Nothing,
             Mode::Bpftrace if line.starts_with(|first: char| first.is_ascii_digit()) => LineContent::Empty,
             Mode::Bpftrace => LineContent::Nothing,
-            Mode::Iolog { timed } => iolog(line, *timed),
-            Mode::Snoop(snoop) => snoop.line(line),
+            Mode::Iolog { timed } => parse_iolog(line, *timed),
+            Mode::Snoop(snoop) => snoop.read_line(line),
         }
     }
 
     /// For how long a line of an iolog without times waits, in nanoseconds since the wait before it.
-    pub(super) fn wait(&self, line: &str) -> Option<u64> {
+    pub(super) fn wait_of_line(&self, line: &str) -> Option<u64> {
         let Mode::Iolog { timed: false } = self.mode else { return None };
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let at = words.iter().rposition(|word| *word == "wait").filter(|at| *at > 0)?;
@@ -135,18 +135,18 @@ impl Reader {
 }
 
 /// `  8,16   1        1     0.000000000  1234  D  WS 223490 + 8 [fio]`.
-fn blkparse(line: &str) -> LineContent<'_> {
+fn parse_blkparse(line: &str) -> LineContent<'_> {
     let text = line.trim_start();
     if !text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
         return LineContent::Nothing;
     }
     let mut words = text.split_ascii_whitespace();
     let Some(device) = words.next().filter(|word| device_numbers(word)) else { return LineContent::Nothing };
-    let Some(at) = words.nth(2).and_then(nanoseconds) else { return LineContent::Nothing };
+    let Some(at) = words.nth(2).and_then(parse_nanoseconds) else { return LineContent::Nothing };
     let (Some(action), Some(kind)) = (words.nth(1), words.next()) else { return LineContent::Nothing };
     let sector = words.next().and_then(|word| word.parse().ok());
     let sectors = words.next().filter(|word| *word == "+").and_then(|_| words.next()?.parse().ok());
-    Blkparse { device: device.into(), action, kind, at: Some(at), sector, sectors }.seen()
+    Blkparse { device: device.into(), action, kind, at: Some(at), sector, sectors }.into_content()
 }
 
 /// `8,16`.
@@ -159,7 +159,7 @@ fn is_device_number(part: &str) -> bool {
 }
 
 /// `12.000123456` seconds, exactly.
-fn nanoseconds(word: &str) -> Option<u64> {
+fn parse_nanoseconds(word: &str) -> Option<u64> {
     let (seconds, fraction) = word.split_once('.')?;
     let fits = (1..=9).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
     let scale = 10u64.pow(9u32.checked_sub(u32::try_from(fraction.len()).ok()?)?);
@@ -167,7 +167,7 @@ fn nanoseconds(word: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
-fn direction(kind: &str) -> Option<Direction> {
+fn parse_direction(kind: &str) -> Option<Direction> {
     match kind.strip_prefix('F').unwrap_or(kind).as_bytes().first()? {
         b'R' | b'r' => Some(Direction::Read),
         b'W' | b'w' => Some(Direction::Write),
@@ -176,7 +176,7 @@ fn direction(kind: &str) -> Option<Direction> {
 }
 
 /// `143 fioimg read 4046848 4096`, in microseconds since the job began; without a time in version 2.
-fn iolog(line: &str, timed: bool) -> LineContent<'static> {
+fn parse_iolog(line: &str, timed: bool) -> LineContent<'static> {
     let mut words = line.split_ascii_whitespace();
     let at = if timed { words.next().and_then(|word| word.parse::<u64>().ok()) } else { None };
     let rest: Vec<&str> = words.collect();
@@ -236,8 +236,8 @@ impl Snoop {
         let &[process, kind, device, block, bytes, latency] = words.get(pid..)? else { return None };
         let digits = [process, block, bytes].iter().all(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
         let letters = kind.len() <= 6 && kind.bytes().all(|byte| b"RWDFSAMN".contains(&byte));
-        let is_row = digits && letters && device_numbers(device) && nanoseconds(latency).is_some();
-        let times = words[..pid - 1].iter().take_while(|word| nanoseconds(word).is_some()).count();
+        let is_row = digits && letters && device_numbers(device) && parse_nanoseconds(latency).is_some();
+        let times = words[..pid - 1].iter().take_while(|word| parse_nanoseconds(word).is_some()).count();
         (is_row && times <= 2).then(|| Snoop {
             columns: times + 1 + BEHIND_COMMAND,
             command: times,
@@ -259,26 +259,29 @@ impl Snoop {
     }
 
     /// The word in a column of a row. A name of several words shifts the columns after it.
-    fn word<'a>(&self, words: &[&'a str], column: usize) -> Option<&'a str> {
+    fn word_in_column<'a>(&self, words: &[&'a str], column: usize) -> Option<&'a str> {
         let shift = if column > self.command { words.len().checked_sub(self.columns)? } else { 0 };
         words.get(column + shift).copied()
     }
 
-    fn line<'a>(&self, line: &'a str) -> LineContent<'a> {
+    fn read_line<'a>(&self, line: &'a str) -> LineContent<'a> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         if !self.is_row(&words) {
             return LineContent::Nothing;
         }
-        let bytes = self.word(&words, self.bytes).and_then(|word| word.parse::<u64>().ok());
-        let (device, kind) = (self.word(&words, self.device), self.word(&words, self.direction));
+        let bytes = self.word_in_column(&words, self.bytes).and_then(|word| word.parse::<u64>().ok());
+        let (device, kind) = (self.word_in_column(&words, self.device), self.word_in_column(&words, self.direction));
         let (Some(bytes), Some(device), Some(kind), true) =
             (bytes.filter(|bytes| *bytes < BYTES_MAX), device, kind, words.len() >= self.columns)
         else {
             return LineContent::Damaged("an operation without all its columns: the line is cut", " and left out");
         };
-        let at = self.time.and_then(|(column, scale)| Some((number(self.word(&words, column)?)? * scale) as u64));
-        let address = self.word(&words, self.address).and_then(|word| word.parse::<u64>().ok()?.checked_mul(SECTOR));
-        let direction = direction(kind).filter(|_| bytes > 0);
+        let at = self
+            .time
+            .and_then(|(column, scale)| Some((parse_number(self.word_in_column(&words, column)?)? * scale) as u64));
+        let address =
+            self.word_in_column(&words, self.address).and_then(|word| word.parse::<u64>().ok()?.checked_mul(SECTOR));
+        let direction = parse_direction(kind).filter(|_| bytes > 0);
         let durable = kind.contains('S');
         LineContent::Event(Event { device: device.into(), action: "", direction, at, address, bytes, durable })
     }

@@ -1,6 +1,6 @@
 //! One row for each flow in each interval, including the warm-up; RFC 4180, with the units in the column names.
 
-use super::{Sink, is_measured, unwritten};
+use super::{Sink, is_measured, write_error};
 use assay_base::Span;
 use assay_base::text::one_line;
 use assay_record::{FlowInterval, Header, Histograms, Interval, Thresholds};
@@ -23,16 +23,17 @@ pub struct Csv {
 }
 
 impl Sink for Csv {
-    fn header(&mut self, header: &Header, out: &mut dyn Write) -> Result<(), String> {
+    fn begin_segment(&mut self, header: &Header, out: &mut dyn Write) -> Result<(), String> {
         if self.header.is_none() {
-            let own: BTreeSet<Span> = header.criteria.iter().filter_map(|criterion| criterion.threshold()).collect();
+            let own: BTreeSet<Span> =
+                header.criteria.iter().filter_map(|criterion| criterion.counted_threshold()).collect();
             self.over = own.into_iter().collect();
-            out.write_str(COLUMNS).map_err(unwritten)?;
+            out.write_str(COLUMNS).map_err(write_error)?;
             for threshold in &self.over {
                 write!(out, ",response_over_{threshold}_operations,service_over_{threshold}_operations")
-                    .map_err(unwritten)?;
+                    .map_err(write_error)?;
             }
-            out.write_str("\r\n").map_err(unwritten)?;
+            out.write_str("\r\n").map_err(write_error)?;
         }
         self.segment += 1;
         self.bounds = Some(Thresholds::from_bounds(header.thresholds_ns.clone()));
@@ -40,27 +41,27 @@ impl Sink for Csv {
         Ok(())
     }
 
-    fn interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String> {
+    fn take_interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String> {
         let header = self.header.as_ref().ok_or("an interval before any header")?;
         for (flow, figures) in interval.flows.iter().enumerate() {
-            let place = place(header, self.segment, interval, flow)?;
-            row(out, &place, figures, &self.over(figures)).map_err(unwritten)?;
+            let place = place_columns(header, self.segment, interval, flow)?;
+            write_row(out, &place, figures, &self.counts_over(figures)).map_err(write_error)?;
         }
         Ok(())
     }
 
-    fn histograms(&mut self, _: &Histograms, _: &mut dyn Write) -> Result<(), String> {
+    fn take_histograms(&mut self, _: &Histograms, _: &mut dyn Write) -> Result<(), String> {
         Ok(())
     }
 
-    fn end(&mut self, _: &mut dyn Write) -> Result<(), String> {
+    fn end_log(&mut self, _: &mut dyn Write) -> Result<(), String> {
         Ok(())
     }
 }
 
 impl Csv {
     /// Operations at or over each threshold, alternately for response and service; `None` where they were not counted.
-    fn over(&self, figures: &FlowInterval) -> Vec<Option<u64>> {
+    fn counts_over(&self, figures: &FlowInterval) -> Vec<Option<u64>> {
         let mut over = Vec::new();
         for threshold in &self.over {
             let from = self.bounds.as_ref().and_then(|bounds| bounds.first_over(*threshold));
@@ -74,19 +75,19 @@ impl Csv {
 }
 
 /// The columns for time and place.
-fn place(header: &Header, segment: u64, interval: &Interval, flow: usize) -> Result<String, String> {
+fn place_columns(header: &Header, segment: u64, interval: &Interval, flow: usize) -> Result<String, String> {
     let stream = &header.streams[super::stream_of(header, flow)?];
     let target = header.flows.get(flow).and_then(|flow| header.targets.get(usize::from(flow.target)));
     let phase = header.phases.get(usize::from(interval.phase)).map_or("", |phase| phase.name.as_str());
     let measured = u8::from(is_measured(header, interval.phase));
     let step = header.step.as_ref().map_or(1, |step| step.number);
     let (index, start, end) = (interval.index, interval.start_ns, interval.end_ns);
-    let (stream, target) = (cell(&stream.name), cell(target.map_or("", |target| &target.name)));
-    Ok(format!("{step},{segment},{index},{},{measured},{start},{end},{stream},{target}", cell(phase)))
+    let (stream, target) = (cell_text(&stream.name), cell_text(target.map_or("", |target| &target.name)));
+    Ok(format!("{step},{segment},{index},{},{measured},{start},{end},{stream},{target}", cell_text(phase)))
 }
 
-fn row(out: &mut dyn Write, place: &str, flow: &FlowInterval, over: &[Option<u64>]) -> std::fmt::Result {
-    let counts = [flow.scheduled, flow.issued, flow.ok, flow.bytes, flow.short, flow.failed()];
+fn write_row(out: &mut dyn Write, place: &str, flow: &FlowInterval, over: &[Option<u64>]) -> std::fmt::Result {
+    let counts = [flow.scheduled, flow.issued, flow.ok, flow.bytes, flow.short, flow.failed_operations()];
     let ends = [flow.in_flight, flow.waiting, flow.stuck];
     let lengths = [&flow.response, &flow.service, &flow.lag].map(|timing| [timing.sum_ns, timing.max_ns]);
     out.write_str(place)?;
@@ -100,7 +101,7 @@ fn row(out: &mut dyn Write, place: &str, flow: &FlowInterval, over: &[Option<u64
 
 /// A name as one cell, on one line and without what a terminal would obey. A spreadsheet would execute a name that begins like a
 /// formula: such a name gets an apostrophe before it.
-fn cell(text: &str) -> String {
+fn cell_text(text: &str) -> String {
     let text = one_line(text);
     let formula = text.starts_with(['=', '+', '-', '@']);
     let text = if formula { format!("'{text}") } else { text };
@@ -124,7 +125,7 @@ mod tests {
             ("=HYPERLINK(1,2)", "\"'=HYPERLINK(1,2)\""),
             ("@x", "'@x"),
         ] {
-            assert_eq!(cell(name), expected);
+            assert_eq!(cell_text(name), expected);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The layout (columns, five reporting ticks per half distance, the three lines below) is that of HdrHistogram's Java
 //! original, as its documentation shows it. It is the response of the measured time over all targets.
 
-use super::{Sink, is_measured, stream_of, stream_to_export, unwritten};
+use super::{Sink, is_measured, stream_of, stream_to_export, write_error};
 use crate::act::log::Unit;
 use assay_record::{Header, Histograms, Interval, Times, Unpacker};
 use std::fmt::Write;
@@ -33,17 +33,17 @@ impl Hgrm {
 }
 
 impl Sink for Hgrm {
-    fn header(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
+    fn begin_segment(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
         self.stream = Some(stream_to_export(header, self.stream.as_deref())?.to_owned());
         self.header = Some(header.clone());
         Ok(())
     }
 
-    fn interval(&mut self, _: &Interval, _: &mut dyn Write) -> Result<(), String> {
+    fn take_interval(&mut self, _: &Interval, _: &mut dyn Write) -> Result<(), String> {
         Ok(())
     }
 
-    fn histograms(&mut self, histograms: &Histograms, _: &mut dyn Write) -> Result<(), String> {
+    fn take_histograms(&mut self, histograms: &Histograms, _: &mut dyn Write) -> Result<(), String> {
         let header = self.header.as_ref().ok_or("distributions before any header")?;
         if !is_measured(header, histograms.phase) {
             return Ok(());
@@ -51,19 +51,19 @@ impl Sink for Hgrm {
         for flow in &histograms.flows {
             let stream = stream_of(header, usize::from(flow.flow))?;
             if Some(&header.streams[stream].name) == self.stream.as_ref() {
-                self.sum.add_filled(&self.unpacker.unpack(&flow.response, flow.overflow[0])?);
+                self.sum.add_filled(&self.unpacker.unpack_text(&flow.response, flow.overflow[0])?);
             }
         }
         Ok(())
     }
 
-    fn end(&mut self, out: &mut dyn Write) -> Result<(), String> {
-        write_percentiles(&self.sum, self.scale, out).map_err(unwritten)
+    fn end_log(&mut self, out: &mut dyn Write) -> Result<(), String> {
+        write_percentiles(&self.sum, self.scale, out).map_err(write_error)
     }
 }
 
 fn write_percentiles(sum: &Times, scale: f64, out: &mut dyn Write) -> std::fmt::Result {
-    let histogram = sum.histogram();
+    let histogram = sum.to_hdr_histogram();
     writeln!(out, "{:>12} {:>14} {:>10} {:>14}\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")?;
     let mut below = 0;
     for step in histogram.iter_quantiles(TICKS) {
@@ -79,7 +79,7 @@ fn write_percentiles(sum: &Times, scale: f64, out: &mut dyn Write) -> std::fmt::
     writeln!(out, "#[Mean    = {mean:12.3}, StdDeviation   = {deviation:12.3}]")?;
     writeln!(out, "#[Max     = {:12.3}, Total count    = {:12}]", histogram.max() as f64 / scale, histogram.len())?;
     writeln!(out, "#[Buckets = {:12}, SubBuckets     = {:12}]", histogram.buckets(), 2048)?;
-    match sum.overflow() {
+    match sum.count_above_hour() {
         0 => Ok(()),
         above => writeln!(out, "#[Above an hour and in none of these lines = {above}]"),
     }

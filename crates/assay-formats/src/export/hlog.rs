@@ -2,7 +2,7 @@
 //! and each group of intervals, tagged with the stream's name. It contains the response in the measured time over all
 //! targets, in nanoseconds; the column of the largest value is in milliseconds, as in the original.
 
-use super::{Sink, is_measured, stream_of, unwritten};
+use super::{Sink, is_measured, stream_of, write_error};
 use assay_record::{Header, Histograms, Interval, Times, Unpacker};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -27,7 +27,7 @@ impl Hlog {
 }
 
 impl Sink for Hlog {
-    fn header(&mut self, header: &Header, out: &mut dyn Write) -> Result<(), String> {
+    fn begin_segment(&mut self, header: &Header, out: &mut dyn Write) -> Result<(), String> {
         if self.header.is_some() {
             return Err("the run was interrupted and continued; an interval log has no way to say so".into());
         }
@@ -37,15 +37,15 @@ impl Sink for Hlog {
         lines += &format!("#[StartTime: {started:.3} (seconds since epoch)]\n");
         lines += &format!("#[BaseTime: {started:.3} (seconds since epoch)]\n");
         lines += "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
-        out.write_str(&lines).map_err(unwritten)
+        out.write_str(&lines).map_err(write_error)
     }
 
-    fn interval(&mut self, interval: &Interval, _: &mut dyn Write) -> Result<(), String> {
+    fn take_interval(&mut self, interval: &Interval, _: &mut dyn Write) -> Result<(), String> {
         self.open.insert(interval.index, (interval.start_ns, interval.end_ns));
         Ok(())
     }
 
-    fn histograms(&mut self, histograms: &Histograms, out: &mut dyn Write) -> Result<(), String> {
+    fn take_histograms(&mut self, histograms: &Histograms, out: &mut dyn Write) -> Result<(), String> {
         let header = self.header.as_ref().ok_or("distributions before any header")?;
         let (first, last) = (histograms.first, histograms.last);
         let begin = self.open.get(&first).map(|times| times.0);
@@ -63,24 +63,25 @@ impl Sink for Hlog {
         for flow in &histograms.flows {
             let stream = stream_of(header, usize::from(flow.flow))?;
             // Times above an hour cannot be represented here.
-            sums.entry(stream).or_default().add_filled(&unpacker.unpack(&flow.response, 0)?);
+            sums.entry(stream).or_default().add_filled(&unpacker.unpack_text(&flow.response, 0)?);
         }
         for (stream, times) in sums {
-            let (tag, most) = (tag(&header.streams[stream].name), times.histogram().max() as f64 / 1e6);
+            let (tag, most) =
+                (tag_from_name(&header.streams[stream].name), times.to_hdr_histogram().max() as f64 / 1e6);
             let (at, long) = (begin - zero.min(begin), end.saturating_sub(begin));
             let (at, long) = (at as f64 / 1e9, long as f64 / 1e9);
-            writeln!(out, "Tag={tag},{at:.3},{long:.3},{most:.3},{}", times.to_text()).map_err(unwritten)?;
+            writeln!(out, "Tag={tag},{at:.3},{long:.3},{most:.3},{}", times.to_text()).map_err(write_error)?;
         }
         Ok(())
     }
 
-    fn end(&mut self, _: &mut dyn Write) -> Result<(), String> {
+    fn end_log(&mut self, _: &mut dyn Write) -> Result<(), String> {
         Ok(())
     }
 }
 
 /// A tag ends at a comma, a space or the line end; these become underscores.
-fn tag(name: &str) -> String {
+fn tag_from_name(name: &str) -> String {
     name.chars().map(|c| if c == ',' || c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
 }
 

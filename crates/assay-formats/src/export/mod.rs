@@ -19,22 +19,22 @@ use std::fmt::Write;
 /// Takes a log and writes text. Errors say what about the log cannot be exported.
 pub trait Sink {
     /// A segment begins.
-    fn header(&mut self, header: &Header, out: &mut dyn Write) -> Result<(), String>;
+    fn begin_segment(&mut self, header: &Header, out: &mut dyn Write) -> Result<(), String>;
     /// An event of the segment. Most formats have no place for one.
-    fn event(&mut self, event: &Event, out: &mut dyn Write) -> Result<(), String> {
+    fn take_event(&mut self, event: &Event, out: &mut dyn Write) -> Result<(), String> {
         let _ = (event, out);
         Ok(())
     }
     /// An interval of the segment.
-    fn interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String>;
+    fn take_interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String>;
     /// Distributions of some intervals of the segment.
-    fn histograms(&mut self, histograms: &Histograms, out: &mut dyn Write) -> Result<(), String>;
+    fn take_histograms(&mut self, histograms: &Histograms, out: &mut dyn Write) -> Result<(), String>;
     /// The log is over.
-    fn end(&mut self, out: &mut dyn Write) -> Result<(), String>;
+    fn end_log(&mut self, out: &mut dyn Write) -> Result<(), String>;
 }
 
 /// The error of a failed write; a `String` accepts everything, so this concerns other writers.
-pub(crate) fn unwritten(_: std::fmt::Error) -> String {
+pub(crate) fn write_error(_: std::fmt::Error) -> String {
     "the text could not be written".into()
 }
 
@@ -71,7 +71,7 @@ fn stream_to_export<'a>(header: &'a Header, name: Option<&'a str>) -> Result<&'a
 }
 
 /// Adds the response, service and lag of a flow.
-fn add(sums: &mut [Times; 3], flow: &FlowHistograms) -> Result<(), String> {
-    sums.iter_mut().zip(&flow.decode()?).for_each(|(sum, more)| sum.add(more));
+fn add_times(sums: &mut [Times; 3], flow: &FlowHistograms) -> Result<(), String> {
+    sums.iter_mut().zip(&flow.decode_times()?).for_each(|(sum, more)| sum.add(more));
     Ok(())
 }

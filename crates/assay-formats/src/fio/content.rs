@@ -16,13 +16,13 @@ pub(super) struct Own {
 
 impl Own {
     /// The work of a stream whose sizes and places come from a recording.
-    pub(super) fn recorded(&self, direction: Direction) -> Work {
+    pub(super) fn recorded_work(&self, direction: Direction) -> Work {
         let whole = Extent::new(assay_model::Amount::ZERO, None);
-        self.block(direction, Size::fixed(Bytes::new(1)), Address::Recorded, whole, None)
+        self.block_work(direction, Size::from_fixed(Bytes::new(1)), Address::Recorded, whole, None)
     }
 
     /// The work of a stream of blocks.
-    pub(super) fn block(
+    pub(super) fn block_work(
         &self,
         direction: Direction,
         size: assay_model::Size,
@@ -51,33 +51,33 @@ impl Own {
 }
 
 /// Whether writes are on stable media when they complete.
-pub(super) fn durable(job: &Job<'_>) -> Result<bool, Fault> {
-    let Some((entry, value)) = job.value("sync")? else { return Ok(false) };
+pub(super) fn are_writes_durable(job: &Job<'_>) -> Result<bool, Fault> {
+    let Some((entry, value)) = job.value_of_key("sync")? else { return Ok(false) };
     match value.text.as_str() {
         "0" | "none" => Ok(false),
         "1" | "sync" | "dsync" => {
-            job.differs(entry, "O_DSYNC");
+            job.note_difference(entry, "O_DSYNC");
             Ok(true)
         }
-        _ => Err(job.fault(entry, "no such way to write", "write none, sync or dsync")),
+        _ => Err(job.fault_at_entry(entry, "no such way to write", "write none, sync or dsync")),
     }
 }
 
 /// The share that written data compress to, and the share of them that repeats.
-pub(super) fn content(job: &Job<'_>) -> Result<(Share, Share), Fault> {
-    let compressible = job.percent("buffer_compress_percentage")?.unwrap_or(0);
-    let duplicates = job.percent("dedupe_percentage")?.unwrap_or(0);
-    if let Some(entry) = job.entry("dedupe_percentage").filter(|_| duplicates == 100) {
-        return Err(job.fault(entry, "the first of equal blocks repeats none", "write 99 or less"));
+pub(super) fn compressed_and_repeated_shares(job: &Job<'_>) -> Result<(Share, Share), Fault> {
+    let compressible = job.percent_of_key("buffer_compress_percentage")?.unwrap_or(0);
+    let duplicates = job.percent_of_key("dedupe_percentage")?.unwrap_or(0);
+    if let Some(entry) = job.find_entry("dedupe_percentage").filter(|_| duplicates == 100) {
+        return Err(job.fault_at_entry(entry, "the first of equal blocks repeats none", "write 99 or less"));
     }
     if let Some(entry) =
-        job.entry("dedupe_mode").filter(|entry| entry.value.as_ref().is_none_or(|value| value.text != "repeat"))
+        job.find_entry("dedupe_mode").filter(|entry| entry.value.as_ref().is_none_or(|value| value.text != "repeat"))
     {
-        return Err(job.fault(entry, "not driven here", "write repeat"));
+        return Err(job.fault_at_entry(entry, "not driven here", "write repeat"));
     }
-    let zeros = job.flag("zero_buffers")?;
-    if let Some(entry) = job.entry("zero_buffers").filter(|_| zeros) {
-        job.differs(entry, entry.key.told);
+    let zeros = job.is_switched_on("zero_buffers")?;
+    if let Some(entry) = job.find_entry("zero_buffers").filter(|_| zeros) {
+        job.note_difference(entry, entry.key.told);
     }
     let compress_to = if zeros { 0 } else { 100 - compressible };
     Ok((Share::from_percent(compress_to), Share::from_percent(duplicates)))

@@ -1,21 +1,21 @@
 //! The streams and loops of a job: each direction of each copy is a stream, and copies that are closed loops have a loop.
 
 use super::by_order::{ByOrder, StreamOfOrder, by_order, refuse_beside};
-use super::content::{Own, content, durable};
+use super::content::{Own, are_writes_durable, compressed_and_repeated_shares};
 use super::ends::{Ends, on_each_of};
-use super::engines::{Engine, engine};
+use super::engines::{Engine, read_engine};
 use super::files::{Files, Used};
-use super::flushes::{Flushes, flushes};
+use super::flushes::{Flushes, read_flushes};
 use super::job::Job;
 use super::lower::Made;
-use super::naming::stem;
-use super::order::{Mode, absolute, address, index, mode};
-use super::pace::{Pace, pace};
+use super::naming::name_stem;
+use super::order::{Mode, absolute_zones, choose_address, index_of_direction, read_mode};
+use super::pace::{Pace, read_pace};
 use super::page_cache::is_buffered;
 use super::seals::reads_instead_of_writing;
-use super::sizes::sizes;
-use super::turns::{Service, service, turns};
-use super::zones::{Zones, up_to_the_end, zones};
+use super::sizes::read_sizes;
+use super::turns::{Service, read_service, turns_over_files};
+use super::zones::{Zones, read_zones, up_to_the_end};
 use assay_base::{Bytes, Direction, Fault, Share};
 use assay_model::arrival::SharedSchedule;
 use assay_model::mix::{Loop, Think};
@@ -56,9 +56,9 @@ impl JobLoad<'_> {
     }
 
     /// The lives of the reads and the writes of a copy with these files.
-    fn lives(&self, job: &Job<'_>, ends: &Ends, used: &Used) -> Result<[Life; 2], Fault> {
+    fn copy_lives(&self, job: &Job<'_>, ends: &Ends, used: &Used) -> Result<[Life; 2], Fault> {
         let rates = [0, 1].map(|direction| self.pace.arrivals[direction].as_ref().and_then(Arrival::rate));
-        let lives = ends.lives(job, used.all, &self.sizes, self.mode, rates)?;
+        let lives = ends.direction_lives(job, used.all, &self.sizes, self.mode, rates)?;
         match used.targets.len() as u64 {
             files @ 2.. if self.pace.looped.is_none() => {
                 self.service.is_even(job, used, lives.iter().any(Life::ends_by_number))?;
@@ -86,7 +86,7 @@ struct JobCopy {
 
 impl Made<'_> {
     /// Adds the streams of all copies of a job.
-    pub(super) fn copies(&mut self, job: &Job<'_>, ends: &Ends) -> Result<(), Fault> {
+    pub(super) fn add_copies(&mut self, job: &Job<'_>, ends: &Ends) -> Result<(), Fault> {
         let load = self.job_load(job)?;
         let copies = load.own.copies;
         let (mut before, mut shared) = (None, false);
@@ -95,49 +95,49 @@ impl Made<'_> {
             shared |= before.replace((used.targets.clone(), used.extent)) == Some((used.targets, used.extent));
         }
         if shared && !load.mode.random {
-            job.note(format!(
+            job.add_note(format!(
                 "{}: its {copies} copies go through the same bytes of one file, each from the start",
                 job.name
             ));
         }
-        self.common(job, load.mode)
+        self.read_common_keys(job, load.mode)
     }
 
     /// Reads what all copies have in common. The order of the steps is the order in which faults are reported.
     fn job_load<'j>(&self, job: &Job<'j>) -> Result<JobLoad<'j>, Fault> {
-        let mode = mode(job)?;
+        let mode = read_mode(job)?;
         let rounded = !(self.files.may_be_cached() && is_buffered(job)?);
         let order = by_order(job, mode)?;
-        let sizes = sizes(job, order.as_ref().map(ByOrder::size).as_ref(), rounded)?;
+        let sizes = read_sizes(job, order.as_ref().map(ByOrder::overall_size).as_ref(), rounded)?;
         let (mode, sizes) = if reads_instead_of_writing(job, mode)? {
-            (mode.reading(), [sizes[1].clone(), sizes[1].clone()])
+            (mode.as_reading(), [sizes[1].clone(), sizes[1].clone()])
         } else {
             (mode, sizes)
         };
-        let engine = engine(job)?;
-        let flushes = flushes(job, mode)?;
+        let engine = read_engine(job)?;
+        let flushes = read_flushes(job, mode)?;
         Files::refuse_locks(job)?;
-        let several = self.files.several(job)?;
+        let several = self.files.has_several_files(job)?;
         if order.as_ref().is_some_and(ByOrder::is_mixed) {
             refuse_beside(job, several)?;
         }
-        let service = service(job)?;
-        let pace = pace(job, mode, engine.depth, flushes, several.then_some(service), &sizes)?;
-        let zones = zones(job, mode, several)?;
+        let service = read_service(job)?;
+        let pace = read_pace(job, mode, engine.depth, flushes, several.then_some(service), &sizes)?;
+        let zones = read_zones(job, mode, several)?;
         let copies = job.number_within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         let of_each = mode.directions().count() + usize::from(flushes.every.is_some()) + usize::from(flushes.at_end);
         self.has_room(job, copies * of_each as u64)?;
-        let own = Own { content: content(job)?, durable: durable(job)?, copies };
+        let own = Own { content: compressed_and_repeated_shares(job)?, durable: are_writes_durable(job)?, copies };
         Ok(JobLoad { mode, order, sizes, engine, flushes, service, pace, zones, own })
     }
 
     /// Adds the streams of a copy, and returns what it uses of its files.
     fn add_copy(&mut self, job: &Job<'_>, ends: &Ends, load: &JobLoad<'_>, number: u64) -> Result<Used, Fault> {
         let used = self.files.of_copy(job, number, load.engine, &load.sizes)?;
-        self.ways.add(job, load.mode, &self.files, &used.targets)?;
-        let lives = load.lives(job, ends, &used)?;
-        let stem = stem(job, number, load.own.copies);
-        let schedule = load.pace.is_shared().then(|| self.loop_names.take(stem.clone()));
+        self.ways.add_job(job, load.mode, &self.files, &used.targets)?;
+        let lives = load.copy_lives(job, ends, &used)?;
+        let stem = name_stem(job, number, load.own.copies);
+        let schedule = load.pace.is_shared().then(|| self.loop_names.take_name(stem.clone()));
         let first = self.workload.load.streams.len();
         let mixed = load.mixed_order();
         let think = load.pace.looped.or(mixed.map(|_| None));
@@ -150,7 +150,7 @@ impl Made<'_> {
                 self.add_direction(job, load, &copy, direction)?;
             }
             if copy.used.targets.len() > 1 && copy.looped.is_some() {
-                let turns = turns(job, load.service, &copy.used, &self.workload.load.streams[first..])?;
+                let turns = turns_over_files(job, load.service, &copy.used, &self.workload.load.streams[first..])?;
                 if let Some(looped) = self.workload.load.loops.last_mut() {
                     looped.turns = Some(turns);
                 }
@@ -168,9 +168,9 @@ impl Made<'_> {
         copy: &JobCopy,
         direction: Direction,
     ) -> Result<(), Fault> {
-        let Some(arrival) = load.pace.arrivals[index(direction)].clone() else { return Ok(()) };
-        let work = work(job, load, copy, direction)?;
-        let name = self.name(job, copy.number, load.own.copies, load.mode, direction);
+        let Some(arrival) = load.pace.arrivals[index_of_direction(direction)].clone() else { return Ok(()) };
+        let work = direction_work(job, load, copy, direction)?;
+        let name = self.stream_name(job, copy.number, load.own.copies, load.mode, direction);
         let arrival = match (arrival, &copy.looped) {
             (Arrival::Shared { rate, even, schedule: plain }, _) => {
                 let name = copy.schedule.clone().unwrap_or_default();
@@ -185,14 +185,18 @@ impl Made<'_> {
         if arrival.rate().is_some() {
             self.workload.load.lanes.push(Lane::for_stream(&name, load.engine.depth));
         }
-        self.criteria(job, &name, direction)?;
+        self.add_criteria(job, &name, direction)?;
         self.workload.load.streams.push(Stream {
             name,
             work,
             arrival,
             per_target: true,
             targets: copy.used.targets.clone(),
-            life: if copy.looped.is_some() { Life::default() } else { copy.lives[index(direction)].clone() },
+            life: if copy.looped.is_some() {
+                Life::default()
+            } else {
+                copy.lives[index_of_direction(direction)].clone()
+            },
         });
         Ok(())
     }
@@ -207,15 +211,15 @@ impl Made<'_> {
         order: &ByOrder,
         looped: &str,
     ) -> Result<(), Fault> {
-        if let Some(entry) = job.entry("percentage_random") {
-            job.differs(entry, "what would go on beyond the end goes on at the start");
+        if let Some(entry) = job.find_entry("percentage_random") {
+            job.note_difference(entry, "what would go on beyond the end goes on at the start");
         }
         let direction = if load.mode.writes { Direction::Write } else { Direction::Read };
-        for StreamOfOrder { behind, size, address, share } in order.streams() {
-            let work = load.own.block(direction, size, address, copy.used.extent, None);
-            let name = self.stream_names.take(format!("{}{behind}", copy.stem));
+        for StreamOfOrder { behind, size, address, share } in order.both_streams() {
+            let work = load.own.block_work(direction, size, address, copy.used.extent, None);
+            let name = self.stream_names.take_name(format!("{}{behind}", copy.stem));
             self.put_into_last_lane(&name);
-            self.criteria(job, &name, direction)?;
+            self.add_criteria(job, &name, direction)?;
             self.workload.load.streams.push(Stream {
                 name,
                 work,
@@ -237,10 +241,10 @@ impl Made<'_> {
 
     /// Adds a loop for a copy, with slots of its own, and returns its name.
     fn add_loop(&mut self, stem: String, depth: u32, think: Option<Think>, life: &Life) -> String {
-        let name = self.loop_names.take(stem);
+        let name = self.loop_names.take_name(stem);
         let (lines, life) = (Vec::new(), life.clone());
         let looped = Loop { name: name.clone(), in_flight: depth, copies: 1, think, lines, turns: None, life };
-        self.workload.load.lanes.push(Lane { streams: Vec::new(), in_flight_bound: looped.slots() });
+        self.workload.load.lanes.push(Lane { streams: Vec::new(), in_flight_bound: looped.slot_count() });
         self.workload.load.loops.push(looped);
         name
     }
@@ -269,7 +273,7 @@ impl Made<'_> {
         arrival: Arrival,
         life: Life,
     ) -> String {
-        let name = self.stream_names.take(format!("{}{behind}", copy.stem));
+        let name = self.stream_names.take_name(format!("{}{behind}", copy.stem));
         self.workload.load.streams.push(Stream {
             name: name.clone(),
             work: Work::Flush(Flush::new(every)),
@@ -283,32 +287,32 @@ impl Made<'_> {
 }
 
 /// The work of the stream of a direction of a copy.
-fn work(job: &Job<'_>, load: &JobLoad<'_>, copy: &JobCopy, direction: Direction) -> Result<Work, Fault> {
+fn direction_work(job: &Job<'_>, load: &JobLoad<'_>, copy: &JobCopy, direction: Direction) -> Result<Work, Fault> {
     let is_looped = copy.looped.is_some();
-    let size = &load.sizes[index(direction)];
-    let unit = load.order.as_ref().map(ByOrder::unit);
-    let address = address(job, load.mode, direction, size, load.has_several_sizes(), is_looped, unit)?;
+    let size = &load.sizes[index_of_direction(direction)];
+    let unit = load.order.as_ref().map(ByOrder::place_unit);
+    let address = choose_address(job, load.mode, direction, size, load.has_several_sizes(), is_looped, unit)?;
     let address = match load.zones {
-        Some(zones) => zones.over(job, address, load.mode.reads_and_writes() && !is_looped)?,
+        Some(zones) => zones.address_in_zones(job, address, load.mode.reads_and_writes() && !is_looped)?,
         None => address,
     };
     // Where each block comes once per pass, the reads and writes of a loop share the pass, and they share their zones.
     let is_shared = matches!(address, Address::Once { .. } | Address::Bands { .. });
     let places = copy.looped.clone().filter(|_| is_shared);
-    let extent = zoned(job, direction, copy.used.extent, copy.used.all)?;
+    let extent = zoned_extent(job, direction, copy.used.extent, copy.used.all)?;
     let extent = if load.zones.is_some() { up_to_the_end(job, extent)? } else { extent };
-    Ok(load.own.block(direction, size.clone(), address, extent, places))
+    Ok(load.own.block_work(direction, size.clone(), address, extent, places))
 }
 
 /// The part of the extent that zones of absolute size cover; without such zones, the whole extent.
-fn zoned(job: &Job<'_>, direction: Direction, extent: Extent, length: Option<u64>) -> Result<Extent, Fault> {
-    let Some(zones) = absolute(job, direction)? else { return Ok(extent) };
+fn zoned_extent(job: &Job<'_>, direction: Direction, extent: Extent, length: Option<u64>) -> Result<Extent, Fault> {
+    let Some(zones) = absolute_zones(job, direction)? else { return Ok(extent) };
     let space: u64 = zones.iter().map(|(_, space)| *space).sum();
-    if let Some(entry) = job.entry("random_distribution").filter(|_| length.is_some_and(|length| space > length)) {
+    if let Some(entry) = job.find_entry("random_distribution").filter(|_| length.is_some_and(|length| space > length)) {
         let remedy = "write smaller zones, or a larger size";
-        return Err(job.fault(
+        return Err(job.fault_at_entry(
             entry,
-            format!("the zones take {}, more than the job uses", Bytes::new(space).human()),
+            format!("the zones take {}, more than the job uses", Bytes::new(space).human_text()),
             remedy,
         ));
     }

@@ -4,7 +4,7 @@ use super::class::Key;
 use super::job::Job;
 use super::text::Entry;
 use assay_base::Fault;
-use assay_base::fault::nearest;
+use assay_base::fault::nearest_known_name;
 use assay_model::workload::LARGEST_BOUND;
 
 /// How a job reaches its files.
@@ -94,7 +94,7 @@ const UNDRIVEN: [Undriven; 44] = [
 const OF_DIRECTORIES: [(&str, &str); 3] =
     [("dircreate", "filecreate"), ("dirstat", "filestat"), ("dirdelete", "filedelete")];
 
-fn undriven(name: &str) -> Option<&'static Undriven> {
+fn find_undriven(name: &str) -> Option<&'static Undriven> {
     let alike =
         OF_DIRECTORIES.iter().find(|(of_directories, _)| *of_directories == name).map_or(name, |(_, engine)| *engine);
     UNDRIVEN.iter().find(|engine| engine.name == alike)
@@ -103,63 +103,66 @@ fn undriven(name: &str) -> Option<&'static Undriven> {
 /// Refuses a job whose engine is not driven, or that has a key of such an engine: first of all, because what else stands
 /// in such a job follows from its engine.
 pub(super) fn refuse_undriven(job: &Job<'_>) -> Result<(), Fault> {
-    if let Some((entry, value)) = job.value("ioengine")? {
+    if let Some((entry, value)) = job.value_of_key("ioengine")? {
         let (name, _) = value.text.split_once(':').unwrap_or((&value.text, ""));
-        if let Some(engine) = undriven(name) {
-            return Err(job.fault(entry, format!("{name} {}", engine.because), engine.remedy));
+        if let Some(engine) = find_undriven(name) {
+            return Err(job.fault_at_entry(entry, format!("{name} {}", engine.because), engine.remedy));
         }
     }
-    match job.entries().into_iter().find(|entry| !entry.key.engines.is_empty()) {
-        Some(entry) => Err(foreign(job, entry)),
+    match job.effective_entries().into_iter().find(|entry| !entry.key.engines.is_empty()) {
+        Some(entry) => Err(foreign_key_fault(job, entry)),
         None => Ok(()),
     }
 }
 
 /// The fault of a key that only engines know which are not driven, in a job that has none of them.
-fn foreign(job: &Job<'_>, entry: &Entry) -> Fault {
+fn foreign_key_fault(job: &Job<'_>, entry: &Entry) -> Fault {
     let Key { name, engines, .. } = entry.key;
     let (of, because) = match engines {
-        [engine] => {
-            (format!("fio's engine {engine}"), undriven(engine).map_or("is not driven here", |reason| reason.because))
-        }
+        [engine] => (
+            format!("fio's engine {engine}"),
+            find_undriven(engine).map_or("is not driven here", |reason| reason.because),
+        ),
         several => (format!("fio's engines {}", several.join(", ")), "are not driven here"),
     };
     let what = format!("{name} belongs to {of}, which {because}");
-    let remedy = match job.entry("ioengine") {
+    let remedy = match job.find_entry("ioengine") {
         Some(_) => "remove this key, as the job names another engine".to_owned(),
         None => "remove this key, and write libaio or io_uring".to_owned(),
     };
-    job.file.fault(entry.place, what, remedy)
+    job.file.fault_at(entry.place, what, remedy)
 }
 
 /// Reads `ioengine` and `iodepth`.
-pub(super) fn engine(job: &Job<'_>) -> Result<Engine, Fault> {
+pub(super) fn read_engine(job: &Job<'_>) -> Result<Engine, Fault> {
     let asked = job.number_within::<u32>("iodepth", 1, LARGEST_BOUND.into())?.unwrap_or(1);
     // The default of fio on Linux.
-    let Some((entry, value)) = job.value("ioengine")? else { return Ok(waiting(job, "psync, fio's own,", asked)) };
+    let Some((entry, value)) = job.value_of_key("ioengine")? else {
+        return Ok(waiting_engine(job, "psync, fio's own,", asked));
+    };
     let name = value.text.as_str();
     let name = if name.starts_with("aio") || name.starts_with("linuxaio") { "libaio" } else { name };
     if ONE_AT_A_TIME.contains(&name) {
-        job.differs(entry, "one operation of each copy in flight, by the engine that the log names");
-        return Ok(waiting(job, name, asked));
+        job.note_difference(entry, "one operation of each copy in flight, by the engine that the log names");
+        return Ok(waiting_engine(job, name, asked));
     }
     if SEVERAL.contains(&name) {
         if name != "null" {
-            job.differs(entry, "carried by the engine that the log names");
+            job.note_difference(entry, "carried by the engine that the log names");
         }
         return Ok(Engine { depth: asked, null: name == "null" });
     }
     let known: Vec<&str> = ONE_AT_A_TIME.into_iter().chain(SEVERAL).collect();
-    let remedy = match nearest(name, &known) {
+    let remedy = match nearest_known_name(name, &known) {
         Some(meant) => format!("did you mean {meant}?"),
         None => format!("write one of {}", known.join(", ")),
     };
-    Err(job.fault(entry, format!("fio has no engine {}", name.escape_debug()), remedy))
+    Err(job.fault_at_entry(entry, format!("fio has no engine {}", name.escape_debug()), remedy))
 }
 
-fn waiting(job: &Job<'_>, engine: &str, asked: u32) -> Engine {
+fn waiting_engine(job: &Job<'_>, engine: &str, asked: u32) -> Engine {
     if asked > 1 {
-        job.note(format!("{}: iodepth is {asked}, but {engine} waits for each operation: 1 in flight", job.name));
+        job.add_note(format!("{}: iodepth is {asked}, but {engine} waits for each operation: 1 in flight", job.name));
     }
     Engine { depth: 1, null: false }
 }
@@ -177,8 +180,11 @@ mod tests {
         }
         for key in OF_ENGINES {
             assert!(!key.engines.is_empty(), "{}", key.name);
-            assert!(key.engines.iter().all(|engine| *engine == "netsplice" || undriven(engine).is_some()), "{key:?}");
+            assert!(
+                key.engines.iter().all(|engine| *engine == "netsplice" || find_undriven(engine).is_some()),
+                "{key:?}"
+            );
         }
-        assert!(undriven("dirstat").is_some_and(|engine| engine.because == NAMES));
+        assert!(find_undriven("dirstat").is_some_and(|engine| engine.because == NAMES));
     }
 }

@@ -23,7 +23,7 @@ pub struct Line {
 }
 
 /// The keys of the jobs that are run and of the sections that set their defaults, in the order of the file.
-pub(super) fn lines(file: &JobFile, jobs: &[Job<'_>], page_cache: bool) -> Vec<Line> {
+pub(super) fn explained_lines(file: &JobFile, jobs: &[Job<'_>], page_cache: bool) -> Vec<Line> {
     let last = file.sections.iter().rposition(|section| is_run(section, jobs)).unwrap_or(0);
     let sections = file.sections[..=last].iter().filter(|section| section.is_global() || is_run(section, jobs));
     sections.flat_map(|section| of_section(file, section, page_cache)).collect()
@@ -35,9 +35,9 @@ fn is_run(section: &Section, jobs: &[Job<'_>]) -> bool {
 
 fn of_section<'a>(file: &'a JobFile, section: &'a Section, page_cache: bool) -> impl Iterator<Item = Line> + 'a {
     section.entries.iter().enumerate().map(move |(at, entry)| {
-        let (name, line) = file.line(entry.place);
+        let (name, line) = file.file_and_line(entry.place);
         let again = section.entries[at + 1..].iter().find(|other| other.key == entry.key);
-        let key = file.written(entry.place);
+        let key = file.text_at(entry.place);
         let value = entry.value.as_ref().map_or(String::new(), |value| format!("={}", value.text));
         let exact = is_as_fio(entry, page_cache);
         let told = if exact && entry.key.class != Class::Exact { "" } else { entry.key.told };
@@ -52,7 +52,8 @@ fn of_section<'a>(file: &'a JobFile, section: &'a Section, page_cache: bool) -> 
             section: section.name.clone(),
             written: format!("{key}{value}"),
             class: if exact { Class::Exact } else { entry.key.class },
-            means: again.map_or(told.join("; "), |again| format!("replaced in line {}", file.line(again.place).1)),
+            means: again
+                .map_or(told.join("; "), |again| format!("replaced in line {}", file.file_and_line(again.place).1)),
         }
     })
 }

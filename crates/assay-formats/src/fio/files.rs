@@ -48,20 +48,20 @@ impl<'a> Files<'a> {
     }
 
     /// The names by which a plan distinguishes the targets.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(super) fn target_names(&self) -> Vec<String> {
         self.names.clone()
     }
 
     /// The target of a file, by its index.
-    pub(super) fn target(&mut self, job: &Job<'_>, name: &str, null: Option<u64>) -> Result<u16, Fault> {
+    pub(super) fn target_of_file(&mut self, job: &Job<'_>, name: &str, null: Option<u64>) -> Result<u16, Fault> {
         if let Some(at) = self.names.iter().position(|known| known == name) {
             return Ok(at as u16);
         }
         if self.names.len() == MOST {
-            return Err(job.file.whole("more files than any real job has", format!("name at most {MOST}")));
+            return Err(job.file.fault_of_file("more files than any real job has", format!("name at most {MOST}")));
         }
         let typed = self.choice.targets.get(self.names.len()).cloned();
-        let map = self.choice.maps.iter().position(|(from, _)| from == name || unescaped(from) == name);
+        let map = self.choice.maps.iter().position(|(from, _)| from == name || unescape_colons(from) == name);
         if let Some(map) = map {
             self.mapped[map] = true;
         }
@@ -73,8 +73,8 @@ impl<'a> Files<'a> {
     }
 
     /// The operations of the recording `name`, which the job file `beside` refers to.
-    pub(super) fn recording(&self, name: &str, beside: &str) -> Result<Played, String> {
-        self.around.recording(name, beside)
+    pub(super) fn read_recording(&self, name: &str, beside: &str) -> Result<Played, String> {
+        self.around.read_recording(name, beside)
     }
 
     /// The size of a target in bytes, if it is known.
@@ -100,13 +100,13 @@ impl<'a> Files<'a> {
     }
 
     /// The name that the jobs give a target.
-    pub(super) fn name(&self, target: u16) -> &str {
+    pub(super) fn target_name(&self, target: u16) -> &str {
         &self.names[usize::from(target)]
     }
 
     /// Refuses locks between the jobs that use a file.
     pub(super) fn refuse_locks(job: &Job<'_>) -> Result<(), Fault> {
-        match job.value("lockfile")? {
+        match job.value_of_key("lockfile")? {
             Some((entry, value)) if value.text != "none" => {
                 let remedy = "write lockfile=none, or a job that does both";
                 Err(job.not_yet(entry, "a file that jobs lock for each operation", remedy))
@@ -116,8 +116,8 @@ impl<'a> Files<'a> {
     }
 
     /// Whether the copies of a job have several files.
-    pub(super) fn several(&self, job: &Job<'_>) -> Result<bool, Fault> {
-        Ok(names(job, 0)?.len() > 1)
+    pub(super) fn has_several_files(&self, job: &Job<'_>) -> Result<bool, Fault> {
+        Ok(file_names(job, 0)?.len() > 1)
     }
 
     /// The files of a copy, the part of each that it uses, and the number of bytes in these parts, if it is known.
@@ -128,29 +128,29 @@ impl<'a> Files<'a> {
         engine: Engine,
         sizes: &[Size; 2],
     ) -> Result<Used, Fault> {
-        let names = names(job, copy)?;
+        let names = file_names(job, copy)?;
         let null = if engine.null { Some(null_bytes(job, sizes)?) } else { None };
         let (mut found, count) = (Vec::new(), names.len() as u64);
         for name in &names {
-            let target = self.target(job, name, null)?;
+            let target = self.target_of_file(job, name, null)?;
             let path = &self.targets[usize::from(target)];
             let size = null.filter(|_| path.starts_with("null:")).or_else(|| self.around.size_of(path));
-            let (extent, length) = range(job, name, count, copy, size, sizes)?;
+            let (extent, length) = used_range(job, name, count, copy, size, sizes)?;
             found.push((target, extent, length));
         }
         found.sort_by_key(|(target, ..)| *target);
         let alike = found.windows(2).all(|pair| pair[0].1 == pair[1].1);
         if !alike || found.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             let what = if alike { "names the same file twice" } else { "uses different parts of its files" };
-            let entry = ["filename", "size", "offset"].into_iter().rev().find_map(|key| job.entry(key));
-            let entry = if alike { job.entry("filename") } else { entry };
+            let entry = ["filename", "size", "offset"].into_iter().rev().find_map(|key| job.find_entry(key));
+            let entry = if alike { job.find_entry("filename") } else { entry };
             let place = entry.map_or(job.section.place, |entry| entry.place);
             let remedy = "write size and offset in bytes that all files have, or a job for each file";
-            return Err(job.file.fault(place, format!("a job that {what} is not driven yet"), remedy));
+            return Err(job.file.fault_at(place, format!("a job that {what} is not driven yet"), remedy));
         }
         let lengths: Vec<Option<u64>> = found.iter().map(|(.., length)| *length).collect();
         let all = lengths.iter().copied().sum::<Option<u64>>();
-        let all = all.zip(Some(most(job, sizes)?)).map(|(all, most)| all.min(most));
+        let all = all.zip(Some(most_bytes(job, sizes)?)).map(|(all, most)| all.min(most));
         let extent = found[0].1;
         Ok(Used { targets: found.iter().map(|(target, ..)| *target).collect(), extent, lengths, all })
     }
@@ -160,14 +160,14 @@ impl<'a> Files<'a> {
 /// of them, such as a share of a file that has no target, would only follow from that. A recording names its files itself.
 pub(super) fn refuse_other_count(jobs: &[Job<'_>], choice: &Choice) -> Result<(), Fault> {
     let Some(first) = jobs.first() else { return Ok(()) };
-    if choice.targets.is_empty() || jobs.iter().any(|job| job.entry("read_iolog").is_some()) {
+    if choice.targets.is_empty() || jobs.iter().any(|job| job.find_entry("read_iolog").is_some()) {
         return Ok(());
     }
     let mut all: Vec<String> = Vec::new();
     for job in jobs {
         let copies = job.number_within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         for copy in 0..copies {
-            for name in names(job, copy)? {
+            for name in file_names(job, copy)? {
                 if !all.contains(&name) && all.len() <= MOST {
                     all.push(name);
                 }
@@ -184,7 +184,7 @@ pub(super) fn refuse_other_count(jobs: &[Job<'_>], choice: &Choice) -> Result<()
     };
     let [files, targets] = [(all.len(), "file"), (choice.targets.len(), "target")]
         .map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
-    Err(first.file.whole(
+    Err(first.file.fault_of_file(
         format!("the jobs have {files} ({}{more}), and the command line names {targets}", listed.join(", ")),
         "name one target for each file, in this order, or only some of them with --map FILE=TARGET",
     ))
@@ -205,8 +205,8 @@ pub(super) struct Used {
 
 /// Upper bound on the bytes that a job moves in one pass through its files: its `size`, which may be less than the
 /// total size of its files.
-fn most(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
-    let Some((_, Amount::Bytes(size))) = job.length("size")? else { return Ok(u64::MAX) };
+fn most_bytes(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
+    let Some((_, Amount::Bytes(size))) = job.length_of_key("size")? else { return Ok(u64::MAX) };
     let largest = sizes.iter().map(|size| size.to.get()).max().unwrap_or(1).max(1);
     let one_size = sizes.iter().all(|size| size.from == size.to && size.to.get() == largest);
     Ok(if one_size { size.checked_next_multiple_of(largest).unwrap_or(size) } else { size })
@@ -215,37 +215,40 @@ fn most(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
 /// The size of the file that `ioengine=null` pretends to have, in bytes.
 fn null_bytes(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
     let bytes =
-        [job.length("filesize")?, job.length("size")?].into_iter().flatten().find_map(|(_, amount)| match amount {
-            Amount::Bytes(bytes) => Some(bytes),
-            Amount::Percent(_) => None,
+        [job.length_of_key("filesize")?, job.length_of_key("size")?].into_iter().flatten().find_map(|(_, amount)| {
+            match amount {
+                Amount::Bytes(bytes) => Some(bytes),
+                Amount::Percent(_) => None,
+            }
         });
-    let offset = match job.amount("offset")? {
+    let offset = match job.amount_of_key("offset")? {
         Some((_, Amount::Bytes(bytes))) => bytes,
         _ => 0,
     };
     let Some(bytes) = bytes.and_then(|bytes| bytes.checked_add(offset)) else {
-        return Err(job.file.fault(job.section.place, "ioengine=null needs a size", "add size=, such as size=1g"));
+        return Err(job.file.fault_at(job.section.place, "ioengine=null needs a size", "add size=, such as size=1g"));
     };
     Ok(bytes.max(sizes.iter().map(|size| size.to.get()).max().unwrap_or(0)))
 }
 
 /// The names of the files of a copy.
-fn names(job: &Job<'_>, copy: u64) -> Result<Vec<String>, Fault> {
+fn file_names(job: &Job<'_>, copy: u64) -> Result<Vec<String>, Fault> {
     let count = job.number_within::<u32>("nrfiles", 1, MOST as u64)?.unwrap_or(1);
-    let dirs = job.text("directory")?.map(split).unwrap_or_default();
+    let dirs = job.text_of_key("directory")?.map(split_names).unwrap_or_default();
     let dir = if dirs.is_empty() { "" } else { dirs[(copy % dirs.len() as u64) as usize].as_str() };
-    let format = job.text("filename_format")?;
-    let files = match job.value("filename")? {
+    let format = job.text_of_key("filename_format")?;
+    let files = match job.value_of_key("filename")? {
         Some((entry, value)) => {
-            let names = split(&value.text);
+            let names = split_names(&value.text);
             if names.is_empty() {
-                return Err(job.fault(entry, "no file is named", "write filename=FILE"));
+                return Err(job.fault_at_entry(entry, "no file is named", "write filename=FILE"));
             }
             names
         }
         None => {
             let format = format.unwrap_or("$jobname.$jobnum.$filenum");
-            let names: Result<Vec<String>, Fault> = (0..count).map(|file| formatted(job, format, copy, file)).collect();
+            let names: Result<Vec<String>, Fault> =
+                (0..count).map(|file| formatted_name(job, format, copy, file)).collect();
             names?
         }
     };
@@ -259,17 +262,19 @@ fn names(job: &Job<'_>, copy: u64) -> Result<Vec<String>, Fault> {
         .collect())
 }
 
-fn formatted(job: &Job<'_>, format: &str, copy: u64, file: u32) -> Result<String, Fault> {
+fn formatted_name(job: &Job<'_>, format: &str, copy: u64, file: u32) -> Result<String, Fault> {
     let name = format.replace("$jobname", &job.name).replace("$jobnum", &copy.to_string());
     let name = name.replace("$filenum", &file.to_string());
-    match job.entry("filename_format").filter(|_| name.contains('$') || name.is_empty()) {
-        Some(entry) => Err(job.fault(entry, "not a format of names", "write it of $jobname, $jobnum and $filenum")),
+    match job.find_entry("filename_format").filter(|_| name.contains('$') || name.is_empty()) {
+        Some(entry) => {
+            Err(job.fault_at_entry(entry, "not a format of names", "write it of $jobname, $jobnum and $filenum"))
+        }
         None => Ok(name),
     }
 }
 
 /// The names that colons separate. `\:` is a colon within a name, and empty names are dropped.
-fn split(text: &str) -> Vec<String> {
+fn split_names(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
@@ -292,14 +297,14 @@ fn add_to_last(names: &mut [String], c: char) {
     }
 }
 
-fn unescaped(text: &str) -> String {
+fn unescape_colons(text: &str) -> String {
     text.replace("\\:", ":")
 }
 
 /// The part of a file that a copy with `count` files uses, and how many bytes one pass through this part moves, if that
 /// is known. `size` is the size of the file. The key `filesize` is for each file; the key `size` is for all files
 /// together if it is in bytes, and for each file if it is a share.
-fn range(
+fn used_range(
     job: &Job<'_>,
     name: &str,
     count: u64,
@@ -307,7 +312,7 @@ fn range(
     size: Option<u64>,
     sizes: &[Size; 2],
 ) -> Result<(Extent, Option<u64>), Fault> {
-    if let Some((entry, value)) = job.value("filesize")?
+    if let Some((entry, value)) = job.value_of_key("filesize")?
         && value.text.contains('-')
     {
         return Err(job.not_yet(entry, "a length of files that is drawn", "write one length, or a job for each file"));
@@ -316,24 +321,29 @@ fn range(
     let largest = sizes.iter().map(|size| size.to.get()).max().unwrap_or(1);
     let bytes = |key| bytes_of_file(job, key, name, size, least);
     let (begin, increment) = (bytes("offset")?.unwrap_or(0), bytes("offset_increment")?.unwrap_or(0));
-    let align = job.count("offset_align")?.filter(|align| *align > 0).unwrap_or(1);
+    let align = job.count_of_key("offset_align")?.filter(|align| *align > 0).unwrap_or(1);
     let begin = increment
         .checked_mul(copy)
         .and_then(|more| begin.checked_add(more))
         .and_then(|begin| begin.checked_next_multiple_of(align));
-    let begin =
-        begin.ok_or_else(|| job.file.whole(format!("{}: the offset is too large", job.name), "write a smaller one"))?;
+    let begin = begin.ok_or_else(|| {
+        job.file.fault_of_file(format!("{}: the offset is too large", job.name), "write a smaller one")
+    })?;
     let of_all = bytes("size")?;
-    let is_share = matches!(job.length("size")?, Some((_, Amount::Percent(_))));
+    let is_share = matches!(job.length_of_key("size")?, Some((_, Amount::Percent(_))));
     let own = of_all.map(|length| if is_share { length } else { length / count });
     let (length, key) = match bytes("filesize")? {
         Some(length) => (Some(length), "filesize"),
         None => (own, "size"),
     };
-    if let (Some(length), Some(entry)) = (length, job.entry(key))
+    if let (Some(length), Some(entry)) = (length, job.find_entry(key))
         && length < largest
     {
-        return Err(job.fault(entry, "smaller than an operation of the job", format!("write {largest} or more")));
+        return Err(job.fault_at_entry(
+            entry,
+            "smaller than an operation of the job",
+            format!("write {largest} or more"),
+        ));
     }
     if let Some(size) = size {
         refuse_beyond_end(job, name, key, begin, length.unwrap_or(largest), size)?;
@@ -360,13 +370,13 @@ fn bytes_of_file(
     size: Option<u64>,
     least: u64,
 ) -> Result<Option<u64>, Fault> {
-    let amount = if key.ends_with("size") { job.length(key)? } else { job.amount(key)? };
+    let amount = if key.ends_with("size") { job.length_of_key(key)? } else { job.amount_of_key(key)? };
     match amount {
         None => Ok(None),
         Some((_, Amount::Bytes(bytes))) => Ok(Some(bytes)),
         Some((entry, Amount::Percent(percent))) => match size {
             Some(size) => Ok(Some((u128::from(size) * u128::from(percent) / 100) as u64 / least * least)),
-            None => Err(job.fault(
+            None => Err(job.fault_at_entry(
                 entry,
                 format!("a share of {name}, whose size is not known"),
                 "write bytes, or name a file that exists",
@@ -388,11 +398,11 @@ fn refuse_beyond_end(
     if beyond == 0 {
         return Ok(());
     }
-    let what = format!("reaches {} beyond the end of {name}", Bytes::new(beyond).human());
+    let what = format!("reaches {} beyond the end of {name}", Bytes::new(beyond).human_text());
     let remedy = "fio makes the file longer; write a smaller size or offset, or name a larger file";
-    match job.entry(key).or_else(|| job.entry("offset")) {
-        Some(entry) => Err(job.fault(entry, what, remedy)),
-        None => Err(job.file.fault(job.section.place, what, remedy)),
+    match job.find_entry(key).or_else(|| job.find_entry("offset")) {
+        Some(entry) => Err(job.fault_at_entry(entry, what, remedy)),
+        None => Err(job.file.fault_at(job.section.place, what, remedy)),
     }
 }
 
@@ -405,7 +415,7 @@ mod tests {
         for (text, names) in
             [("a", &["a"][..]), ("a:b", &["a", "b"]), (r"E\:\test", &[r"E:\test"]), ("a::b:", &["a", "b"]), ("", &[])]
         {
-            assert_eq!(split(text), names, "{text}");
+            assert_eq!(split_names(text), names, "{text}");
         }
     }
 }

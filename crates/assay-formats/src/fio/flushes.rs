@@ -18,10 +18,12 @@ pub(super) struct Flushes {
 const MOST: u64 = 1_000_000_000;
 
 /// Reads these keys of a job. fio flushes only for jobs that write.
-pub(super) fn flushes(job: &Job<'_>, mode: Mode) -> Result<Flushes, Fault> {
+pub(super) fn read_flushes(job: &Job<'_>, mode: Mode) -> Result<Flushes, Fault> {
     let (mut found, mut written) = (Flushes::default(), Vec::new());
     for key in ["fsync", "fdatasync"] {
-        let (Some(every), Some(entry)) = (job.number_within::<u32>(key, 0, MOST)?, job.entry(key)) else { continue };
+        let (Some(every), Some(entry)) = (job.number_within::<u32>(key, 0, MOST)?, job.find_entry(key)) else {
+            continue;
+        };
         if every == 0 {
             continue;
         }
@@ -31,21 +33,21 @@ pub(super) fn flushes(job: &Job<'_>, mode: Mode) -> Result<Flushes, Fault> {
             return Err(job.not_yet(entry, "a job with fsync and fdatasync", &remedy));
         }
         if key == "fsync" && mode.writes {
-            job.differs(entry, "carried as fdatasync: the data, and what is needed to find them again");
+            job.note_difference(entry, "carried as fdatasync: the data, and what is needed to find them again");
         }
         found.every = Some(every);
         written.push(entry);
     }
     for key in ["end_fsync", "fsync_on_close"] {
-        if let (true, Some(entry)) = (job.flag(key)?, job.entry(key)) {
+        if let (true, Some(entry)) = (job.is_switched_on(key)?, job.find_entry(key)) {
             found.at_end = true;
             written.push(entry);
         }
     }
-    if let (true, Some(entry)) = (job.flag("end_syncfs")?, job.entry("end_syncfs")) {
+    if let (true, Some(entry)) = (job.is_switched_on("end_syncfs")?, job.find_entry("end_syncfs")) {
         found.at_end = true;
         if mode.writes {
-            job.differs(entry, entry.key.told);
+            job.note_difference(entry, entry.key.told);
         } else {
             written.push(entry);
         }
@@ -53,6 +55,6 @@ pub(super) fn flushes(job: &Job<'_>, mode: Mode) -> Result<Flushes, Fault> {
     if mode.writes {
         return Ok(found);
     }
-    written.iter().for_each(|entry| job.differs(entry, "without effect: the job writes nothing"));
+    written.iter().for_each(|entry| job.note_difference(entry, "without effect: the job writes nothing"));
     Ok(Flushes::default())
 }

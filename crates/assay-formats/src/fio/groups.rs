@@ -3,7 +3,7 @@
 //! A group ends at `stonewall` and before a job with `new_group` (fio's HOWTO, "group_reporting").
 
 use super::job::Job;
-use super::naming::usable;
+use super::naming::usable_name;
 use super::steps::Done;
 use assay_base::{Direction, Fault};
 use assay_model::Stream;
@@ -17,12 +17,12 @@ struct Jobs<'a> {
 }
 
 /// The groups of a job file, of reads and writes apart; what a single stream does is no group.
-pub(super) fn groups(jobs: &[Job<'_>], done: &[Done], streams: &[Stream]) -> Result<Vec<Group>, Fault> {
+pub(super) fn direction_groups(jobs: &[Job<'_>], done: &[Done], streams: &[Stream]) -> Result<Vec<Group>, Fault> {
     let mut groups: Vec<Jobs<'_>> = Vec::new();
     let mut begins = true;
     for (job, done) in jobs.iter().zip(done) {
-        begins |= job.flag("new_group")? || groups.last().is_some_and(|group| group.step != done.step);
-        if !job.flag("group_reporting")? {
+        begins |= job.is_switched_on("new_group")? || groups.last().is_some_and(|group| group.step != done.step);
+        if !job.is_switched_on("group_reporting")? {
             continue;
         }
         if std::mem::take(&mut begins) {
@@ -44,7 +44,7 @@ fn by_direction(group: &Jobs<'_>, streams: &[Stream]) -> Vec<Group> {
     several
         .map(|(direction, streams)| {
             let way = if is_mixed { format!(".{direction}s") } else { String::new() };
-            Group { name: format!("{}{way} x{}", usable(group.first), streams.len()), streams }
+            Group { name: format!("{}{way} x{}", usable_name(group.first), streams.len()), streams }
         })
         .collect()
 }

@@ -6,7 +6,7 @@
 use super::alike::is_as_fio;
 use super::engine_keys::OF_PROFILES;
 use super::keys::Class;
-use super::number::{Amount, Reading, Wrong, percent, time};
+use super::number::{Amount, Reading, Wrong, parse_percent, parse_time};
 use super::text::{Entry, JobFile, Section, Value};
 use assay_base::{Fault, Span};
 use std::cell::RefCell;
@@ -92,7 +92,7 @@ const OF_WRITES: [&str; 18] = [
 ];
 
 /// All jobs of a file, in its order. Sections whose name begins with `global` set defaults for the sections after them.
-pub(super) fn jobs(file: &JobFile) -> Result<Vec<Job<'_>>, Fault> {
+pub(super) fn all_jobs(file: &JobFile) -> Result<Vec<Job<'_>>, Fault> {
     let mut globals: Vec<&Entry> = Vec::new();
     let mut jobs: Vec<Job<'_>> = Vec::new();
     for section in &file.sections {
@@ -116,41 +116,41 @@ impl<'a> Job<'a> {
 
     /// Refuses variables that are not set in keys that describe the load.
     pub(super) fn refuse_unset(&self) -> Result<(), Fault> {
-        let described = self.entries().into_iter().filter(|entry| entry.key.class <= Class::Differs);
+        let described = self.effective_entries().into_iter().filter(|entry| entry.key.class <= Class::Differs);
         let mut unset = described.filter_map(|entry| entry.value.as_ref()?.unset.as_deref());
         unset.next().cloned().map_or(Ok(()), Err)
     }
 
     /// Refuses the job if it has a key of the class `Refused`. `writes` says that it writes: what is about writing alone
     /// does nothing otherwise, which is noted.
-    pub(super) fn refuse(&self, writes: bool) -> Result<(), Fault> {
-        for entry in self.entries().into_iter().filter(|entry| !writes && is_of_writes(entry)) {
+    pub(super) fn refuse_unsupported(&self, writes: bool) -> Result<(), Fault> {
+        for entry in self.effective_entries().into_iter().filter(|entry| !writes && is_of_writes(entry)) {
             self.asked.borrow_mut().insert(entry.key.name);
-            self.differs(entry, "without effect: the job writes nothing");
+            self.note_difference(entry, "without effect: the job writes nothing");
         }
-        let mut refused = self.entries().into_iter().filter(|entry| entry.key.class == Class::Refused);
+        let mut refused = self.effective_entries().into_iter().filter(|entry| entry.key.class == Class::Refused);
         let Some(entry) = refused.find(|entry| writes || !is_of_writes(entry)) else { return Ok(()) };
         let (name, told) = (entry.key.name, entry.key.told);
         // The text is only a remedy: another key does the same better.
         if told.starts_with("use ") || told.starts_with("write ") {
-            return Err(self.file.fault(entry.place, format!("{name} is not driven"), told));
+            return Err(self.file.fault_at(entry.place, format!("{name} is not driven"), told));
         }
         let (why, remedy) = told.split_once([';', ':']).unwrap_or((told, "remove this key"));
-        Err(self.file.fault(entry.place, format!("{name} is not driven: {}", why.trim()), remedy.trim()))
+        Err(self.file.fault_at(entry.place, format!("{name} is not driven: {}", why.trim()), remedy.trim()))
     }
 
     /// Refuses keys that describe the load and that nobody has read, and adds a note about each key that needs no
     /// reading and differs from fio. Must be called after everything else has read its keys.
     pub(super) fn refuse_unread_keys(&self, page_cache: bool) -> Result<(), Fault> {
         let asked = self.asked.borrow().clone();
-        for entry in self.entries().into_iter().filter(|entry| entry.key.class <= Class::Differs) {
+        for entry in self.effective_entries().into_iter().filter(|entry| entry.key.class <= Class::Differs) {
             let is_remark = REMARKS.contains(&entry.key.name) || OF_PROFILES.contains(entry.key);
             match (asked.contains(entry.key.name), is_remark) {
                 (false, false) => {
                     return Err(self.not_yet(entry, "this key", "remove it, if the job is the same without"));
                 }
                 (_, true) if entry.key.class == Class::Differs && !is_as_fio(entry, page_cache) => {
-                    self.differs(entry, entry.key.told);
+                    self.note_difference(entry, entry.key.told);
                 }
                 _ => {}
             }
@@ -159,14 +159,14 @@ impl<'a> Job<'a> {
     }
 
     /// The keys that have an effect, in their order.
-    pub(super) fn entries(&self) -> Vec<&'a Entry> {
+    pub(super) fn effective_entries(&self) -> Vec<&'a Entry> {
         let mut all: Vec<_> = self.keys.values().copied().collect();
         all.sort_by_key(|(at, _)| *at);
         all.into_iter().map(|(_, entry)| entry).collect()
     }
 
     /// The key, if it is written.
-    pub(super) fn entry(&self, key: &'static str) -> Option<&'a Entry> {
+    pub(super) fn find_entry(&self, key: &'static str) -> Option<&'a Entry> {
         self.asked.borrow_mut().insert(key);
         self.keys.get(key).map(|(_, entry)| *entry)
     }
@@ -177,7 +177,7 @@ impl<'a> Job<'a> {
     }
 
     /// Adds a note for the reader of the plan.
-    pub(super) fn note(&self, note: impl Into<String>) {
+    pub(super) fn add_note(&self, note: impl Into<String>) {
         let note = note.into();
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&note) {
@@ -186,59 +186,59 @@ impl<'a> Job<'a> {
     }
 
     /// Adds a note about a key that differs from fio, with the line of the key.
-    pub(super) fn differs(&self, entry: &Entry, difference: &str) {
-        let (file, line) = self.file.line(entry.place);
+    pub(super) fn note_difference(&self, entry: &Entry, difference: &str) {
+        let (file, line) = self.file.file_and_line(entry.place);
         let value = entry.value.as_ref().map_or(String::new(), |value| format!("={}", value.text));
-        self.note(format!("{file}:{line}: {}{value}: {difference}", entry.key.name));
+        self.add_note(format!("{file}:{line}: {}{value}: {difference}", entry.key.name));
     }
 
     /// All notes.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(super) fn all_notes(&self) -> Vec<String> {
         self.notes.take()
     }
 
     /// A fault at a key's value, or at the key itself if it has no value.
-    pub(super) fn fault(&self, entry: &Entry, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
-        self.file.fault(entry.value.as_ref().map_or(entry.place, |value| value.place), what, remedy)
+    pub(super) fn fault_at_entry(&self, entry: &Entry, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+        self.file.fault_at(entry.value.as_ref().map_or(entry.place, |value| value.place), what, remedy)
     }
 
     /// The fault for a key that cannot be driven yet.
     pub(super) fn not_yet(&self, entry: &Entry, what: &str, remedy: &str) -> Fault {
-        self.file.fault(entry.place, format!("{what} is not driven yet"), remedy)
+        self.file.fault_at(entry.place, format!("{what} is not driven yet"), remedy)
     }
 
     /// The fault for a part of a value that is wrong.
-    pub(super) fn wrong(&self, value: &Value, wrong: Wrong) -> Fault {
-        self.file.fault(value.part(wrong.from, wrong.to), wrong.what, wrong.remedy)
+    pub(super) fn fault_in_value(&self, value: &Value, wrong: Wrong) -> Fault {
+        self.file.fault_at(value.part_place(wrong.from, wrong.to), wrong.what, wrong.remedy)
     }
 
     /// The value of a key, if the key is present; a key without a value is refused.
-    pub(super) fn value(&self, key: &'static str) -> Result<Option<(&'a Entry, &'a Value)>, Fault> {
-        let Some(entry) = self.entry(key) else { return Ok(None) };
+    pub(super) fn value_of_key(&self, key: &'static str) -> Result<Option<(&'a Entry, &'a Value)>, Fault> {
+        let Some(entry) = self.find_entry(key) else { return Ok(None) };
         match entry.value.as_ref().filter(|value| !value.text.is_empty()) {
             Some(Value { unset: Some(fault), .. }) => Err((**fault).clone()),
             Some(value) => Ok(Some((entry, value))),
-            None => Err(self.file.fault(entry.place, format!("{key} has no value"), format!("write {key}=…"))),
+            None => Err(self.file.fault_at(entry.place, format!("{key} has no value"), format!("write {key}=…"))),
         }
     }
 
     /// The value of a key as text.
-    pub(super) fn text(&self, key: &'static str) -> Result<Option<&'a str>, Fault> {
-        Ok(self.value(key)?.map(|(_, value)| value.text.as_str()))
+    pub(super) fn text_of_key(&self, key: &'static str) -> Result<Option<&'a str>, Fault> {
+        Ok(self.value_of_key(key)?.map(|(_, value)| value.text.as_str()))
     }
 
     /// Whether a switch is on. A switch without a value is on.
-    pub(super) fn flag(&self, key: &'static str) -> Result<bool, Fault> {
-        let Some(entry) = self.entry(key) else { return Ok(false) };
+    pub(super) fn is_switched_on(&self, key: &'static str) -> Result<bool, Fault> {
+        let Some(entry) = self.find_entry(key) else { return Ok(false) };
         match entry.value.as_ref().map(|value| value.text.as_str()) {
             None | Some("1") => Ok(true),
             Some("0") => Ok(false),
-            Some(_) => Err(self.fault(entry, format!("{key} is a switch"), "write 1 or 0")),
+            Some(_) => Err(self.fault_at_entry(entry, format!("{key} is a switch"), "write 1 or 0")),
         }
     }
 
     /// How numbers of this key are read.
-    pub(super) fn reading(&self, entry: &Entry, value: &Value) -> Reading {
+    pub(super) fn reading_of_key(&self, entry: &Entry, value: &Value) -> Reading {
         let base = self.keys.get("kb_base").and_then(|(_, base)| base.value.as_ref());
         let sizes = [
             "bs",
@@ -266,9 +266,12 @@ impl<'a> Job<'a> {
     }
 
     /// A number.
-    pub(super) fn count(&self, key: &'static str) -> Result<Option<u64>, Fault> {
-        let Some((entry, value)) = self.value(key)? else { return Ok(None) };
-        self.reading(entry, value).count(&value.text).map(Some).map_err(|wrong| self.wrong(value, wrong))
+    pub(super) fn count_of_key(&self, key: &'static str) -> Result<Option<u64>, Fault> {
+        let Some((entry, value)) = self.value_of_key(key)? else { return Ok(None) };
+        self.reading_of_key(entry, value)
+            .parse_count(&value.text)
+            .map(Some)
+            .map_err(|wrong| self.fault_in_value(value, wrong))
     }
 
     /// A number from `least` to `most`.
@@ -278,51 +281,53 @@ impl<'a> Job<'a> {
         least: u64,
         most: u64,
     ) -> Result<Option<N>, Fault> {
-        let (Some(number), Some(entry)) = (self.count(key)?, self.entry(key)) else { return Ok(None) };
+        let (Some(number), Some(entry)) = (self.count_of_key(key)?, self.find_entry(key)) else { return Ok(None) };
         let fitting = N::try_from(number).ok().filter(|_| (least..=most).contains(&number));
         fitting.map(Some).ok_or_else(|| {
-            self.fault(entry, format!("{key} of {number} is out of range"), format!("write {least} to {most}"))
+            self.fault_at_entry(entry, format!("{key} of {number} is out of range"), format!("write {least} to {most}"))
         })
     }
 
     /// A length in bytes, or a share of the file; none if it is zero, which stands for all of the file.
-    pub(super) fn length(&self, key: &'static str) -> Result<Option<(&'a Entry, Amount)>, Fault> {
-        Ok(self.amount(key)?.filter(|(_, amount)| *amount != Amount::Bytes(0)))
+    pub(super) fn length_of_key(&self, key: &'static str) -> Result<Option<(&'a Entry, Amount)>, Fault> {
+        Ok(self.amount_of_key(key)?.filter(|(_, amount)| *amount != Amount::Bytes(0)))
     }
 
     /// A size in bytes, or a share of the file.
-    pub(super) fn amount(&self, key: &'static str) -> Result<Option<(&'a Entry, Amount)>, Fault> {
-        let Some((entry, value)) = self.value(key)? else { return Ok(None) };
-        let amount = self.reading(entry, value).amount(&value.text);
-        amount.map(|amount| Some((entry, amount))).map_err(|wrong| self.wrong(value, wrong))
+    pub(super) fn amount_of_key(&self, key: &'static str) -> Result<Option<(&'a Entry, Amount)>, Fault> {
+        let Some((entry, value)) = self.value_of_key(key)? else { return Ok(None) };
+        let amount = self.reading_of_key(entry, value).parse_amount(&value.text);
+        amount.map(|amount| Some((entry, amount))).map_err(|wrong| self.fault_in_value(value, wrong))
     }
 
     /// A time; a number without a unit is in units of `unit`.
-    pub(super) fn time(&self, key: &'static str, unit: Span) -> Result<Option<Span>, Fault> {
-        let Some((entry, value)) = self.value(key)? else { return Ok(None) };
-        time(&value.text, unit, self.reading(entry, value)).map(Some).map_err(|wrong| self.wrong(value, wrong))
+    pub(super) fn time_of_key(&self, key: &'static str, unit: Span) -> Result<Option<Span>, Fault> {
+        let Some((entry, value)) = self.value_of_key(key)? else { return Ok(None) };
+        parse_time(&value.text, unit, self.reading_of_key(entry, value))
+            .map(Some)
+            .map_err(|wrong| self.fault_in_value(value, wrong))
     }
 
     /// A share in percent.
-    pub(super) fn percent(&self, key: &'static str) -> Result<Option<u64>, Fault> {
-        let Some((_, value)) = self.value(key)? else { return Ok(None) };
-        percent(&value.text).map(Some).map_err(|wrong| self.wrong(value, wrong))
+    pub(super) fn percent_of_key(&self, key: &'static str) -> Result<Option<u64>, Fault> {
+        let Some((_, value)) = self.value_of_key(key)? else { return Ok(None) };
+        parse_percent(&value.text).map(Some).map_err(|wrong| self.fault_in_value(value, wrong))
     }
 
     /// Values for reads and for writes: `a,b`, or one value for both. An empty value is absent. A third one is for
     /// discards; jobs that discard are refused.
-    pub(super) fn pair<T: Clone>(
+    pub(super) fn pair_of_key<T: Clone>(
         &self,
         key: &'static str,
         read: impl Fn(Reading, &str) -> Result<T, Wrong>,
     ) -> Result<[Option<T>; 2], Fault> {
-        let Some((entry, value)) = self.value(key)? else { return Ok([None, None]) };
-        let reading = self.reading(entry, value);
+        let Some((entry, value)) = self.value_of_key(key)? else { return Ok([None, None]) };
+        let reading = self.reading_of_key(entry, value);
         let mut found = Vec::new();
         let mut at = 0;
         for part in value.text.split(',') {
             let one = if part.is_empty() { None } else { Some(read(reading, part)) };
-            let one = one.transpose().map_err(|wrong| self.wrong(value, wrong.at(at)))?;
+            let one = one.transpose().map_err(|wrong| self.fault_in_value(value, wrong.shifted_by(at)))?;
             found.push((at, part.len(), one));
             at += part.len() + 1;
         }
@@ -330,12 +335,15 @@ impl<'a> Job<'a> {
             [(_, _, both)] => Ok([both.clone(), both.clone()]),
             [(_, _, reads), (_, _, writes)] => Ok([reads.clone(), writes.clone()]),
             [(_, _, reads), (_, _, writes), _] => {
-                self.differs(entry, "the third value is without effect: it is for discards, and the job has none");
+                self.note_difference(
+                    entry,
+                    "the third value is without effect: it is for discards, and the job has none",
+                );
                 Ok([reads.clone(), writes.clone()])
             }
             [_, _, _, (at, length, _), ..] => {
-                let place = value.part(*at, at + length);
-                Err(self.file.fault(place, "a fourth value", "write one for reads and one for writes"))
+                let place = value.part_place(*at, at + length);
+                Err(self.file.fault_at(place, "a fourth value", "write one for reads and one for writes"))
             }
             [] => Ok([None, None]),
         }

@@ -37,8 +37,8 @@ mod zones;
 
 pub use explain::Line;
 pub use files::Choice;
-pub use lower::{Lowered, lower};
-pub use text::{JobFile, looks_like, read};
+pub use lower::{Lowered, lower_job_file};
+pub use text::{JobFile, looks_like, read_job_file};
 
 use crate::collect::Played;
 
@@ -46,13 +46,13 @@ use crate::collect::Played;
 pub trait Surroundings {
     /// The text of an included file, which is looked for in the working directory, then beside the file called
     /// `beside`. The error is the reason.
-    fn include(&self, name: &str, beside: &str) -> Result<String, String>;
+    fn read_included(&self, name: &str, beside: &str) -> Result<String, String>;
     /// The operations of a recording, which is looked for as an included file is. The error is the reason.
-    fn recording(&self, name: &str, beside: &str) -> Result<Played, String>;
+    fn read_recording(&self, name: &str, beside: &str) -> Result<Played, String>;
     /// The value of an environment variable.
-    fn variable(&self, name: &str) -> Option<String>;
+    fn environment_variable(&self, name: &str) -> Option<String>;
     /// The number that a keyword stands for.
-    fn number(&self, keyword: Keyword) -> u64;
+    fn keyword_number(&self, keyword: Keyword) -> u64;
     /// The size of a target in bytes; `None` if it does not exist.
     fn size_of(&self, target: &str) -> Option<u64>;
 }

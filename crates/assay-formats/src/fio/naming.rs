@@ -16,7 +16,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Takes the name `plain`, or if it is taken, that name with a number after it.
-    pub(super) fn take(&mut self, plain: String) -> String {
+    pub(super) fn take_name(&mut self, plain: String) -> String {
         if self.taken.insert(plain.clone()) {
             return plain;
         }
@@ -33,13 +33,13 @@ impl Names {
 
 /// The beginning of the names of a copy's streams: the name of the job, and the number of the copy if there are
 /// several.
-pub(super) fn stem(job: &Job<'_>, copy: u64, copies: u64) -> String {
-    let stem = usable(&job.name);
+pub(super) fn name_stem(job: &Job<'_>, copy: u64, copies: u64) -> String {
+    let stem = usable_name(&job.name);
     if copies > 1 { format!("{stem}.{copy}") } else { stem }
 }
 
 /// A name of a job as a part of names of streams: characters that these may not have become `-`.
-pub(super) fn usable(name: &str) -> String {
+pub(super) fn usable_name(name: &str) -> String {
     let characters = name.chars().take(LONGEST);
     characters.map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }
@@ -52,7 +52,7 @@ mod tests {
     fn each_name_is_taken_once() {
         let mut names = Names::default();
         let wanted = ["a", "a", "a.2", "a", "b", "a.2"];
-        let taken = wanted.map(|name| names.take(name.to_owned()));
+        let taken = wanted.map(|name| names.take_name(name.to_owned()));
         assert_eq!(taken, ["a", "a.2", "a.2.2", "a.3", "b", "a.2.3"]);
     }
 }

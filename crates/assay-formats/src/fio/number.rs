@@ -18,7 +18,7 @@ impl Wrong {
     }
 
     /// The same fault in a longer text, in which the text of this fault begins at `at`.
-    pub(super) fn at(self, at: usize) -> Wrong {
+    pub(super) fn shifted_by(self, at: usize) -> Wrong {
         Wrong { from: self.from + at, to: self.to + at, ..self }
     }
 }
@@ -44,12 +44,12 @@ pub(super) enum Amount {
 
 impl Reading {
     /// A number with or without a binary suffix.
-    pub(super) fn count(self, text: &str) -> Result<u64, Wrong> {
-        let (number, rest) = digits(text).ok_or_else(|| not_a_number(text))?;
+    pub(super) fn parse_count(self, text: &str) -> Result<u64, Wrong> {
+        let (number, rest) = leading_digits(text).ok_or_else(|| not_a_number(text))?;
         if rest.is_empty() {
             return Ok(number);
         }
-        let Some(multiplier) = self.multiplier(rest) else { return Err(self.strange_suffix(text, number, rest)) };
+        let Some(multiplier) = self.suffix_factor(rest) else { return Err(self.strange_suffix(text, number, rest)) };
         if self.behind_blank && rest.eq_ignore_ascii_case("b") {
             return Ok(number);
         }
@@ -64,19 +64,19 @@ impl Reading {
 
     /// A number with or without a binary suffix, or a share in percent. Two percent signs are one: a file that was made
     /// from a template for Python has two.
-    pub(super) fn amount(self, text: &str) -> Result<Amount, Wrong> {
+    pub(super) fn parse_amount(self, text: &str) -> Result<Amount, Wrong> {
         let share = text.strip_suffix("%%").or_else(|| text.strip_suffix('%'));
-        match share.and_then(digits) {
+        match share.and_then(leading_digits) {
             Some((percent, "")) if (1..=100).contains(&percent) && !self.behind_blank => Ok(Amount::Percent(percent)),
             Some((_, "")) => {
                 Err(Wrong::new(text, "not a share of a file", "write 1% to 100%, directly behind the equals sign"))
             }
-            _ => self.count(text).map(Amount::Bytes),
+            _ => self.parse_count(text).map(Amount::Bytes),
         }
     }
 
     /// The factor that a suffix stands for.
-    fn multiplier(self, suffix: &str) -> Option<u64> {
+    fn suffix_factor(self, suffix: &str) -> Option<u64> {
         let suffix = suffix.to_ascii_lowercase();
         let (unit, rest) = suffix.split_at_checked(1)?;
         let power = ["b", "k", "m", "g", "t", "p"].iter().position(|known| *known == unit)? as u32;
@@ -92,7 +92,7 @@ impl Reading {
     /// The fault for a number that is followed by `rest`, which is not a suffix.
     fn strange_suffix(self, text: &str, number: u64, rest: &str) -> Wrong {
         let noun = self.noun;
-        if let Some(exact) = self.fraction(number, rest) {
+        if let Some(exact) = self.parse_fraction(number, rest) {
             return Wrong::new(text, format!("fio reads {number}{noun} here"), format!("write {exact}"));
         }
         let read = self.as_fio_reads(number, rest);
@@ -108,15 +108,15 @@ impl Reading {
     /// The number that fio makes of `number` and the first letters of `rest`, whatever stands behind them.
     fn as_fio_reads(self, number: u64, rest: &str) -> u64 {
         let longest = rest.chars().take_while(char::is_ascii_alphabetic).count().min(3);
-        let unit = [longest, 1].into_iter().find_map(|letters| self.multiplier(rest.get(..letters)?));
+        let unit = [longest, 1].into_iter().find_map(|letters| self.suffix_factor(rest.get(..letters)?));
         unit.filter(|_| longest > 0).and_then(|unit| number.checked_mul(unit)).unwrap_or(number)
     }
 
     /// The value of `number` together with `rest`, if `rest` is a decimal fraction with or without a suffix.
-    fn fraction(self, number: u64, rest: &str) -> Option<u64> {
+    fn parse_fraction(self, number: u64, rest: &str) -> Option<u64> {
         let rest = rest.strip_prefix('.')?;
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let multiplier = if end == rest.len() { 1 } else { self.multiplier(&rest[end..])? };
+        let multiplier = if end == rest.len() { 1 } else { self.suffix_factor(&rest[end..])? };
         let scale = 10u64.checked_pow(u32::try_from(end).ok()?)?;
         let part = rest[..end].parse::<u64>().ok()?.checked_mul(multiplier)?;
         number.checked_mul(multiplier)?.checked_add(part / scale)
@@ -124,10 +124,10 @@ impl Reading {
 }
 
 /// A time; a number without a unit is in units of `unit`.
-pub(super) fn time(text: &str, unit: Span, reading: Reading) -> Result<Span, Wrong> {
-    let (number, rest) = digits(text).ok_or_else(|| not_a_number(text))?;
+pub(super) fn parse_time(text: &str, unit: Span, reading: Reading) -> Result<Span, Wrong> {
+    let (number, rest) = leading_digits(text).ok_or_else(|| not_a_number(text))?;
     if rest.is_empty() {
-        return span(text, number, unit);
+        return span_from_number(text, number, unit);
     }
     let units = [
         (&["us", "usec"][..], Span::from_us(1)),
@@ -146,17 +146,17 @@ pub(super) fn time(text: &str, unit: Span, reading: Reading) -> Result<Span, Wro
         let what = format!("fio reads {number} {alone} here, the unit is lost behind a blank");
         return Err(Wrong::new(text, what, format!("write {}={text}", reading.key)));
     }
-    span(text, number, *named)
+    span_from_number(text, number, *named)
 }
 
-fn span(text: &str, number: u64, unit: Span) -> Result<Span, Wrong> {
+fn span_from_number(text: &str, number: u64, unit: Span) -> Result<Span, Wrong> {
     let ns = number.checked_mul(unit.as_ns()).filter(|ns| *ns <= 366 * 86_400 * 1_000_000_000);
     ns.map(Span::from_ns).ok_or_else(|| Wrong::new(text, "this time is longer than a year", "write a shorter one"))
 }
 
 /// A share in percent.
-pub(super) fn percent(text: &str) -> Result<u64, Wrong> {
-    let (number, rest) = digits(text).ok_or_else(|| not_a_number(text))?;
+pub(super) fn parse_percent(text: &str) -> Result<u64, Wrong> {
+    let (number, rest) = leading_digits(text).ok_or_else(|| not_a_number(text))?;
     if !rest.is_empty() {
         return Err(Wrong::new(text, format!("fio reads {number} and drops the rest"), format!("write {number}")));
     }
@@ -171,7 +171,7 @@ fn not_a_number(text: &str) -> Wrong {
 }
 
 /// The number that a text begins with, and the rest of the text.
-fn digits(text: &str) -> Option<(u64, &str)> {
+fn leading_digits(text: &str) -> Option<(u64, &str)> {
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let end = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());
         return Some((u64::from_str_radix(&hex[..end], 16).ok()?, &hex[end..]));
@@ -202,7 +202,7 @@ mod tests {
             ("2p", 2 << 50, 2_000_000_000_000_000),
             ("512b", 512, 512),
         ] {
-            assert_eq!((PLAIN.count(text), swapped.count(text)), (Ok(usual), Ok(true_units)), "{text}");
+            assert_eq!((PLAIN.parse_count(text), swapped.parse_count(text)), (Ok(usual), Ok(true_units)), "{text}");
         }
     }
 
@@ -224,14 +224,22 @@ mod tests {
             (PLAIN, "99999999p", "too large", ""),
             (PLAIN, "é", "not a whole number", ""),
         ] {
-            let wrong = reading.count(text).unwrap_err();
+            let wrong = reading.parse_count(text).unwrap_err();
             assert!(wrong.what.contains(what) && wrong.remedy.contains(remedy), "{text}: {wrong:?}");
         }
-        assert_eq!(blank.count("8192"), Ok(8192));
-        assert_eq!(PLAIN.amount("10%"), Ok(Amount::Percent(10)));
-        assert_eq!(PLAIN.amount("100%%"), Ok(Amount::Percent(100)));
-        assert!(PLAIN.amount("100%%%").is_err() && PLAIN.amount("%%").is_err() && PLAIN.amount("0%%").is_err());
-        assert!(PLAIN.amount("0%").is_err() && PLAIN.amount("101%").is_err() && PLAIN.amount("1.5%").is_err());
+        assert_eq!(blank.parse_count("8192"), Ok(8192));
+        assert_eq!(PLAIN.parse_amount("10%"), Ok(Amount::Percent(10)));
+        assert_eq!(PLAIN.parse_amount("100%%"), Ok(Amount::Percent(100)));
+        assert!(
+            PLAIN.parse_amount("100%%%").is_err()
+                && PLAIN.parse_amount("%%").is_err()
+                && PLAIN.parse_amount("0%%").is_err()
+        );
+        assert!(
+            PLAIN.parse_amount("0%").is_err()
+                && PLAIN.parse_amount("101%").is_err()
+                && PLAIN.parse_amount("1.5%").is_err()
+        );
     }
 
     #[test]
@@ -244,13 +252,16 @@ mod tests {
             ("2m", s, Span::from_secs(120)),
             ("1h", s, Span::from_secs(3600)),
         ] {
-            assert_eq!(time(text, unit, PLAIN), Ok(expected), "{text}");
+            assert_eq!(parse_time(text, unit, PLAIN), Ok(expected), "{text}");
         }
         assert!(
-            time("1m", s, Reading { behind_blank: true, ..PLAIN }).unwrap_err().what.contains("fio reads 1 s here")
+            parse_time("1m", s, Reading { behind_blank: true, ..PLAIN })
+                .unwrap_err()
+                .what
+                .contains("fio reads 1 s here")
         );
         for bad in ["", "1.5", "2x", "1:30", "99999999999", "m"] {
-            assert!(time(bad, s, PLAIN).is_err(), "{bad}");
+            assert!(parse_time(bad, s, PLAIN).is_err(), "{bad}");
         }
     }
 }

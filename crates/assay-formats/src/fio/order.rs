@@ -28,7 +28,7 @@ impl Mode {
     }
 
     /// The same mode, which reads what it would write.
-    pub(super) fn reading(self) -> Mode {
+    pub(super) fn as_reading(self) -> Mode {
         Mode { reads: true, writes: false, ..self }
     }
 
@@ -44,15 +44,15 @@ impl Mode {
 }
 
 /// The index of a direction in a pair of values, for reads and for writes.
-pub(super) fn index(direction: Direction) -> usize {
+pub(super) fn index_of_direction(direction: Direction) -> usize {
     usize::from(direction == Direction::Write)
 }
 
 const MODES: &str = "write read, write, rw, randread, randwrite or randrw";
 
 /// Reads `rw`. Without it a job reads sequentially.
-pub(super) fn mode(job: &Job<'_>) -> Result<Mode, Fault> {
-    let Some((entry, value)) = job.value("rw")? else {
+pub(super) fn read_mode(job: &Job<'_>) -> Result<Mode, Fault> {
+    let Some((entry, value)) = job.value_of_key("rw")? else {
         return Ok(Mode { reads: true, writes: false, random: false, run: 1, stride: None });
     };
     let (word, rest) =
@@ -64,37 +64,37 @@ pub(super) fn mode(job: &Job<'_>) -> Result<Mode, Fault> {
         "rw" => (true, true),
         "readwrite" if !random => (true, true),
         "trim" | "trimwrite" => {
-            return Err(job.fault(
+            return Err(job.fault_at_entry(
                 entry,
                 "discards are not measured here",
                 format!("{MODES}; leave discards to fstrim or blkdiscard"),
             ));
         }
-        _ => return Err(job.wrong(value, Wrong::new(word, "no such mode", MODES))),
+        _ => return Err(job.fault_in_value(value, Wrong::new(word, "no such mode", MODES))),
     };
     let plain = Mode { reads, writes, random, run: 1, stride: None };
     let Some(rest) = rest else { return Ok(plain) };
     if !random {
         let step = rest.strip_prefix('-').unwrap_or(rest);
-        return match job.reading(entry, value).count(step) {
+        return match job.reading_of_key(entry, value).parse_count(step) {
             Ok(0) => Ok(plain),
             Ok(by) => Ok(Mode { stride: Some((by, step.len() < rest.len())), ..plain }),
-            Err(wrong) => Err(job.wrong(value, wrong.at(value.text.len() - step.len()))),
+            Err(wrong) => Err(job.fault_in_value(value, wrong.shifted_by(value.text.len() - step.len()))),
         };
     }
-    match job.reading(entry, value).count(rest) {
+    match job.reading_of_key(entry, value).parse_count(rest) {
         Ok(run @ 1..=1_000_000) => Ok(Mode { run, ..plain }),
         _ => {
             let remedy = format!("write {word}, or {word}:8");
             let wrong = Wrong::new(rest, "not a number of operations; fio ignores it", remedy);
-            Err(job.wrong(value, wrong.at(word.len() + 1)))
+            Err(job.fault_in_value(value, wrong.shifted_by(word.len() + 1)))
         }
     }
 }
 
 /// Chooses the address of operations of `size`. `several` says that the job has several sizes, `together` that reads
 /// and writes are in one loop and share one order.
-pub(super) fn address(
+pub(super) fn choose_address(
     job: &Job<'_>,
     mode: Mode,
     direction: Direction,
@@ -103,15 +103,15 @@ pub(super) fn address(
     together: bool,
     unit: Option<Bytes>,
 ) -> Result<Address, Fault> {
-    let align = job.pair("ba", |reading, text| reading.count(text))?[index(direction)];
-    if let Some(entry) = job.entry("ba").filter(|_| align == Some(0) || align > Some(64 << 20)) {
-        return Err(job.fault(entry, "not an alignment", "write 1 byte to 64m"));
+    let align = job.pair_of_key("ba", |reading, text| reading.parse_count(text))?[index_of_direction(direction)];
+    if let Some(entry) = job.find_entry("ba").filter(|_| align == Some(0) || align > Some(64 << 20)) {
+        return Err(job.fault_at_entry(entry, "not an alignment", "write 1 byte to 64m"));
     }
-    let identical = identical(job)?;
-    let partly = partly(job, mode, direction)?;
+    let identical = is_identical(job)?;
+    let partly = random_percent(job, mode, direction)?;
     let unit = unit.unwrap_or_else(|| align.map_or(size.from, Bytes::new));
-    let ranked = distribution(job, direction, mode, unit)?;
-    let map = !job.flag("norandommap")?;
+    let ranked = distributed_address(job, direction, mode, unit)?;
+    let map = !job.is_switched_on("norandommap")?;
     if !mode.random {
         return Ok(match mode.stride {
             Some((by, backwards)) => Address::Strided { by: Bytes::new(by), backwards },
@@ -123,24 +123,24 @@ pub(super) fn address(
         return mostly_sequential(job, mode, share, size, otherwise);
     }
     if mode.run > 1 {
-        return runs(job, mode, size, otherwise, identical);
+        return address_of_runs(job, mode, size, otherwise, identical);
     }
     if let Some(address) = ranked {
         return Ok(address);
     }
     if map && align.is_none() && !several {
         if mode.reads_and_writes() && !together {
-            job.note(format!("{}: reads and writes each go to every block once per pass; fio counts both together (norandommap is absent)", job.name));
+            job.add_note(format!("{}: reads and writes each go to every block once per pass; fio counts both together (norandommap is absent)", job.name));
         }
         return Ok(Address::Once { unit });
     }
     if map && several {
-        job.note(format!(
+        job.add_note(format!(
             "{}: places are drawn with repetition, because sizes differ (norandommap is absent)",
             job.name
         ));
-        if let Some(entry) = ["bsrange", "bssplit", "bs"].into_iter().find_map(|key| job.entry(key)) {
-            job.differs(
+        if let Some(entry) = ["bsrange", "bssplit", "bs"].into_iter().find_map(|key| job.find_entry(key)) {
+            job.note_difference(
                 entry,
                 "without norandommap fio cuts an operation short that reaches a block which was used in this pass, so that \
                  its operations are smaller in the mean; here they have the sizes that are written",
@@ -151,18 +151,19 @@ pub(super) fn address(
 }
 
 /// Whether each operation of a run goes to the same place as the one before, instead of the place directly after it.
-fn identical(job: &Job<'_>) -> Result<bool, Fault> {
-    match (job.text("rw_sequencer")?, job.entry("rw_sequencer")) {
+fn is_identical(job: &Job<'_>) -> Result<bool, Fault> {
+    match (job.text_of_key("rw_sequencer")?, job.find_entry("rw_sequencer")) {
         (None | Some("sequential"), _) | (_, None) => Ok(false),
         (Some("identical"), _) => Ok(true),
-        (Some(_), Some(entry)) => Err(job.fault(entry, "no such sequencer", "write sequential or identical")),
+        (Some(_), Some(entry)) => Err(job.fault_at_entry(entry, "no such sequencer", "write sequential or identical")),
     }
 }
 
 /// The share of a random job's operations, in percent, that go to a random place, if the others follow directly after
 /// the operation before them.
-fn partly(job: &Job<'_>, mode: Mode, direction: Direction) -> Result<Option<u64>, Fault> {
-    let share = job.pair("percentage_random", |_, text| super::number::percent(text))?[index(direction)];
+fn random_percent(job: &Job<'_>, mode: Mode, direction: Direction) -> Result<Option<u64>, Fault> {
+    let share = job.pair_of_key("percentage_random", |_, text| super::number::parse_percent(text))?
+        [index_of_direction(direction)];
     Ok(share.filter(|share| mode.random && *share < 100))
 }
 
@@ -172,7 +173,7 @@ fn mostly_sequential(job: &Job<'_>, mode: Mode, share: u64, size: &Size, otherwi
     if share == 0 {
         return Ok(Address::Sequential);
     }
-    let entry = job.entry("percentage_random");
+    let entry = job.find_entry("percentage_random");
     if let Some(entry) = entry.filter(|_| otherwise || size.from != size.to || mode.run > 1) {
         return Err(job.not_yet(
             entry,
@@ -181,17 +182,18 @@ fn mostly_sequential(job: &Job<'_>, mode: Mode, share: u64, size: &Size, otherwi
         ));
     }
     if let Some(entry) = entry {
-        job.differs(entry, "what would go on beyond the end goes to a random place");
+        job.note_difference(entry, "what would go on beyond the end goes to a random place");
     }
     let mean = u128::from(size.from.get()) * 100 / u128::from(share);
     let mean = u64::try_from(mean).ok().map(|mean| RunLength::Mean(Bytes::new(mean)));
-    let length = mean.ok_or_else(|| job.file.whole("a run that is too long", "write a larger percentage_random"))?;
+    let length =
+        mean.ok_or_else(|| job.file.fault_of_file("a run that is too long", "write a larger percentage_random"))?;
     Ok(Address::Runs { length })
 }
 
 /// The address of `randread:8` and the like.
-fn runs(job: &Job<'_>, mode: Mode, size: &Size, otherwise: bool, identical: bool) -> Result<Address, Fault> {
-    let entry = job.entry("rw").filter(|_| otherwise || size.from != size.to);
+fn address_of_runs(job: &Job<'_>, mode: Mode, size: &Size, otherwise: bool, identical: bool) -> Result<Address, Fault> {
+    let entry = job.find_entry("rw").filter(|_| otherwise || size.from != size.to);
     if let Some(entry) = entry {
         return Err(job.not_yet(
             entry,
@@ -204,23 +206,24 @@ fn runs(job: &Job<'_>, mode: Mode, size: &Size, otherwise: bool, identical: bool
         return Ok(Address::Repeated { times: mode.run as u32 });
     }
     let bytes = size.from.get().checked_mul(mode.run).map(Bytes::new);
-    let length =
-        bytes.map(RunLength::Fixed).ok_or_else(|| job.file.whole("a run that is too long", "write a shorter one"))?;
+    let length = bytes
+        .map(RunLength::Fixed)
+        .ok_or_else(|| job.file.fault_of_file("a run that is too long", "write a shorter one"))?;
     Ok(Address::Runs { length })
 }
 
 const DISTRIBUTIONS: &str = "write random, zipf:1.1, pareto:0.2, normal:10, zoned:60/10:40/90 or zoned_abs:60/1g:40/9g";
 
 /// The address of `random_distribution`; `None` if it is absent, or if it is `random`, or if the job is sequential.
-fn distribution(job: &Job<'_>, direction: Direction, mode: Mode, unit: Bytes) -> Result<Option<Address>, Fault> {
-    let Some((entry, value)) = job.value("random_distribution")? else { return Ok(None) };
+fn distributed_address(job: &Job<'_>, direction: Direction, mode: Mode, unit: Bytes) -> Result<Option<Address>, Fault> {
+    let Some((entry, value)) = job.value_of_key("random_distribution")? else { return Ok(None) };
     let (word, rest) = value.text.split_once(':').unwrap_or((&value.text, ""));
     if word == "random" || !mode.random {
         return Ok(None);
     }
     let (parameter, centre) = rest.split_once(':').unwrap_or((rest, ""));
     let wrong = |text: &str, at: usize, what: &str, remedy: &str| {
-        job.wrong(value, Wrong::new(text, what, remedy).at(word.len() + 1 + at))
+        job.fault_in_value(value, Wrong::new(text, what, remedy).shifted_by(word.len() + 1 + at))
     };
     let law = match word {
         // The exponent and the skew that fio takes where none is written.
@@ -229,26 +232,28 @@ fn distribution(job: &Job<'_>, direction: Direction, mode: Mode, unit: Bytes) ->
             let exponent = exponent.parse::<f64>().ok().and_then(|theta| Exponent::try_from(theta).ok());
             let exponent = exponent
                 .ok_or_else(|| wrong(parameter, 0, "not an exponent of a Zipf law", "write for example zipf:1.1"))?;
-            job.differs(entry, "the true law of Zipf, whose hot places are the same in every run");
+            job.note_difference(entry, "the true law of Zipf, whose hot places are the same in every run");
             Law::Zipf { exponent }
         }
-        "zoned" => Law::Zones { zones: zones(rest, direction).map_err(|wrong| job.wrong(value, wrong))? },
-        "zoned_abs" => Law::Zones { zones: by_share(&absolute(job, direction)?.unwrap_or_default()) },
+        "zoned" => {
+            Law::Zones { zones: parse_zones(rest, direction).map_err(|wrong| job.fault_in_value(value, wrong))? }
+        }
+        "zoned_abs" => Law::Zones { zones: by_share(&absolute_zones(job, direction)?.unwrap_or_default()) },
         "pareto" => {
-            let skew = between(if parameter.is_empty() { "0.2" } else { parameter }, 1.0);
+            let skew = share_between(if parameter.is_empty() { "0.2" } else { parameter }, 1.0);
             let skew =
                 skew.ok_or_else(|| wrong(parameter, 0, "not a skew of Pareto's law", "write for example pareto:0.2"))?;
-            job.differs(entry, "the law of Pareto, whose hot places are the same in every run");
+            job.note_difference(entry, "the law of Pareto, whose hot places are the same in every run");
             Law::Pareto { skew }
         }
         "normal" => {
-            let deviation = between(parameter, 100.0).ok_or_else(|| {
+            let deviation = share_between(parameter, 100.0).ok_or_else(|| {
                 wrong(parameter, 0, "not a standard deviation in percent", "write for example normal:10")
             })?;
-            job.differs(entry, "a bell around its centre, whose places fio scatters");
+            job.note_difference(entry, "a bell around its centre, whose places fio scatters");
             Law::Normal { deviation }
         }
-        _ => return Err(job.wrong(value, Wrong::new(word, "no such distribution here", DISTRIBUTIONS))),
+        _ => return Err(job.fault_in_value(value, Wrong::new(word, "no such distribution here", DISTRIBUTIONS))),
     };
     let centre = match (word, centre) {
         // With -1 fio takes any place.
@@ -268,7 +273,7 @@ fn centre_of(text: &str) -> Option<Share> {
 }
 
 /// A number above zero and below `whole`, as a share of `whole`.
-fn between(text: &str, whole: f64) -> Option<Share> {
+fn share_between(text: &str, whole: f64) -> Option<Share> {
     let share = text.parse::<f64>().ok()? / whole;
     (share > 0.0 && share < 1.0)
         .then(|| Share::from_ppb((share * 1e9).round() as u64))
@@ -277,17 +282,17 @@ fn between(text: &str, whole: f64) -> Option<Share> {
 
 /// The zones of `zoned_abs`: for each its share of the operations in percent, and its size in bytes. They lie one after
 /// the other from the start of the part of the file that the job uses. `None` for any other distribution.
-pub(super) fn absolute(job: &Job<'_>, direction: Direction) -> Result<Option<Vec<(u64, u64)>>, Fault> {
-    let Some((entry, value)) = job.value("random_distribution")? else { return Ok(None) };
+pub(super) fn absolute_zones(job: &Job<'_>, direction: Direction) -> Result<Option<Vec<(u64, u64)>>, Fault> {
+    let Some((entry, value)) = job.value_of_key("random_distribution")? else { return Ok(None) };
     let Some(rest) = value.text.strip_prefix("zoned_abs:") else { return Ok(None) };
     let lists: Vec<&str> = rest.split(',').collect();
-    let list = lists.get(index(direction)).or_else(|| lists.first()).copied().unwrap_or("");
-    let reading = job.reading(entry, value);
+    let list = lists.get(index_of_direction(direction)).or_else(|| lists.first()).copied().unwrap_or("");
+    let reading = job.reading_of_key(entry, value);
     let zones: Option<Vec<(u64, u64)>> = list
         .split(':')
         .map(|zone| {
             let (operations, space) = zone.split_once('/')?;
-            Some((operations.parse::<u64>().ok()?, reading.count(space).ok().filter(|space| *space > 0)?))
+            Some((operations.parse::<u64>().ok()?, reading.parse_count(space).ok().filter(|space| *space > 0)?))
         })
         .collect();
     let zones = zones.filter(|zones| zones.len() <= 64 && lists.len() <= 3);
@@ -301,7 +306,7 @@ pub(super) fn absolute(job: &Job<'_>, direction: Direction) -> Result<Option<Vec
 
 fn wrong_zones(job: &Job<'_>, value: &Value, what: &str) -> Fault {
     let remedy = "write operations in percent, which make 100, and sizes: zoned_abs:60/1g:40/9g";
-    job.wrong(value, Wrong { from: 0, to: value.text.len(), what: what.to_owned(), remedy: remedy.to_owned() })
+    job.fault_in_value(value, Wrong { from: 0, to: value.text.len(), what: what.to_owned(), remedy: remedy.to_owned() })
 }
 
 /// The same zones with the size of each as a share of the size of all. The shares of sizes add up to exactly 100 %.
@@ -320,12 +325,12 @@ fn by_share(zones: &[(u64, u64)]) -> Vec<(Share, Share)> {
 
 /// The zones of a direction in `operations/space:…`, in percent. A comma separates those of reads from those of writes.
 /// Zones without a space divide equally what the others leave.
-fn zones(text: &str, direction: Direction) -> Result<Vec<(Share, Share)>, Wrong> {
+fn parse_zones(text: &str, direction: Direction) -> Result<Vec<(Share, Share)>, Wrong> {
     // Faults point at the whole value, which begins with `zoned:`.
     let wrong =
         |what: String, remedy: &str| Wrong { from: 0, to: text.len() + "zoned:".len(), what, remedy: remedy.into() };
     let lists: Vec<&str> = text.split(',').collect();
-    let list = lists.get(index(direction)).or_else(|| lists.first()).copied().unwrap_or("");
+    let list = lists.get(index_of_direction(direction)).or_else(|| lists.first()).copied().unwrap_or("");
     let zones: Option<Vec<Zone>> = list.split(':').map(Zone::parse).collect();
     let zones = zones.filter(|zones| zones.len() <= 64 && lists.len() <= 3);
     let zones = zones.ok_or_else(|| {

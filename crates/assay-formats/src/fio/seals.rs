@@ -7,17 +7,17 @@ use assay_base::Fault;
 use assay_model::workload::Sealing;
 
 /// The seals that a job writes into its data, or looks for in them.
-pub(super) fn sealing(job: &Job<'_>, mode: Mode) -> Result<Option<Sealing>, Fault> {
-    let left = left(job)?;
+pub(super) fn read_sealing(job: &Job<'_>, mode: Mode) -> Result<Option<Sealing>, Fault> {
+    let left = entry_against_read_back(job)?;
     let Some((method, _)) =
-        job.value("verify")?.filter(|(_, value)| !["0", "null", "none"].contains(&value.text.as_str()))
+        job.value_of_key("verify")?.filter(|(_, value)| !["0", "null", "none"].contains(&value.text.as_str()))
     else {
-        if let Some(entry) = job.entry("do_verify") {
-            job.differs(entry, "without effect: verify is absent or says none");
+        if let Some(entry) = job.find_entry("do_verify") {
+            job.note_difference(entry, "without effect: verify is absent or says none");
         }
         return Ok(None);
     };
-    job.differs(method, method.key.told);
+    job.note_difference(method, method.key.told);
     Ok(match (mode.writes, left) {
         (true, None) => Some(Sealing::ReadBack),
         (true, Some(_)) => Some(Sealing::Left),
@@ -28,8 +28,8 @@ pub(super) fn sealing(job: &Job<'_>, mode: Mode) -> Result<Option<Sealing>, Faul
 
 /// Whether the job only reads and compares what an earlier run of it has written (`verify_only`).
 pub(super) fn reads_instead_of_writing(job: &Job<'_>, mode: Mode) -> Result<bool, Fault> {
-    let Some(entry) = job.entry("verify_only") else { return Ok(false) };
-    if !job.flag("verify_only")? {
+    let Some(entry) = job.find_entry("verify_only") else { return Ok(false) };
+    if !job.is_switched_on("verify_only")? {
         return Ok(false);
     }
     if mode.reads_and_writes() {
@@ -37,21 +37,26 @@ pub(super) fn reads_instead_of_writing(job: &Job<'_>, mode: Mode) -> Result<bool
         return Err(job.not_yet(entry, what, "write the job that reads, with verify="));
     }
     let told = if mode.writes { entry.key.told } else { "without effect: the job writes nothing" };
-    job.differs(entry, told);
+    job.note_difference(entry, told);
     Ok(mode.writes)
 }
 
 /// Adds a note to a job whose data are read back although it says that they are not: all jobs of a step have one
 /// read-back. `others` is what is done with the data of all jobs of its step.
-pub(super) fn together(job: &Job<'_>, own: Sealing, others: &[Sealing]) -> Result<(), Fault> {
-    if let Some(entry) = left(job)?.filter(|_| own == Sealing::Left && others.contains(&Sealing::ReadBack)) {
-        job.differs(entry, "what was written is read back nevertheless, because another job of the step asks for that");
+pub(super) fn note_shared_read_back(job: &Job<'_>, own: Sealing, others: &[Sealing]) -> Result<(), Fault> {
+    if let Some(entry) =
+        entry_against_read_back(job)?.filter(|_| own == Sealing::Left && others.contains(&Sealing::ReadBack))
+    {
+        job.note_difference(
+            entry,
+            "what was written is read back nevertheless, because another job of the step asks for that",
+        );
     }
     Ok(())
 }
 
 /// `do_verify` if it says that nothing is read back.
-fn left<'a>(job: &Job<'a>) -> Result<Option<&'a Entry>, Fault> {
-    let back = job.entry("do_verify").is_none() || job.flag("do_verify")?;
-    Ok(job.entry("do_verify").filter(|_| !back))
+fn entry_against_read_back<'a>(job: &Job<'a>) -> Result<Option<&'a Entry>, Fault> {
+    let back = job.find_entry("do_verify").is_none() || job.is_switched_on("do_verify")?;
+    Ok(job.find_entry("do_verify").filter(|_| !back))
 }

@@ -2,7 +2,7 @@
 //! shares.
 
 use super::job::Job;
-use super::number::{Reading, Wrong, percent};
+use super::number::{Reading, Wrong, parse_percent};
 use assay_base::{Bytes, Fault};
 use assay_model::size::{Size, Sizes};
 
@@ -16,36 +16,39 @@ const MOST: usize = 4096;
 const SECTOR: u64 = 512;
 
 /// The sizes of `bs`, as they are written.
-fn written(job: &Job<'_>) -> Result<[Option<Size>; 2], Fault> {
-    job.pair("bs", |reading, text| parse_size(reading, text).map(Size::fixed))
+fn written_sizes(job: &Job<'_>) -> Result<[Option<Size>; 2], Fault> {
+    job.pair_of_key("bs", |reading, text| parse_size(reading, text).map(Size::from_fixed))
 }
 
 /// The two sizes of `bs`, with fio's default where there is none.
-pub(super) fn fixed(job: &Job<'_>) -> Result<[Size; 2], Fault> {
-    Ok(written(job)?.map(|size| size.unwrap_or_else(|| Size::fixed(Bytes::new(USUAL)))))
+pub(super) fn fixed_sizes(job: &Job<'_>) -> Result<[Size; 2], Fault> {
+    Ok(written_sizes(job)?.map(|size| size.unwrap_or_else(|| Size::from_fixed(Bytes::new(USUAL)))))
 }
 
 /// Sizes of reads and of writes. `order` says what becomes of them with `bs_is_seq_rand`, and `rounded` that they are
 /// rounded up to the blocks of the target.
-pub(super) fn sizes(job: &Job<'_>, by_order: Option<&Size>, rounded: bool) -> Result<[Size; 2], Fault> {
-    let unaligned = job.flag("bs_unaligned")?;
+pub(super) fn read_sizes(job: &Job<'_>, by_order: Option<&Size>, rounded: bool) -> Result<[Size; 2], Fault> {
+    let unaligned = job.is_switched_on("bs_unaligned")?;
     let fixed = match by_order {
         Some(size) => [0, 1].map(|_| Some(size.clone())),
-        None => written(job)?,
+        None => written_sizes(job)?,
     };
-    let ranges = job.pair("bsrange", |reading, text| range(reading, text, unaligned))?;
-    let shares = job.pair("bssplit", shares)?;
+    let ranges = job.pair_of_key("bsrange", |reading, text| parse_range(reading, text, unaligned))?;
+    let shares = job.pair_of_key("bssplit", parse_shares)?;
     let later = job.is_later("bsrange", "bs");
-    if let Some(entry) = job.entry("bsrange").filter(|_| !later) {
-        return Err(job.fault(entry, "bs behind bsrange replaces it", "remove one of the two"));
+    if let Some(entry) = job.find_entry("bsrange").filter(|_| !later) {
+        return Err(job.fault_at_entry(entry, "bs behind bsrange replaces it", "remove one of the two"));
     }
     let sizes = [0, 1].map(|direction: usize| {
         let range = ranges[direction].clone().filter(|_| later);
         let size = shares[direction].clone().or(range).or_else(|| fixed[direction].clone());
-        size.unwrap_or_else(|| Size::fixed(Bytes::new(USUAL)))
+        size.unwrap_or_else(|| Size::from_fixed(Bytes::new(USUAL)))
     });
     if rounded && sizes.iter().any(is_odd) {
-        job.note(format!("{}: sizes that are not multiples of the target's blocks are rounded up to them", job.name));
+        job.add_note(format!(
+            "{}: sizes that are not multiples of the target's blocks are rounded up to them",
+            job.name
+        ));
     }
     Ok(sizes)
 }
@@ -57,7 +60,7 @@ fn is_odd(size: &Size) -> bool {
 }
 
 fn parse_size(reading: Reading, text: &str) -> Result<Bytes, Wrong> {
-    match reading.count(text)? {
+    match reading.parse_count(text)? {
         bytes @ 1..=LARGEST => Ok(Bytes::new(bytes)),
         // fio hands it to the kernel as one call, and the kernel divides it into requests of the device.
         bytes if bytes > LARGEST => Err(Wrong::new(
@@ -70,19 +73,24 @@ fn parse_size(reading: Reading, text: &str) -> Result<Bytes, Wrong> {
 }
 
 /// `min-max`, or `min:max`: min + max·u with u uniform in [0, 1), rounded down to a multiple of min and limited to max.
-fn range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
+fn parse_range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
     let Some((from, to)) = text.split_once('-').or_else(|| text.split_once(':')) else {
         return Err(Wrong::new(text, "not a range of sizes", "write for example 4k-16k"));
     };
-    let (min, max) =
-        (parse_size(reading, from)?.get(), parse_size(reading, to).map_err(|wrong| wrong.at(from.len() + 1))?.get());
+    let (min, max) = (
+        parse_size(reading, from)?.get(),
+        parse_size(reading, to).map_err(|wrong| wrong.shifted_by(from.len() + 1))?.get(),
+    );
     if max < min {
         return Err(Wrong::new(text, "this range ends before it begins", format!("write {to}-{from}")));
     }
     if unaligned {
-        let bars =
-            if min == max { vec![bar(max, max, 1)] } else { vec![bar(min, max - 1, max - min), bar(max, max, min)] };
-        return histogram(text, bars);
+        let bars = if min == max {
+            vec![size_bar(max, max, 1)]
+        } else {
+            vec![size_bar(min, max - 1, max - min), size_bar(max, max, min)]
+        };
+        return histogram_size(text, bars);
     }
     let steps = max.div_ceil(min);
     if steps > MOST as u64 {
@@ -96,24 +104,24 @@ fn range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
     let bars = (1..=last).map(|n| {
         let size = (n * min).min(max);
         // The weight of a size: how many of the numbers from min to min + max are rounded to it.
-        bar(size, size, ((n + 1) * min).min(min + max) - n * min)
+        size_bar(size, size, ((n + 1) * min).min(min + max) - n * min)
     });
-    histogram(text, bars.collect())
+    histogram_size(text, bars.collect())
 }
 
-fn bar(from: u64, to: u64, weight: u64) -> Sizes {
+fn size_bar(from: u64, to: u64, weight: u64) -> Sizes {
     Sizes { from: Bytes::new(from), to: Bytes::new(to), weight }
 }
 
 /// `size/percent:size/percent`; sizes without a share divide the rest equally.
-fn shares(reading: Reading, text: &str) -> Result<Size, Wrong> {
+fn parse_shares(reading: Reading, text: &str) -> Result<Size, Wrong> {
     let mut parts: Vec<(Bytes, Option<u64>)> = Vec::new();
     let mut at = 0;
     for part in text.split(':') {
         let (size, share) = part.split_once('/').unwrap_or((part, ""));
-        let bytes = parse_size(reading, size).map_err(|wrong| wrong.at(at))?;
-        let share = if share.is_empty() { None } else { Some(percent(share)) };
-        let share = share.transpose().map_err(|wrong| wrong.at(at + size.len() + 1))?;
+        let bytes = parse_size(reading, size).map_err(|wrong| wrong.shifted_by(at))?;
+        let share = if share.is_empty() { None } else { Some(parse_percent(share)) };
+        let share = share.transpose().map_err(|wrong| wrong.shifted_by(at + size.len() + 1))?;
         parts.push((bytes, share));
         at += part.len() + 1;
     }
@@ -140,11 +148,11 @@ fn shares(reading: Reading, text: &str) -> Result<Size, Wrong> {
         let weight = share.map_or(100 - sum, |share| share * blanks.max(1));
         Sizes { from: *bytes, to: *bytes, weight }
     });
-    histogram(text, bars.collect())
+    histogram_size(text, bars.collect())
 }
 
-fn histogram(text: &str, bars: Vec<Sizes>) -> Result<Size, Wrong> {
-    Size::histogram(bars).ok_or_else(|| Wrong::new(text, "no size has a share", "write shares above 0"))
+fn histogram_size(text: &str, bars: Vec<Sizes>) -> Result<Size, Wrong> {
+    Size::from_histogram(bars).ok_or_else(|| Wrong::new(text, "no size has a share", "write shares above 0"))
 }
 
 #[cfg(test)]
@@ -164,27 +172,27 @@ mod tests {
 
     #[test]
     fn a_range_has_the_shares_that_fio_draws() {
-        let of = |text, unaligned| bars(&range(PLAIN, text, unaligned).unwrap());
+        let of = |text, unaligned| bars(&parse_range(PLAIN, text, unaligned).unwrap());
         // The shares are 40, 40 and 20 %.
         assert_eq!(of("4k-10k", false), [(4096, 4096, 4096), (8192, 8192, 4096), (10_240, 10_240, 2048)]);
         assert_eq!(of("4k-16k", false).iter().map(|bar| bar.2).collect::<Vec<_>>(), [4096; 4]);
         assert_eq!(of("8k-8k", false), [(8192, 8192, 1)]);
         assert_eq!(of("4k-10k", true), [(4096, 10_239, 6144), (10_240, 10_240, 4096)]);
         for bad in ["4k", "8k-4k", "1-1m", "0-4k", "4k-65m", "4k-", "-4k"] {
-            assert!(range(PLAIN, bad, false).is_err(), "{bad}");
+            assert!(parse_range(PLAIN, bad, false).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn blank_shares_divide_the_rest() {
-        let of = |text| bars(&shares(PLAIN, text).unwrap());
+        let of = |text| bars(&parse_shares(PLAIN, text).unwrap());
         assert_eq!(of("4k/50:8k/:16k/"), [(4096, 4096, 100), (8192, 8192, 50), (16_384, 16_384, 50)]);
         assert_eq!(of("4k/10:64k/50:32k/40").iter().map(|bar| bar.2).collect::<Vec<_>>(), [10, 50, 40]);
         assert_eq!(of("4k/100:8k/"), [(4096, 4096, 1)]);
         for (bad, what) in
             [("4k/60:8k/60", "120 %"), ("4k/30:8k/60", "90 %"), ("4k/5.5:8k/", "fio reads 5"), ("/50:4k/50", "number")]
         {
-            let wrong = shares(PLAIN, bad).unwrap_err();
+            let wrong = parse_shares(PLAIN, bad).unwrap_err();
             assert!(wrong.what.contains(what), "{bad}: {wrong:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! The steps of a job file (`stonewall`), how long each lasts, and which jobs wait for or end others.
 
 use super::job::Job;
-use super::seals::together;
+use super::seals::note_shared_read_back;
 use assay_base::{Fault, Span};
 use assay_model::Life;
 use assay_model::lives::{all_over, life_of};
@@ -25,10 +25,10 @@ pub(super) struct Done {
 /// Refuses `wait_for` unless the job that it names stands before.
 pub(super) fn refuse_foreign_waits(jobs: &[Job<'_>]) -> Result<(), Fault> {
     for (at, job) in jobs.iter().enumerate() {
-        if let Some((entry, value)) = job.value("wait_for")?
+        if let Some((entry, value)) = job.value_of_key("wait_for")?
             && !jobs[..at].iter().any(|before| before.name == value.text)
         {
-            return Err(job.fault(entry, "no job of this name stands before this one", "name one that does"));
+            return Err(job.fault_at_entry(entry, "no job of this name stands before this one", "name one that does"));
         }
     }
     Ok(())
@@ -37,10 +37,10 @@ pub(super) fn refuse_foreign_waits(jobs: &[Job<'_>]) -> Result<(), Fault> {
 /// The names that a job waits for: the loops or streams of all copies of the job that `wait_for` names. None if that job
 /// is in an earlier step, because steps run one after another anyway.
 pub(super) fn waits_for(job: &Job<'_>, done: &[Done], step: u32) -> Result<Vec<String>, Fault> {
-    let Some((_, value)) = job.value("wait_for")? else { return Ok(Vec::new()) };
+    let Some((_, value)) = job.value_of_key("wait_for")? else { return Ok(Vec::new()) };
     let Some(done) = done.iter().rfind(|done| done.job == value.text) else {
         // That job is not among the chosen ones.
-        job.note(format!("{}: wait_for={}: that job is not run", job.name, value.text));
+        job.add_note(format!("{}: wait_for={}: that job is not run", job.name, value.text));
         return Ok(Vec::new());
     };
     Ok(if done.step < step { Vec::new() } else { done.names.clone() })
@@ -59,7 +59,7 @@ pub(super) fn settle_all_jobs(jobs: &[Job<'_>], done: &[Done], workload: &mut Wo
     }
     for (job, one) in jobs.iter().zip(done) {
         let others = sealings.get(&one.step).map_or(&[][..], Vec::as_slice);
-        one.sealing.map_or(Ok(()), |sealing| together(job, sealing, others))?;
+        one.sealing.map_or(Ok(()), |sealing| note_shared_read_back(job, sealing, others))?;
     }
     in_flight(jobs, &steps, &mut workload.load)?;
     if steps.len() > 1 {
@@ -73,7 +73,7 @@ pub(super) fn settle_all_jobs(jobs: &[Job<'_>], done: &[Done], workload: &mut Wo
 fn settle_duration(jobs: &[Job<'_>], workload: &mut Workload) -> Result<(), Fault> {
     let mut before = Span::ZERO;
     for job in jobs {
-        before = before.max(job.time("ramp_time", Span::from_secs(1))?.unwrap_or(Span::ZERO));
+        before = before.max(job.time_of_key("ramp_time", Span::from_secs(1))?.unwrap_or(Span::ZERO));
     }
     workload.timing.warm_up = WarmUp::For(before);
     let Load { streams, loops, .. } = &mut workload.load;
@@ -95,8 +95,8 @@ fn settle_duration(jobs: &[Job<'_>], workload: &mut Workload) -> Result<(), Faul
 fn ends_of_others(jobs: &[Job<'_>], done: &[Done], load: &mut Load) -> Result<(), Fault> {
     let mut ends: BTreeMap<u32, Span> = BTreeMap::new();
     for (job, one) in jobs.iter().zip(done) {
-        let Some(entry) = job.entry("exitall") else { continue };
-        if !job.flag("exitall")? {
+        let Some(entry) = job.find_entry("exitall") else { continue };
+        if !job.is_switched_on("exitall")? {
             continue;
         }
         let own = load.streams.iter().filter(|stream| one.streams.contains(&stream.name));
@@ -106,7 +106,8 @@ fn ends_of_others(jobs: &[Job<'_>], done: &[Done], load: &mut Load) -> Result<()
                 let first = ends.entry(one.step).or_insert(end);
                 *first = end.min(*first);
             }
-            None => job.differs(entry, "the other jobs end at their own ends: when this one ends is not known before"),
+            None => job
+                .note_difference(entry, "the other jobs end at their own ends: when this one ends is not known before"),
         }
     }
     if ends.is_empty() {
@@ -146,7 +147,7 @@ fn in_flight(jobs: &[Job<'_>], steps: &[Step], load: &mut Load) -> Result<(), Fa
     }
     let all = alone.iter().zip(&in_lanes).map(|(alone, in_lanes)| alone + in_lanes).max().unwrap_or(0);
     if let Some(job) = jobs.first().filter(|_| all > LARGEST_BOUND.into()) {
-        return Err(job.file.whole(
+        return Err(job.file.fault_of_file(
             format!("{all} operations would be in flight"),
             format!("write iodepth and numjobs that come to {LARGEST_BOUND} or less"),
         ));

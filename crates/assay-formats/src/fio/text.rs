@@ -50,7 +50,7 @@ pub(super) struct Value {
 
 impl Value {
     /// The place of the bytes `from..to` of the text.
-    pub(super) fn part(&self, from: usize, to: usize) -> Place {
+    pub(super) fn part_place(&self, from: usize, to: usize) -> Place {
         if self.verbatim {
             Place { at: self.place.at + from, width: to.saturating_sub(from), ..self.place }
         } else {
@@ -84,24 +84,24 @@ pub struct JobFile {
 
 impl JobFile {
     /// A fault at a place.
-    pub(super) fn fault(&self, place: Place, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+    pub(super) fn fault_at(&self, place: Place, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
         let (file, lines) = &self.files[place.file];
         let line = lines.get(place.line).map_or("", String::as_str);
-        Fault::in_line(file, place.line + 1, line, place.at, place.width).because(what, remedy)
+        Fault::in_line(file, place.line + 1, line, place.at, place.width).with_reason(what, remedy)
     }
 
     /// A fault of the job file as a whole.
-    pub(super) fn whole(&self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
-        Fault::whole(&self.files[0].0, what, remedy)
+    pub(super) fn fault_of_file(&self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+        Fault::for_file(&self.files[0].0, what, remedy)
     }
 
     /// The name of the file and the number of the line.
-    pub(super) fn line(&self, place: Place) -> (&str, usize) {
+    pub(super) fn file_and_line(&self, place: Place) -> (&str, usize) {
         (&self.files[place.file].0, place.line + 1)
     }
 
     /// The text at a place.
-    pub(super) fn written(&self, place: Place) -> &str {
+    pub(super) fn text_at(&self, place: Place) -> &str {
         let line = self.files[place.file].1.get(place.line).map_or("", String::as_str);
         line.get(place.at..place.at + place.width).unwrap_or("")
     }
@@ -124,16 +124,16 @@ pub fn looks_like(text: &str) -> bool {
 }
 
 /// Reads a job file; `name` is its name, for messages.
-pub fn read(name: &str, text: &str, around: &dyn Surroundings) -> Result<JobFile, Fault> {
+pub fn read_job_file(name: &str, text: &str, around: &dyn Surroundings) -> Result<JobFile, Fault> {
     let mut reader = Reader { job: JobFile::default(), around, bytes: 0, keys: 0 };
-    let file = reader.open(name, text)?;
-    reader.lines(file, false)?;
+    let file = reader.add_file(name, text)?;
+    reader.read_lines(file, false)?;
     let job = reader.job;
     if job.sections.iter().all(Section::is_global) {
         let remedy = "add a section such as [job], with rw= and filename=";
         return Err(match job.sections.first() {
-            Some(section) => job.fault(section.place, "the file has no job", remedy),
-            None => job.whole("the file has no job", remedy),
+            Some(section) => job.fault_at(section.place, "the file has no job", remedy),
+            None => job.fault_of_file("the file has no job", remedy),
         });
     }
     Ok(job)
@@ -157,19 +157,19 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Adds a file and returns its number.
-    fn open(&mut self, name: &str, text: &str) -> Result<usize, Fault> {
+    fn add_file(&mut self, name: &str, text: &str) -> Result<usize, Fault> {
         self.bytes = self.bytes.saturating_add(text.len());
         if self.bytes > LONGEST || self.job.files.len() > MOST_INCLUDES {
             let what = "this job file and what it includes are longer than any real one";
             let remedy = format!("keep them below {LONGEST} bytes and {MOST_INCLUDES} included files");
-            return Err(Fault::whole(name, what, remedy));
+            return Err(Fault::for_file(name, what, remedy));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         self.job.files.push((name.to_owned(), text.lines().map(str::to_owned).collect()));
         Ok(self.job.files.len() - 1)
     }
 
-    fn lines(&mut self, file: usize, included: bool) -> Result<(), Fault> {
+    fn read_lines(&mut self, file: usize, included: bool) -> Result<(), Fault> {
         for line in 0..self.job.files[file].1.len() {
             let text = &self.job.files[file].1[line];
             let code = text.find([';', '#']).map_or(text.as_str(), |end| &text[..end]);
@@ -178,71 +178,75 @@ impl Reader<'_> {
             let place = Place { file, line, at, width: code.len() };
             match code.as_str() {
                 "" => {}
-                section if section.starts_with('[') => self.section(section, place, included)?,
+                section if section.starts_with('[') => self.read_section(section, place, included)?,
                 key => match key.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t'])) {
-                    Some(name) => self.include(name, place)?,
-                    None => self.key(key, place)?,
+                    Some(name) => self.include_file(name, place)?,
+                    None => self.read_key(key, place)?,
                 },
             }
         }
         Ok(())
     }
 
-    fn section(&mut self, text: &str, place: Place, included: bool) -> Result<(), Fault> {
+    fn read_section(&mut self, text: &str, place: Place, included: bool) -> Result<(), Fault> {
         let Some(name) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
             let what = "a section ends with a bracket, and nothing stands behind it";
-            return Err(self.job.fault(place, what, "write [name]"));
+            return Err(self.job.fault_at(place, what, "write [name]"));
         };
         if included {
             let remedy = "write its keys alone, or move the section to the job file";
-            return Err(self.job.fault(place, "an included file has no sections of its own", remedy));
+            return Err(self.job.fault_at(place, "an included file has no sections of its own", remedy));
         }
         if name.trim().is_empty() || name.len() > 255 {
-            return Err(self.job.fault(place, "not a name of a job", "write 1 to 255 characters"));
+            return Err(self.job.fault_at(place, "not a name of a job", "write 1 to 255 characters"));
         }
         if self.job.sections.len() == MOST_SECTIONS {
             let remedy = format!("write at most {MOST_SECTIONS}");
-            return Err(self.job.fault(place, "more sections than any real job file has", remedy));
+            return Err(self.job.fault_at(place, "more sections than any real job file has", remedy));
         }
         self.job.sections.push(Section { name: name.to_owned(), place, entries: Vec::new() });
         Ok(())
     }
 
-    fn include(&mut self, rest: &str, place: Place) -> Result<(), Fault> {
+    fn include_file(&mut self, rest: &str, place: Place) -> Result<(), Fault> {
         let name = rest.trim();
         let place = Place { at: place.at + place.width - name.len(), width: name.len(), ..place };
-        let Expanded { text: name, unset, .. } = self.expanded(name, place)?;
+        let Expanded { text: name, unset, .. } = self.expand_value(name, place)?;
         if let Some(fault) = unset {
             return Err(*fault);
         }
         let beside = self.job.files[place.file].0.clone();
-        let text = self.around.include(&name, &beside);
+        let text = self.around.read_included(&name, &beside);
         let text = text.map_err(|why| {
-            self.job.fault(place, format!("cannot be included: {why}"), "name a file from here, or beside the job file")
+            self.job.fault_at(
+                place,
+                format!("cannot be included: {why}"),
+                "name a file from here, or beside the job file",
+            )
         })?;
-        let over = self.job.fault(place, "too much is included", "include each file once");
-        let file = self.open(&name, &text).map_err(|_| over)?;
-        self.lines(file, true)
+        let over = self.job.fault_at(place, "too much is included", "include each file once");
+        let file = self.add_file(&name, &text).map_err(|_| over)?;
+        self.read_lines(file, true)
     }
 
-    fn key(&mut self, text: &str, place: Place) -> Result<(), Fault> {
+    fn read_key(&mut self, text: &str, place: Place) -> Result<(), Fault> {
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name.trim_end(), Some(value)));
         if self.job.sections.is_empty() {
-            return Err(self.job.fault(
+            return Err(self.job.fault_at(
                 place,
                 "a key before the first section",
                 "write [global] above it, or the name of a job",
             ));
         }
         let own = Place { width: name.len(), ..place };
-        let Some(key) = keys::find(name) else {
-            let remedy = keys::meant(name)
+        let Some(key) = keys::find_key(name) else {
+            let remedy = keys::meant_key(name)
                 .map_or("docs/fio.md names every key".to_owned(), |key| format!("did you mean {key}?"));
-            return Err(self.job.fault(own, "no such key", remedy));
+            return Err(self.job.fault_at(own, "no such key", remedy));
         };
         self.keys += 1;
         if self.keys > MOST_KEYS {
-            return Err(self.job.fault(
+            return Err(self.job.fault_at(
                 own,
                 "more keys than any real job file has",
                 format!("write at most {MOST_KEYS}"),
@@ -254,7 +258,7 @@ impl Reader<'_> {
                 let written = value.trim();
                 let at = place.at + place.width - value.trim_start().len();
                 let place = Place { at, width: written.len(), ..place };
-                let Expanded { text, verbatim, unset } = self.expanded(written, place)?;
+                let Expanded { text, verbatim, unset } = self.expand_value(written, place)?;
                 Some(Value { text, place, verbatim, behind_blank: value.starts_with([' ', '\t']), unset })
             }
         };
@@ -265,7 +269,7 @@ impl Reader<'_> {
     }
 
     /// Replaces the variables and keywords of a value.
-    fn expanded(&self, text: &str, place: Place) -> Result<Expanded, Fault> {
+    fn expand_value(&self, text: &str, place: Place) -> Result<Expanded, Fault> {
         let (mut out, mut unset) = (String::new(), None);
         let mut rest = text;
         while let Some(begin) = rest.find("${") {
@@ -274,17 +278,17 @@ impl Reader<'_> {
             let name = &rest[begin + 2..begin + end];
             let here = Place { at: place.at + at, width: end + 1, ..place };
             out.push_str(&rest[..begin]);
-            match self.around.variable(name) {
+            match self.around.environment_variable(name) {
                 Some(value) => out.push_str(&value),
                 None => {
                     out.push_str(&rest[begin..=begin + end]);
                     let what = format!("the variable {} is not set", name.escape_debug());
                     let remedy = "set it in front of the command: NAME=value assay …";
-                    unset = unset.or_else(|| Some(Box::new(self.job.fault(here, what, remedy))));
+                    unset = unset.or_else(|| Some(Box::new(self.job.fault_at(here, what, remedy))));
                 }
             }
             if out.len() > LONGEST_VALUE || out.contains('\n') {
-                return Err(self.job.fault(
+                return Err(self.job.fault_at(
                     here,
                     "this value does not fit into a line of a job file",
                     format!("keep it below {LONGEST_VALUE} characters, without line breaks"),
@@ -294,13 +298,13 @@ impl Reader<'_> {
         }
         out.push_str(rest);
         // Nothing can be computed with a variable that is not set.
-        let (text, computed) = if unset.is_none() { self.computed(&out, place)? } else { (out, false) };
+        let (text, computed) = if unset.is_none() { self.compute_keywords(&out, place)? } else { (out, false) };
         Ok(Expanded { text, verbatim: !computed && rest.len() == place.width, unset })
     }
 
     /// The text of a value in which keywords and their arithmetic are replaced by the result, and whether it had
     /// keywords.
-    fn computed(&self, text: &str, place: Place) -> Result<(String, bool), Fault> {
+    fn compute_keywords(&self, text: &str, place: Place) -> Result<(String, bool), Fault> {
         let words =
             [("$pagesize", Keyword::PageSize), ("$mb_memory", Keyword::Memory), ("$ncpus", Keyword::Processors)];
         if !words.iter().any(|(word, _)| text.contains(word)) {
@@ -308,11 +312,11 @@ impl Reader<'_> {
         }
         let mut numbers = text.to_owned();
         for (word, keyword) in words {
-            numbers = numbers.replace(word, &self.around.number(keyword).to_string());
+            numbers = numbers.replace(word, &self.around.keyword_number(keyword).to_string());
         }
-        let value = arithmetic(&numbers).ok_or_else(|| {
+        let value = compute_arithmetic(&numbers).ok_or_else(|| {
             let what = "this is not an expression of whole numbers whose result is a whole number";
-            self.job.fault(place, what, "write for example $pagesize*4, with + - * / and without brackets")
+            self.job.fault_at(place, what, "write for example $pagesize*4, with + - * / and without brackets")
         })?;
         Ok((value.to_string(), true))
     }
@@ -320,7 +324,7 @@ impl Reader<'_> {
 
 /// Computes whole numbers with `+ - * /`, where `*` and `/` bind more strongly. `None` if the text is anything else, or
 /// if the result is negative or does not fit into 64 bits.
-fn arithmetic(text: &str) -> Option<u64> {
+fn compute_arithmetic(text: &str) -> Option<u64> {
     let (mut sum, mut product, mut sign, mut operator) = (0i128, None::<i128>, 1i128, '*');
     let mut rest = text.trim();
     loop {
@@ -366,7 +370,7 @@ mod tests {
             ("", None),
             ("18446744073709551615*18446744073709551615*18446744073709551615", None),
         ] {
-            assert_eq!(arithmetic(text), value, "{text}");
+            assert_eq!(compute_arithmetic(text), value, "{text}");
         }
     }
 

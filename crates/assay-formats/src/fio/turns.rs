@@ -17,9 +17,9 @@ pub(super) struct Service<'a> {
 }
 
 /// Reads `file_service_type`; without it the files come in turn.
-pub(super) fn service<'a>(job: &Job<'a>) -> Result<Service<'a>, Fault> {
+pub(super) fn read_service<'a>(job: &Job<'a>) -> Result<Service<'a>, Fault> {
     let plain = Service { next: NextTarget::InTurn, operations: 1, entry: None };
-    let Some((entry, value)) = job.value("file_service_type")? else { return Ok(plain) };
+    let Some((entry, value)) = job.value_of_key("file_service_type")? else { return Ok(plain) };
     let (word, number) =
         value.text.split_once(':').map_or((value.text.as_str(), None), |(word, number)| (word, Some(number)));
     let next = match word {
@@ -28,7 +28,7 @@ pub(super) fn service<'a>(job: &Job<'a>) -> Result<Service<'a>, Fault> {
         "sequential" => NextTarget::OneAfterAnother,
         _ => {
             let remedy = "write roundrobin, random or sequential";
-            return Err(job.fault(entry, "this order of files is not driven here", remedy));
+            return Err(job.fault_at_entry(entry, "this order of files is not driven here", remedy));
         }
     };
     let operations = match number {
@@ -36,7 +36,7 @@ pub(super) fn service<'a>(job: &Job<'a>) -> Result<Service<'a>, Fault> {
         Some(text) if next == NextTarget::OneAfterAnother => {
             return Err(wrong_number(job, value, word, text, "this order has no number"));
         }
-        Some(text) => match job.reading(entry, value).count(text) {
+        Some(text) => match job.reading_of_key(entry, value).parse_count(text) {
             Ok(n @ 1..=1_000_000_000) => n as u32,
             _ => return Err(wrong_number(job, value, word, text, "not a number of operations")),
         },
@@ -47,7 +47,7 @@ pub(super) fn service<'a>(job: &Job<'a>) -> Result<Service<'a>, Fault> {
 /// The fault for the number `text` behind the word of the order.
 fn wrong_number(job: &Job<'_>, value: &Value, word: &str, text: &str, what: &str) -> Fault {
     let remedy = format!("write {word}, or roundrobin:8 for eight operations on each file");
-    job.wrong(value, Wrong::new(text, what, remedy).at(word.len() + 1))
+    job.fault_in_value(value, Wrong::new(text, what, remedy).shifted_by(word.len() + 1))
 }
 
 impl Service<'_> {
@@ -67,23 +67,28 @@ impl Service<'_> {
     /// Checks that files are used alike by a job with rates. `ends` says that the job ends by what it has moved.
     pub(super) fn is_even(self, job: &Job<'_>, used: &Used, ends: bool) -> Result<(), Fault> {
         let unequal = used.lengths.windows(2).any(|pair| pair[0] != pair[1]);
-        let entry = ["filename", "nrfiles"].into_iter().find_map(|key| job.entry(key));
+        let entry = ["filename", "nrfiles"].into_iter().find_map(|key| job.find_entry(key));
         if unequal && ends {
             let place = entry.map_or(job.section.place, |entry| entry.place);
             let what =
                 "a rate on files of different lengths, in a job that ends by what it has moved, is not driven yet";
-            return Err(job.file.fault(place, what, "write size= for a part that all of them have, or time_based"));
+            return Err(job.file.fault_at(place, what, "write size= for a part that all of them have, or time_based"));
         }
         if unequal {
-            job.note(format!("{}: its files are of different lengths, and none is left out at its end", job.name));
+            job.add_note(format!("{}: its files are of different lengths, and none is left out at its end", job.name));
         }
-        job.note(format!("{}: iodepth operations may be in flight on each of its files", job.name));
+        job.add_note(format!("{}: iodepth operations may be in flight on each of its files", job.name));
         Ok(())
     }
 }
 
 /// How a copy with these streams takes turns over its files.
-pub(super) fn turns(job: &Job<'_>, service: Service<'_>, used: &Used, streams: &[Stream]) -> Result<Turns, Fault> {
+pub(super) fn turns_over_files(
+    job: &Job<'_>,
+    service: Service<'_>,
+    used: &Used,
+    streams: &[Stream],
+) -> Result<Turns, Fault> {
     let blocks = streams.iter().filter_map(Stream::block);
     let first = blocks.clone().next().map(|block| &block.size);
     let one_size = blocks.clone().all(|block| block.size.from == block.size.to && Some(&block.size) == first);
@@ -101,8 +106,8 @@ pub(super) fn turns(job: &Job<'_>, service: Service<'_>, used: &Used, streams: &
         (NextTarget::OneAfterAnother, _) => Ok(turns),
         (NextTarget::Random, _) => Ok(Turns { passes: ends, ..turns }),
         (NextTarget::InTurn, _) => {
-            if unequal && (!one_size || ends && streams.len() > 1 && sequential(streams)) {
-                job.note(format!(
+            if unequal && (!one_size || ends && streams.len() > 1 && has_sequential_stream(streams)) {
+                job.add_note(format!(
                     "{}: its files are of different lengths; which of them is left out when is told by numbers of operations, reads and \
                      writes together, and not by bytes of each",
                     job.name
@@ -113,6 +118,6 @@ pub(super) fn turns(job: &Job<'_>, service: Service<'_>, used: &Used, streams: &
     }
 }
 
-fn sequential(streams: &[Stream]) -> bool {
+fn has_sequential_stream(streams: &[Stream]) -> bool {
     streams.iter().filter_map(Stream::block).any(|block| block.address == Address::Sequential)
 }

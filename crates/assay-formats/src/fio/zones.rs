@@ -20,20 +20,21 @@ pub(super) struct Zones<'a> {
 }
 
 /// A number of bytes; none if it is zero.
-fn bytes(job: &Job<'_>, key: &'static str) -> Result<Option<u64>, Fault> {
-    Ok(job.count(key)?.filter(|bytes| *bytes > 0))
+fn nonzero_bytes(job: &Job<'_>, key: &'static str) -> Result<Option<u64>, Fault> {
+    Ok(job.count_of_key(key)?.filter(|bytes| *bytes > 0))
 }
 
 /// Reads the keys of zones. `several` says that the job has several files.
-pub(super) fn zones<'a>(job: &Job<'a>, mode: Mode, several: bool) -> Result<Option<Zones<'a>>, Fault> {
-    let mode_of_zones = job.value("zonemode")?;
-    let (moved, length, gap) = (bytes(job, "zonesize")?, bytes(job, "zonerange")?, bytes(job, "zoneskip")?);
+pub(super) fn read_zones<'a>(job: &Job<'a>, mode: Mode, several: bool) -> Result<Option<Zones<'a>>, Fault> {
+    let mode_of_zones = job.value_of_key("zonemode")?;
+    let (moved, length, gap) =
+        (nonzero_bytes(job, "zonesize")?, nonzero_bytes(job, "zonerange")?, nonzero_bytes(job, "zoneskip")?);
     let entry = match mode_of_zones {
-        Some((entry, value)) => match (value.text.as_str(), job.entry("zonesize").filter(|_| moved.is_some())) {
+        Some((entry, value)) => match (value.text.as_str(), job.find_entry("zonesize").filter(|_| moved.is_some())) {
             ("strided", _) => entry,
             ("none", None) => return Ok(None),
             ("none", Some(size)) => {
-                return Err(job.fault(
+                return Err(job.fault_at_entry(
                     size,
                     "zonemode=none has no zones",
                     "write zonemode=strided, or remove zonesize",
@@ -41,21 +42,21 @@ pub(super) fn zones<'a>(job: &Job<'a>, mode: Mode, several: bool) -> Result<Opti
             }
             ("zbd", _) => {
                 let remedy = "remove this key, and name a device that is not zoned";
-                return Err(job.fault(entry, "zoned block devices are not driven yet", remedy));
+                return Err(job.fault_at_entry(entry, "zoned block devices are not driven yet", remedy));
             }
-            _ => return Err(job.fault(entry, "no such mode of zones", "write strided or none")),
+            _ => return Err(job.fault_at_entry(entry, "no such mode of zones", "write strided or none")),
         },
         // Zones of a size are strided ones.
-        None => match job.entry("zonesize").filter(|_| moved.is_some()) {
+        None => match job.find_entry("zonesize").filter(|_| moved.is_some()) {
             Some(entry) => entry,
             None => return Ok(None),
         },
     };
     let Some(moved) = moved else {
-        return Err(job.fault(entry, "nothing says how much is moved in a zone", "add zonesize="));
+        return Err(job.fault_at_entry(entry, "nothing says how much is moved in a zone", "add zonesize="));
     };
     if several {
-        job.differs(entry, "without effect, as in fio: the job has several files");
+        job.note_difference(entry, "without effect, as in fio: the job has several files");
         return Ok(None);
     }
     if mode.reads_and_writes() && !mode.random {
@@ -67,7 +68,7 @@ pub(super) fn zones<'a>(job: &Job<'a>, mode: Mode, several: bool) -> Result<Opti
 impl Zones<'_> {
     /// The address of a job in these zones, whose address in a whole file is `address`. `apart` says that reads and
     /// writes do not know of each other.
-    pub(super) fn over(self, job: &Job<'_>, address: Address, apart: bool) -> Result<Address, Fault> {
+    pub(super) fn address_in_zones(self, job: &Job<'_>, address: Address, apart: bool) -> Result<Address, Fault> {
         let inside = match address {
             Address::Sequential => Inside::Sequential,
             Address::Uniform { align } => Inside::Uniform { align },
@@ -87,7 +88,7 @@ impl Zones<'_> {
 
 /// The part of a file that zones lie in: all of it from where the job begins, unless the job says how long the file is.
 pub(super) fn up_to_the_end(job: &Job<'_>, extent: Extent) -> Result<Extent, Fault> {
-    let length = match job.length("filesize")? {
+    let length = match job.length_of_key("filesize")? {
         Some((_, Amount::Bytes(bytes))) => Some(Part::Bytes(Bytes::new(bytes))),
         Some((_, Amount::Percent(_))) => extent.length,
         None => None,

@@ -88,7 +88,7 @@ impl Default for Settings {
 
 impl Spec {
     /// Whether any of its operations writes.
-    pub fn writes(&self) -> bool {
+    pub fn has_writes(&self) -> bool {
         self.lines.iter().any(|line| line.reads < 100)
     }
 }

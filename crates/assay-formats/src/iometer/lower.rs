@@ -38,10 +38,12 @@ type Wrong = (String, String);
 /// number of outstanding I/Os. With `spec`, only the workers that have the specification with this name take part; if
 /// no worker has it, one worker runs it with one outstanding I/O on the whole of each target. So it is with each
 /// specification of a file without workers.
-pub fn steps(config: &Config, spec: Option<&str>) -> Result<Vec<Step>, Wrong> {
-    let chosen = spec.map(|name| chosen(config, name)).transpose()?;
+pub fn all_steps(config: &Config, spec: Option<&str>) -> Result<Vec<Step>, Wrong> {
+    let chosen = spec.map(|name| find_spec(config, name)).transpose()?;
     if config.workers.is_empty() && chosen.is_none() {
-        return (0..config.specs.len()).map(|spec| step(config, &running(config, 0, Some(spec)), None)).collect();
+        return (0..config.specs.len())
+            .map(|spec| build_step(config, &running_workers(config, 0, Some(spec)), None))
+            .collect();
     }
     let rounds = match chosen {
         Some(_) => 1,
@@ -49,18 +51,18 @@ pub fn steps(config: &Config, spec: Option<&str>) -> Result<Vec<Step>, Wrong> {
     };
     let mut steps = Vec::new();
     for round in 0..rounds {
-        let running = running(config, round, chosen);
+        let running = running_workers(config, round, chosen);
         if running.is_empty() {
             continue;
         }
-        for depth in depths(config) {
-            steps.push(step(config, &running, depth)?);
+        for depth in tried_depths(config) {
+            steps.push(build_step(config, &running, depth)?);
         }
     }
     if steps.is_empty() {
         Err((
             "no worker of the configuration has an access specification to run".to_owned(),
-            format!("name one with --spec: {}", names(config)),
+            format!("name one with --spec: {}", spec_names(config)),
         ))
     } else {
         Ok(steps)
@@ -68,25 +70,25 @@ pub fn steps(config: &Config, spec: Option<&str>) -> Result<Vec<Step>, Wrong> {
 }
 
 /// The numbers of outstanding I/Os that are tried; `None` stands for the workers' own numbers.
-fn depths(config: &Config) -> Vec<Option<u32>> {
+fn tried_depths(config: &Config) -> Vec<Option<u32>> {
     if config.depths.is_empty() { vec![None] } else { config.depths.iter().copied().map(Some).collect() }
 }
 
-fn names(config: &Config) -> String {
+fn spec_names(config: &Config) -> String {
     let names: Vec<&str> = config.specs.iter().map(|spec| spec.name.as_str()).take(20).collect();
     one_line(names.join("; "))
 }
 
-fn chosen(config: &Config, name: &str) -> Result<usize, Wrong> {
+fn find_spec(config: &Config, name: &str) -> Result<usize, Wrong> {
     let found = config.specs.iter().position(|spec| spec.name == name);
     found.ok_or_else(|| {
         let what = format!("the configuration has no access specification \"{}\"", one_line(name));
-        (what, format!("name one of: {}", names(config)))
+        (what, format!("name one of: {}", spec_names(config)))
     })
 }
 
 /// The workers that are not idle in a round, each with its specification.
-fn running(config: &Config, round: usize, chosen: Option<usize>) -> Vec<(Worker, usize)> {
+fn running_workers(config: &Config, round: usize, chosen: Option<usize>) -> Vec<(Worker, usize)> {
     let workers = config.workers.iter();
     let Some(spec) = chosen else {
         return workers.filter_map(|worker| Some((worker.clone(), (*worker.specs.get(round)?)?))).collect();
@@ -105,7 +107,7 @@ fn running(config: &Config, round: usize, chosen: Option<usize>) -> Vec<(Worker,
     own
 }
 
-fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Result<Step, Wrong> {
+fn build_step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Result<Step, Wrong> {
     let mut names = Names::default();
     for (worker, _) in running {
         if worker.targets.is_empty() {
@@ -115,9 +117,9 @@ fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Res
                 "assign a target to it and save the configuration again, or remove the worker".to_owned(),
             ));
         }
-        worker.targets.iter().for_each(|target| names.add(target));
+        worker.targets.iter().for_each(|target| names.add_name(target));
     }
-    let targets = names.all();
+    let targets = names.all_names();
     let mut loops: Vec<Loop> = Vec::new();
     let mut taken = Names::default();
     for (worker, spec) in running {
@@ -133,7 +135,7 @@ fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Res
                 alike.copies += 1;
                 continue;
             }
-            let name = taken.fresh(&worker.name);
+            let name = taken.fresh_name(&worker.name);
             loops.push(Loop { name, spec: *spec, settings, copies: 1, target });
         }
     }
@@ -146,10 +148,10 @@ fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Res
         );
         return Err((what, "use fewer workers, or fewer outstanding I/Os".to_owned()));
     }
-    Ok(Step { title: title(config, running, depth), targets, loops })
+    Ok(Step { title: step_title(config, running, depth), targets, loops })
 }
 
-fn title(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> String {
+fn step_title(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> String {
     let mut specs: Vec<&str> = running.iter().map(|(_, spec)| config.specs[*spec].name.as_str()).collect();
     specs.sort_unstable();
     specs.dedup();
@@ -162,9 +164,9 @@ fn title(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> St
 struct Names(BTreeMap<String, (usize, String)>, Vec<String>);
 
 impl Names {
-    fn add(&mut self, name: &str) {
+    fn add_name(&mut self, name: &str) {
         if !self.0.contains_key(name) {
-            let own = self.fresh(name);
+            let own = self.fresh_name(name);
             self.0.insert(name.to_owned(), (self.1.len(), own));
         }
     }
@@ -174,12 +176,12 @@ impl Names {
     }
 
     /// All names, in the order in which they were added.
-    fn all(&self) -> Vec<String> {
+    fn all_names(&self) -> Vec<String> {
         self.1.clone()
     }
 
     /// A new name, different from all others.
-    fn fresh(&mut self, name: &str) -> String {
+    fn fresh_name(&mut self, name: &str) -> String {
         let usable = plain_name(name);
         let mut names = (1usize..).map(|n| if n == 1 { usable.clone() } else { format!("{usable}-{n}") });
         let own = names.find(|name| !self.1.contains(name)).unwrap_or_default();

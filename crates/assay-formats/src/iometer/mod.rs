@@ -14,6 +14,6 @@ mod text;
 mod write;
 
 pub use config::{Config, Line, Settings, Spec, Worker};
-pub use lower::{Step, steps};
-pub use read::read;
-pub use write::write;
+pub use lower::{Step, all_steps};
+pub use read::read_config;
+pub use write::write_workload;

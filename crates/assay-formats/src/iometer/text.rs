@@ -49,7 +49,7 @@ pub(super) struct Text<'a> {
 
 /// A label in the form in which labels are compared: in lower case, without repeated blanks, and without the equals
 /// signs after the name of a section.
-fn label(text: &str) -> String {
+fn normalized_label(text: &str) -> String {
     let words = text.trim_end_matches(['=', ' ', '\t']).split_whitespace();
     words.collect::<Vec<_>>().join(" ").to_lowercase()
 }
@@ -59,14 +59,14 @@ impl<'a> Text<'a> {
     pub(super) fn new(file: &'a str, text: &'a str) -> Result<Text<'a>, Fault> {
         if text.len() > LONGEST {
             let remedy = format!("check that this is a configuration of IOmeter; it may have at most {LONGEST} bytes");
-            return Err(Fault::whole(file, "the file is longer than any configuration of IOmeter", remedy));
+            return Err(Fault::for_file(file, "the file is longer than any configuration of IOmeter", remedy));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut lines = Vec::new();
         for (text, number) in text.split('\n').zip(1..) {
             let text = text.trim_end_matches('\r');
             let kind = match text.strip_prefix('\'') {
-                Some(rest) => LineKind::Label(label(rest)),
+                Some(rest) => LineKind::Label(normalized_label(rest)),
                 None if text.trim().is_empty() => LineKind::Blank,
                 None => LineKind::Data,
             };
@@ -76,23 +76,23 @@ impl<'a> Text<'a> {
     }
 
     /// A fault at a place.
-    pub(super) fn fault(&self, place: Place, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+    pub(super) fn fault_at(&self, place: Place, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
         let line = place.line.checked_sub(1).and_then(|at| self.lines.get(at));
         let source = line.map_or("", |line| line.text);
-        Fault::in_line(self.file, place.line, source, place.at, place.width).because(what, remedy)
+        Fault::in_line(self.file, place.line, source, place.at, place.width).with_reason(what, remedy)
     }
 
     /// A fault of the file as a whole.
-    pub(super) fn whole(&self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
-        Fault::whole(self.file, what, remedy)
+    pub(super) fn fault_of_file(&self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+        Fault::for_file(self.file, what, remedy)
     }
 
     /// A fault at the line that is read next, or at the end of the file.
     pub(super) fn fault_here(&mut self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
         self.skip_blank();
         match self.lines.get(self.at) {
-            Some(line) => self.fault(whole_line(line), what, remedy),
-            None => self.whole(format!("{}; the file ends here", what.into()), remedy),
+            Some(line) => self.fault_at(whole_line(line), what, remedy),
+            None => self.fault_of_file(format!("{}; the file ends here", what.into()), remedy),
         }
     }
 
@@ -109,7 +109,7 @@ impl<'a> Text<'a> {
     }
 
     /// The label on the next line, if there is one. It is not taken.
-    pub(super) fn peek(&mut self) -> Option<&str> {
+    pub(super) fn peek_label(&mut self) -> Option<&str> {
         self.skip_blank();
         match &self.lines.get(self.at)?.kind {
             LineKind::Label(label) => Some(label),
@@ -118,7 +118,7 @@ impl<'a> Text<'a> {
     }
 
     /// Takes the label on the next line.
-    pub(super) fn label(&mut self) -> Result<(String, Place), Fault> {
+    pub(super) fn take_label(&mut self) -> Result<(String, Place), Fault> {
         self.skip_blank();
         match self.lines.get(self.at) {
             Some(Line { kind: LineKind::Label(label), .. }) => {
@@ -130,19 +130,21 @@ impl<'a> Text<'a> {
                 "no label says what these data are",
                 "IOmeter writes a label, which begins with ', above them",
             )),
-            None => Err(self.whole("the file ends within a section", "the configuration is cut off: save it again")),
+            None => {
+                Err(self.fault_of_file("the file ends within a section", "the configuration is cut off: save it again"))
+            }
         }
     }
 
     /// Skips this label if it is on the next line, and returns whether it was.
-    pub(super) fn takes(&mut self, known: &str) -> bool {
-        let is_next = self.peek() == Some(known);
+    pub(super) fn skip_label(&mut self, known: &str) -> bool {
+        let is_next = self.peek_label() == Some(known);
         self.at += usize::from(is_next);
         is_next
     }
 
     /// Takes the version, which is the only line of data that is not indented.
-    pub(super) fn version(&mut self) -> Option<&'a str> {
+    pub(super) fn take_version(&mut self) -> Option<&'a str> {
         self.skip_blank();
         let rest = self.lines.get(self.at)?.text.strip_prefix("Version")?;
         let is_version = rest.starts_with([' ', '\t']) && !rest.trim().is_empty();
@@ -151,7 +153,7 @@ impl<'a> Text<'a> {
     }
 
     /// Takes the data on the next line; `of` says what they are, for messages.
-    pub(super) fn data(&mut self, of: &str) -> Result<Word<'a>, Fault> {
+    pub(super) fn take_data(&mut self, of: &str) -> Result<Word<'a>, Fault> {
         match self.optional_data()? {
             Some(word) => Ok(word),
             None => Err(self.fault_here(
@@ -169,7 +171,8 @@ impl<'a> Text<'a> {
             let what = "this line is neither a label nor indented data";
             return Err(self.fault_here(what, "labels begin with ', and data with a tab"));
         }
-        let word = trimmed(Word { text: line.text, place: Place { line: line.number, at: 0, width: line.text.len() } });
+        let word =
+            trimmed_word(Word { text: line.text, place: Place { line: line.number, at: 0, width: line.text.len() } });
         self.at += 1;
         Ok(Some(word))
     }
@@ -179,7 +182,7 @@ fn whole_line(line: &Line<'_>) -> Place {
     Place { line: line.number, at: 0, width: line.text.len() }
 }
 
-fn trimmed(word: Word<'_>) -> Word<'_> {
+fn trimmed_word(word: Word<'_>) -> Word<'_> {
     let begin = word.text.len() - word.text.trim_start().len();
     let text = word.text.trim();
     Word { text, place: Place { at: word.place.at + begin, width: text.len(), ..word.place } }
@@ -187,35 +190,35 @@ fn trimmed(word: Word<'_>) -> Word<'_> {
 
 impl<'a> Word<'a> {
     /// The parts between commas.
-    pub(super) fn fields(self) -> Vec<Word<'a>> {
-        self.parts(|text| text.split(',').collect())
+    pub(super) fn split_fields(self) -> Vec<Word<'a>> {
+        self.split_with(|text| text.split(',').collect())
     }
 
     /// The parts between blanks.
-    pub(super) fn words(self) -> Vec<Word<'a>> {
-        self.parts(|text| text.split_whitespace().collect())
+    pub(super) fn split_words(self) -> Vec<Word<'a>> {
+        self.split_with(|text| text.split_whitespace().collect())
     }
 
     /// The text before the last comma, and the text after it.
     pub(super) fn last_field(self) -> Option<(Word<'a>, Word<'a>)> {
         let at = self.text.rfind(',')?;
-        Some((self.part(0, at), self.part(at + 1, self.text.len())))
+        Some((self.sub_word(0, at), self.sub_word(at + 1, self.text.len())))
     }
 
     /// The bytes `from..to` of the text.
-    fn part(self, from: usize, to: usize) -> Word<'a> {
-        trimmed(Word {
+    fn sub_word(self, from: usize, to: usize) -> Word<'a> {
+        trimmed_word(Word {
             text: &self.text[from..to],
             place: Place { at: self.place.at + from, width: to - from, ..self.place },
         })
     }
 
-    fn parts(self, split: impl Fn(&'a str) -> Vec<&'a str>) -> Vec<Word<'a>> {
+    fn split_with(self, split: impl Fn(&'a str) -> Vec<&'a str>) -> Vec<Word<'a>> {
         let begin = self.text.as_ptr() as usize;
         let mut parts = Vec::new();
         for text in split(self.text) {
             let at = self.place.at + (text.as_ptr() as usize - begin);
-            parts.push(trimmed(Word { text, place: Place { at, width: text.len(), ..self.place } }));
+            parts.push(trimmed_word(Word { text, place: Place { at, width: text.len(), ..self.place } }));
         }
         parts
     }

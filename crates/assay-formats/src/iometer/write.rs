@@ -12,17 +12,17 @@ const MOST_STREAMS: usize = 256;
 const SLICE: Span = Span::from_secs(60);
 
 /// The workload of a step. `file` is where it comes from. The error says what is wrong, and what to do.
-pub fn write(config: &Config, step: &Step, name: &str, file: &str) -> Result<String, (String, String)> {
+pub fn write_workload(config: &Config, step: &Step, name: &str, file: &str) -> Result<String, (String, String)> {
     if config.run_time.is_zero() {
         let what = "the configuration has no run time: IOmeter runs it until a person stops it";
         return Err((what.to_owned(), "say how long it shall run: --for 5min".to_owned()));
     }
-    let mut out = head(config, step, name, file);
+    let mut out = file_head(config, step, name, file);
     let several = step.loops.len() > 1;
     let mut streams = 0;
     for worker_loop in &step.loops {
         let spec = &config.specs[worker_loop.spec];
-        out += &looped(worker_loop, spec);
+        out += &loop_section(worker_loop, spec);
         let prefix = if several { format!("{}.", worker_loop.name) } else { String::new() };
         for stream in streams_of(worker_loop, spec, &prefix) {
             streams += 1;
@@ -37,7 +37,7 @@ pub fn write(config: &Config, step: &Step, name: &str, file: &str) -> Result<Str
 }
 
 /// A value in quotes, as TOML requires.
-fn quoted(value: impl Display) -> String {
+fn quoted_value(value: impl Display) -> String {
     let mut out = String::from("\"");
     for c in one_line(value).chars() {
         match c {
@@ -48,7 +48,7 @@ fn quoted(value: impl Display) -> String {
     out + "\""
 }
 
-fn head(config: &Config, step: &Step, name: &str, file: &str) -> String {
+fn file_head(config: &Config, step: &Step, name: &str, file: &str) -> String {
     let mut lines = vec![format!(
         "# Imported from {} of IOmeter {}: {}",
         one_line(file),
@@ -58,35 +58,36 @@ fn head(config: &Config, step: &Step, name: &str, file: &str) -> String {
     let criteria =
         "# It has no criteria: it is measured and not held against any. docs/formats/streams.md lists the keys.";
     lines.push(criteria.to_owned());
-    lines.push(format!("name     = {}", quoted(name)));
+    lines.push(format!("name     = {}", quoted_value(name)));
     lines.push("model    = \"streams\"".to_owned());
     if !config.description.is_empty() {
-        lines.push(format!("description = {}", quoted(&config.description)));
+        lines.push(format!("description = {}", quoted_value(&config.description)));
     }
-    if let Some(note) = note(config, step) {
-        lines.push(format!("note     = {}", quoted(note)));
+    if let Some(note) = difference_note(config, step) {
+        lines.push(format!("note     = {}", quoted_value(note)));
     }
-    lines.push(format!("duration = {}", quoted(config.run_time)));
+    lines.push(format!("duration = {}", quoted_value(config.run_time)));
     if !config.ramp_up.is_zero() {
-        lines.push(format!("warm_up  = {}", quoted(config.ramp_up)));
+        lines.push(format!("warm_up  = {}", quoted_value(config.ramp_up)));
     }
-    lines.push(format!("slice    = {}", quoted(config.run_time.min(SLICE))));
+    lines.push(format!("slice    = {}", quoted_value(config.run_time.min(SLICE))));
     if let Some(seed) = step.loops.iter().find_map(|looped| looped.settings.seed) {
         // Integers of TOML have 63 bits.
         lines.push(format!("seed     = {}", seed & i64::MAX as u64));
     }
     if step.targets.len() > 1 {
-        let names: Vec<String> = step.targets.iter().map(quoted).collect();
+        let names: Vec<String> = step.targets.iter().map(quoted_value).collect();
         lines.push(format!("targets  = [{}]", names.join(", ")));
     }
     lines.join("\n") + "\n"
 }
 
 /// A note on how the workload differs from what IOmeter does.
-fn note(config: &Config, step: &Step) -> Option<String> {
+fn difference_note(config: &Config, step: &Step) -> Option<String> {
     let specs = step.loops.iter().map(|looped| (looped, &config.specs[looped.spec]));
-    let [repeating, random] = [0, 1]
-        .map(|pattern| specs.clone().any(|(looped, spec)| spec.writes() && looped.settings.pattern == Some(pattern)));
+    let [repeating, random] = [0, 1].map(|pattern| {
+        specs.clone().any(|(looped, spec)| spec.has_writes() && looped.settings.pattern == Some(pattern))
+    });
     let mut seeds: Vec<u64> = step.loops.iter().filter_map(|looped| looped.settings.seed).collect();
     seeds.dedup();
     let notes = [
@@ -117,10 +118,10 @@ fn note(config: &Config, step: &Step) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join(". "))
 }
 
-fn looped(worker_loop: &Loop, spec: &Spec) -> String {
+fn loop_section(worker_loop: &Loop, spec: &Spec) -> String {
     let mut out = format!(
         "\n[[loop]]\nname      = {}\nin_flight = {}\n",
-        quoted(&worker_loop.name),
+        quoted_value(&worker_loop.name),
         worker_loop.settings.in_flight
     );
     if worker_loop.copies > 1 {
@@ -133,7 +134,7 @@ fn looped(worker_loop: &Loop, spec: &Spec) -> String {
         let Line { share, burst, delay, .. } = line;
         let _ = write!(out, "\n[[loop.line]]\nname  = \"line-{number}\"\nshare = \"{share}%\"\nburst = {burst}\n");
         if !delay.is_zero() {
-            let _ = writeln!(out, "delay = {}", quoted(delay));
+            let _ = writeln!(out, "delay = {}", quoted_value(delay));
         }
     }
     out
@@ -162,13 +163,15 @@ fn streams_of(worker_loop: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
                     continue;
                 }
                 let own = if is_plain(spec) { String::new() } else { format!("line-{number}.") };
-                let mut out =
-                    format!("\n[[stream]]\nname      = {}\n", quoted(format!("{prefix}{own}{order}-{direction}s")));
+                let mut out = format!(
+                    "\n[[stream]]\nname      = {}\n",
+                    quoted_value(format!("{prefix}{own}{order}-{direction}s"))
+                );
                 let _ = writeln!(
                     out,
                     "direction = \"{direction}\"\nsize      = {}\nloop      = {}",
-                    size(spec, line),
-                    quoted(&worker_loop.name)
+                    stream_size(spec, line),
+                    quoted_value(&worker_loop.name)
                 );
                 if !is_plain(spec) {
                     let _ = writeln!(out, "line      = \"line-{number}\"");
@@ -176,13 +179,15 @@ fn streams_of(worker_loop: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
                 // The product of two shares in percent: 10^4 stands for the whole, which is 10^9 parts per billion.
                 let _ = writeln!(out, "share     = \"{}\"", Share::from_ppb(reads * part * 100_000));
                 if let Some(target) = &worker_loop.target {
-                    let _ = writeln!(out, "target    = {}", quoted(target));
+                    let _ = writeln!(out, "target    = {}", quoted_value(target));
                 }
                 out += &range_line(worker_loop);
                 let _ = match (order, walks) {
-                    ("random", _) => writeln!(out, "address   = {{ uniform = {} }}", quoted(line.align)),
-                    (_, true) => writeln!(out, "address   = \"sequential\"\nplaces    = {}", quoted(&worker_loop.name)),
-                    (_, false) => writeln!(out, "address   = {{ behind = {} }}", quoted(line.align)),
+                    ("random", _) => writeln!(out, "address   = {{ uniform = {} }}", quoted_value(line.align)),
+                    (_, true) => {
+                        writeln!(out, "address   = \"sequential\"\nplaces    = {}", quoted_value(&worker_loop.name))
+                    }
+                    (_, false) => writeln!(out, "address   = {{ behind = {} }}", quoted_value(line.align)),
                 };
                 streams.push(out);
             }
@@ -192,12 +197,12 @@ fn streams_of(worker_loop: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
 }
 
 /// The size of a stream for a line, or for all lines if they become one stream.
-fn size(spec: &Spec, line: &Line) -> String {
+fn stream_size(spec: &Spec, line: &Line) -> String {
     if is_plain(spec) && spec.lines.len() > 1 {
         let shares = spec.lines.iter().map(|line| format!("[\"{}\", \"{}%\"]", line.size, line.share));
         format!("{{ shares = [{}] }}", shares.collect::<Vec<_>>().join(", "))
     } else {
-        quoted(line.size)
+        quoted_value(line.size)
     }
 }
 
@@ -205,8 +210,8 @@ fn range_line(looped: &Loop) -> String {
     let (start, length) = (looped.settings.start, looped.settings.length);
     match (start.get(), length.get()) {
         (0, 0) => String::new(),
-        (_, 0) => format!("range     = {{ from = {} }}\n", quoted(start)),
-        (0, _) => format!("range     = {{ size = {} }}\n", quoted(length)),
-        _ => format!("range     = {{ from = {}, size = {} }}\n", quoted(start), quoted(length)),
+        (_, 0) => format!("range     = {{ from = {} }}\n", quoted_value(start)),
+        (0, _) => format!("range     = {{ size = {} }}\n", quoted_value(length)),
+        _ => format!("range     = {{ from = {}, size = {} }}\n", quoted_value(start), quoted_value(length)),
     }
 }

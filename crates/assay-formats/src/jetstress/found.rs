@@ -57,12 +57,12 @@ impl Found {
 
     /// A segment of the log begins. A segment that continues a run may repeat a part that was cut; both parts are in
     /// the sums, with the time of both.
-    pub(super) fn begin(&mut self, header: &Header) {
+    pub(super) fn begin_segment(&mut self, header: &Header) {
         let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
         self.left_ns = measured.fold(0, |sum: u64, phase| sum.saturating_add(phase.span_ns));
     }
 
-    pub(super) fn add(&mut self, interval: &Interval, is_measured: bool) {
+    pub(super) fn add_interval(&mut self, interval: &Interval, is_measured: bool) {
         let at_ns = self.measured_ns;
         let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
         if is_measured {
@@ -71,7 +71,7 @@ impl Found {
             self.measured_ns = at_ns.saturating_add(counts);
         }
         for (flow, cell) in self.layout.flows.iter().zip(&interval.flows) {
-            self.errors[flow.stream] = self.errors[flow.stream].saturating_add(cell.failed());
+            self.errors[flow.stream] = self.errors[flow.stream].saturating_add(cell.failed_operations());
             match flow.part {
                 Role::ReadBack => {
                     let ReadBack { verified, unverified, damaged } = self.read_back;
@@ -92,11 +92,11 @@ impl Found {
                     service_ns: cell.service.sum_ns,
                 };
                 self.io[flow.database].count_mut(flow.part).add(count);
-                self.samples[flow.stream].add(at_ns, count);
+                self.samples[flow.stream].add_operations(at_ns, count);
             }
         }
         if is_measured {
-            self.samples.iter_mut().for_each(|samples| samples.reached(at_ns.saturating_add(length_ns)));
+            self.samples.iter_mut().for_each(|samples| samples.reach_time(at_ns.saturating_add(length_ns)));
         }
     }
 }

@@ -46,7 +46,7 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// The sum of what both databases have.
-    pub(super) fn and(self, other: Sizes) -> Sizes {
+    pub(super) fn sum_with(self, other: Sizes) -> Sizes {
         Sizes {
             initial: self.initial.saturating_add(other.initial),
             room: self.room.saturating_add(other.room),
@@ -58,7 +58,7 @@ impl Sizes {
 impl Layout {
     pub(super) fn new(plan: &Plan, header: &Header) -> Result<Layout, String> {
         let mail = plan.load.mail().ok_or("this is not the log of a mail store")?;
-        let databases = usize::from(mail.databases(plan.load.targets));
+        let databases = usize::from(mail.database_count(plan.load.targets));
         let flows = header.flows.iter().map(|head| {
             let (stream, target) = (usize::from(head.stream), usize::from(head.target));
             let name = header.streams.get(stream)?.name.as_str();
@@ -75,9 +75,9 @@ impl Layout {
         let sizes = (0..databases).map(|at| {
             let head = header.targets.get(at);
             Sizes {
-                initial: size(plan, "db-reads", head),
-                room: size(plan, "db-extends", head),
-                space: head.map_or(0, |head| mail.space(head.size_bytes, head.block_bytes.max(1))),
+                initial: used_bytes(plan, "db-reads", head),
+                room: used_bytes(plan, "db-extends", head),
+                space: head.map_or(0, |head| mail.database_space(head.size_bytes, head.block_bytes.max(1))),
             }
         });
         Ok(Layout { databases, flows, sizes: sizes.collect() })
@@ -85,10 +85,10 @@ impl Layout {
 }
 
 /// How many bytes of a target a stream uses; zero if it does not say so.
-fn size(plan: &Plan, name: &str, target: Option<&TargetHead>) -> u64 {
+fn used_bytes(plan: &Plan, name: &str, target: Option<&TargetHead>) -> u64 {
     let stream = plan.load.streams.iter().find(|stream| stream.name == name);
     let extent = stream.and_then(|stream| stream.block()).and_then(|block| block.extent);
-    let used = extent.zip(target).map(|(extent, head)| extent.within(head.size_bytes, head.block_bytes.max(1)).1);
+    let used = extent.zip(target).map(|(extent, head)| extent.range_within(head.size_bytes, head.block_bytes.max(1)).1);
     used.unwrap_or(0)
 }
 

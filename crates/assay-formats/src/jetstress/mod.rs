@@ -12,7 +12,7 @@ mod write;
 
 pub use sums::{Count, Io};
 
-use crate::export::{Sink, is_measured, unwritten};
+use crate::export::{Sink, is_measured, write_error};
 use assay_record::{Header, Histograms, Interval, Unpacker};
 use found::Found;
 use std::fmt::Write;
@@ -36,27 +36,27 @@ impl Jetstress {
 }
 
 impl Sink for Jetstress {
-    fn header(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
+    fn begin_segment(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
         let found = match self.found.take() {
             Some(found) => found,
             None => Found::new(header)?,
         };
-        self.found.insert(found).begin(header);
+        self.found.insert(found).begin_segment(header);
         self.header = Some(header.clone());
         Ok(())
     }
 
-    fn interval(&mut self, interval: &Interval, _: &mut dyn Write) -> Result<(), String> {
+    fn take_interval(&mut self, interval: &Interval, _: &mut dyn Write) -> Result<(), String> {
         let header = self.header.as_ref().ok_or("an interval before any header")?;
         let found = self.found.as_mut().ok_or("an interval before any header")?;
         if interval.flows.len() != found.layout.flows.len() {
             return Err("an interval with other flows than the header names".to_owned());
         }
-        found.add(interval, is_measured(header, interval.phase));
+        found.add_interval(interval, is_measured(header, interval.phase));
         Ok(())
     }
 
-    fn histograms(&mut self, histograms: &Histograms, _: &mut dyn Write) -> Result<(), String> {
+    fn take_histograms(&mut self, histograms: &Histograms, _: &mut dyn Write) -> Result<(), String> {
         let header = self.header.as_ref().ok_or("distributions before any header")?;
         let found = self.found.as_mut().ok_or("distributions before any header")?;
         if !is_measured(header, histograms.phase) {
@@ -64,15 +64,15 @@ impl Sink for Jetstress {
         }
         for flow in &histograms.flows {
             let stream = found.layout.flows.get(usize::from(flow.flow)).ok_or("figures of an unknown flow")?.stream;
-            found.response[stream].add_filled(&self.unpacker.unpack(&flow.response, flow.overflow[0])?);
+            found.response[stream].add_filled(&self.unpacker.unpack_text(&flow.response, flow.overflow[0])?);
         }
         Ok(())
     }
 
-    fn end(&mut self, out: &mut dyn Write) -> Result<(), String> {
+    fn end_log(&mut self, out: &mut dyn Write) -> Result<(), String> {
         let found = self.found.as_mut().ok_or("it holds no run")?;
-        found.samples.iter_mut().for_each(Samples::end);
-        write::report(found, &self.verdict, out).map_err(unwritten)
+        found.samples.iter_mut().for_each(Samples::end_sample);
+        write::write_report(found, &self.verdict, out).map_err(write_error)
     }
 }
 

@@ -26,13 +26,13 @@ impl Count {
 
     /// The sum of both counts.
     #[must_use]
-    pub fn and(mut self, other: Count) -> Count {
+    pub fn sum_with(mut self, other: Count) -> Count {
         self.add(other);
         self
     }
 
     /// Operations per second, if they took this many seconds.
-    pub fn rate(&self, seconds: f64) -> f64 {
+    pub fn rate_per_second(&self, seconds: f64) -> f64 {
         if seconds > 0.0 { self.operations as f64 / seconds } else { 0.0 }
     }
 
@@ -81,24 +81,24 @@ impl Io {
 
     /// The sum of the I/O of both.
     #[must_use]
-    pub fn and(self, other: Io) -> Io {
+    pub fn sum_with(self, other: Io) -> Io {
         Io {
-            reads: self.reads.and(other.reads),
-            writes: self.writes.and(other.writes),
-            log_reads: self.log_reads.and(other.log_reads),
-            log_writes: self.log_writes.and(other.log_writes),
-            maintenance: self.maintenance.and(other.maintenance),
+            reads: self.reads.sum_with(other.reads),
+            writes: self.writes.sum_with(other.writes),
+            log_reads: self.log_reads.sum_with(other.log_reads),
+            log_writes: self.log_writes.sum_with(other.log_writes),
+            maintenance: self.maintenance.sum_with(other.maintenance),
         }
     }
 
     /// Reads and writes of the database, which Jetstress calls transactional I/O.
-    pub fn transactional(&self) -> Count {
-        self.reads.and(self.writes)
+    pub fn transactional_io(&self) -> Count {
+        self.reads.sum_with(self.writes)
     }
 
     /// All reads of the database, including those of the maintenance.
     pub fn all_reads(&self) -> Count {
-        self.reads.and(self.maintenance)
+        self.reads.sum_with(self.maintenance)
     }
 }
 
@@ -119,28 +119,28 @@ impl Samples {
     }
 
     /// Adds the operations of an interval that begins at `at_ns` of the measured time.
-    pub(super) fn add(&mut self, at_ns: u64, count: Count) {
+    pub(super) fn add_operations(&mut self, at_ns: u64, count: Count) {
         if at_ns >= self.begin_ns.saturating_add(self.length_ns) {
-            self.close();
+            self.close_sample();
             self.begin_ns = at_ns / self.length_ns * self.length_ns;
         }
         self.open.add(count);
     }
 
     /// Takes note that the measured time has reached `at_ns`.
-    pub(super) fn reached(&mut self, at_ns: u64) {
+    pub(super) fn reach_time(&mut self, at_ns: u64) {
         self.reached_ns = at_ns;
     }
 
     /// Ends the last sample. If the end of the run has cut it, it counts only if it has at least half of its length or
     /// if there is no other sample.
-    pub(super) fn end(&mut self) {
+    pub(super) fn end_sample(&mut self) {
         if self.worst_ms.is_none() || self.reached_ns.saturating_sub(self.begin_ns) * 2 >= self.length_ns {
-            self.close();
+            self.close_sample();
         }
     }
 
-    fn close(&mut self) {
+    fn close_sample(&mut self) {
         let own = std::mem::take(&mut self.open);
         if own.operations > 0 {
             let mean = own.response_ms();

@@ -25,18 +25,18 @@ fn the_sums_of_a_published_report() {
         maintenance: reported(24.789, 240_015.465, 0.0),
     };
     for (what, found, expected, within) in [
-        ("transactional", io.transactional().rate(7200.0), 1013.577, 0.002),
-        ("total reads", io.all_reads().rate(7200.0), 526.066, 0.001_1),
+        ("transactional", io.transactional_io().rate_per_second(7200.0), 1013.577, 0.002),
+        ("total reads", io.all_reads().rate_per_second(7200.0), 526.066, 0.001_1),
         ("their mean bytes", io.all_reads().mean_bytes(), 42_894.433, 1.0),
-        ("writes", io.writes.rate(7200.0), 512.300, 0.001),
+        ("writes", io.writes.rate_per_second(7200.0), 512.300, 0.001),
         ("latency of the reads", io.reads.response_ms(), 19.557, 0.001),
-        ("log writes", io.log_writes.rate(7200.0), 163.294, 0.001),
+        ("log writes", io.log_writes.rate_per_second(7200.0), 163.294, 0.001),
         ("mean bytes of log writes", io.log_writes.mean_bytes(), 7_864.278, 0.01),
         ("no log reads", io.log_reads.mean_bytes() + io.log_reads.response_ms(), 0.0, 0.0),
     ] {
         assert!((found - expected).abs() <= within, "{what}: {found} instead of {expected}");
     }
-    let twice = io.and(io);
+    let twice = io.sum_with(io);
     assert_eq!((twice.reads.operations, twice.log_writes.bytes), (2 * io.reads.operations, 2 * io.log_writes.bytes));
     assert!((twice.reads.mean_bytes() - io.reads.mean_bytes()).abs() < 1e-9, "means do not add up");
 }
@@ -58,10 +58,10 @@ fn the_worst_sample_is_of_fifteen_seconds() {
     ] {
         let mut samples = Samples::new(SAMPLE.as_ns());
         for (at, ms) in (0u64..).zip(&seconds) {
-            samples.add(at * 1_000_000_000, count(*ms));
-            samples.reached((at + 1) * 1_000_000_000);
+            samples.add_operations(at * 1_000_000_000, count(*ms));
+            samples.reach_time((at + 1) * 1_000_000_000);
         }
-        samples.end();
+        samples.end_sample();
         assert_eq!(samples.worst_ms.map(f64::round), worst, "{seconds:?}: {:?}", samples.worst_ms);
     }
 }
@@ -74,17 +74,20 @@ fn other_logs_are_refused() {
         "thresholds_ns": [], "criteria": [], "max_lag_ns": 0, "engine": {}, "host": {}, "plan": {},
     });
     let header: Header = serde_json::from_value(header).unwrap();
-    let told = Jetstress::new(Vec::new()).header(&header, &mut String::new()).unwrap_err();
+    let told = Jetstress::new(Vec::new()).begin_segment(&header, &mut String::new()).unwrap_err();
     assert!(told.contains("not the log of a mail store"), "{told}");
     let mut empty = Jetstress::new(Vec::new());
-    assert!(empty.interval(&Interval::default(), &mut String::new()).is_err());
-    assert!(empty.end(&mut String::new()).is_err());
+    assert!(empty.take_interval(&Interval::default(), &mut String::new()).is_err());
+    assert!(empty.end_log(&mut String::new()).is_err());
 }
 
 /// The header of a run of a mail store that measures for this many seconds.
 fn store(seconds: u64) -> Header {
     let adjust = assay_model::workload::Adjust { targets: 1, ..Default::default() };
-    let plan = assay_model::workload::read("t", "model = \"mail\"\nverify = false").unwrap().plan(&adjust).unwrap();
+    let plan = assay_model::workload::read_workload("t", "model = \"mail\"\nverify = false")
+        .unwrap()
+        .make_plan(&adjust)
+        .unwrap();
     let stream =
         |name: &str| serde_json::json!({"name": name, "direction": "read", "arrival": "poisson", "size": "32KiB"});
     let streams: Vec<serde_json::Value> = plan.load.streams.iter().map(|planned| stream(&planned.name)).collect();
@@ -107,7 +110,7 @@ fn seconds(report: &mut Jetstress, number: u64) {
         let mut flows = vec![assay_record::FlowInterval::default(); 5];
         flows[0] = assay_record::FlowInterval { ok: 10, bytes: 327_680, ..Default::default() };
         let (start_ns, end_ns) = (at * 1_000_000_000, (at + 1) * 1_000_000_000);
-        report.interval(&Interval { start_ns, end_ns, flows, ..Interval::default() }, &mut String::new()).unwrap();
+        report.take_interval(&Interval { start_ns, end_ns, flows, ..Interval::default() }, &mut String::new()).unwrap();
     }
 }
 
@@ -115,12 +118,12 @@ fn seconds(report: &mut Jetstress, number: u64) {
 #[test]
 fn a_run_that_was_continued_has_the_rates_of_its_parts() {
     let mut report = Jetstress::new(vec!["Verdict: PASS".to_owned()]);
-    report.header(&store(30), &mut String::new()).unwrap();
+    report.begin_segment(&store(30), &mut String::new()).unwrap();
     seconds(&mut report, 12);
-    report.header(&store(20), &mut String::new()).unwrap();
+    report.begin_segment(&store(20), &mut String::new()).unwrap();
     seconds(&mut report, 21);
     let mut out = String::new();
-    report.end(&mut out).unwrap();
+    report.end_log(&mut out).unwrap();
     let line = |name: &str| {
         out.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {out}")).to_owned()
     };
@@ -128,6 +131,6 @@ fn a_run_that_was_continued_has_the_rates_of_its_parts() {
     assert!(line("I/O Database Reads/sec").ends_with(&format!(" {:.3}", 330.0 / 32.0)), "{out}");
     assert!(line("I/O Database Reads Average Bytes").ends_with(" 32768.000"), "{out}");
     assert!(line("Checksum pass").contains("did not verify") && out.ends_with("Verdict: PASS\n"), "{out}");
-    let wrong = report.interval(&Interval::default(), &mut String::new());
+    let wrong = report.take_interval(&Interval::default(), &mut String::new());
     assert!(wrong.unwrap_err().contains("other flows"));
 }

@@ -2,7 +2,7 @@
 //! original's file, it has a line for the last period even if that was cut short.
 
 use super::cached::Cached;
-use crate::export::{Sink, is_measured, unwritten};
+use crate::export::{Sink, is_measured, write_error};
 use assay_base::Direction;
 use assay_record::{CacheCounters, Header, Histograms, Interval, StreamHead};
 use std::fmt::{self, Write};
@@ -111,7 +111,7 @@ impl Data {
     }
 
     /// Adds an interval. If a period ends with it, returns the period's line and its figures.
-    pub fn add(&mut self, interval: &Interval, header: &Header) -> Option<(String, Period)> {
+    pub fn add_interval(&mut self, interval: &Interval, header: &Header) -> Option<(String, Period)> {
         if !is_measured(header, interval.phase) {
             return None;
         }
@@ -140,11 +140,11 @@ impl Data {
         }
         self.reached_ns = self.reached_ns.saturating_add(interval.end_ns.saturating_sub(interval.start_ns));
         let over = self.reached_ns.saturating_sub(self.written_ns) >= self.period_ns;
-        over.then(|| self.line()).flatten()
+        over.then(|| self.line_since_last()).flatten()
     }
 
     /// The line for the time since the last one, with the figures of that time; `None` if nothing was measured since.
-    pub fn line(&mut self) -> Option<(String, Period)> {
+    pub fn line_since_last(&mut self) -> Option<(String, Period)> {
         let length_ns = self.reached_ns.saturating_sub(self.written_ns);
         if length_ns == 0 {
             return None;
@@ -163,7 +163,7 @@ impl Data {
     }
 
     /// The figures of the whole run so far.
-    pub fn total(&self) -> Period {
+    pub fn total_figures(&self) -> Period {
         let Stats { ios, latency, .. } = self.all.total;
         Period { ios, seconds: self.reached_ns as f64 / 1e9, sum_ns: latency.duration }
     }
@@ -199,7 +199,7 @@ impl PblioData {
 }
 
 impl Sink for PblioData {
-    fn header(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
+    fn begin_segment(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
         let fresh = Data::new(header, self.started, PERIOD)?;
         // Another header is that of a continued run, whose figures are added to those before the interruption.
         self.data.get_or_insert(fresh);
@@ -207,18 +207,19 @@ impl Sink for PblioData {
         Ok(())
     }
 
-    fn interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String> {
-        let line = self.data.as_mut().zip(self.header.as_ref()).and_then(|(data, header)| data.add(interval, header));
-        line.map_or(Ok(()), |(line, _)| out.write_str(&line).map_err(unwritten))
+    fn take_interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String> {
+        let line =
+            self.data.as_mut().zip(self.header.as_ref()).and_then(|(data, header)| data.add_interval(interval, header));
+        line.map_or(Ok(()), |(line, _)| out.write_str(&line).map_err(write_error))
     }
 
-    fn histograms(&mut self, _: &Histograms, _: &mut dyn Write) -> Result<(), String> {
+    fn take_histograms(&mut self, _: &Histograms, _: &mut dyn Write) -> Result<(), String> {
         Ok(())
     }
 
-    fn end(&mut self, out: &mut dyn Write) -> Result<(), String> {
-        let line = self.data.as_mut().and_then(Data::line);
-        line.map_or(Ok(()), |(line, _)| out.write_str(&line).map_err(unwritten))
+    fn end_log(&mut self, out: &mut dyn Write) -> Result<(), String> {
+        let line = self.data.as_mut().and_then(Data::line_since_last);
+        line.map_or(Ok(()), |(line, _)| out.write_str(&line).map_err(write_error))
     }
 }
 
@@ -273,9 +274,9 @@ mod tests {
     fn each_line_has_everything_since_the_beginning() {
         let header = header("oltp");
         let mut data = Data::new(&header, 1000, 2).unwrap();
-        assert_eq!(data.add(&second(0, 0, [(9, 9 * 4096, 9), (9, 9 * 4096, 9)]), &header), None);
-        assert_eq!(data.add(&second(1, 1, [(2, 8192, 10), (1, 16384, 5)]), &header), None);
-        let (line, period) = data.add(&second(2, 1, [(1, 4096, 7), (0, 0, 0)]), &header).unwrap();
+        assert_eq!(data.add_interval(&second(0, 0, [(9, 9 * 4096, 9), (9, 9 * 4096, 9)]), &header), None);
+        assert_eq!(data.add_interval(&second(1, 1, [(2, 8192, 10), (1, 16384, 5)]), &header), None);
+        let (line, period) = data.add_interval(&second(2, 1, [(1, 4096, 7), (0, 0, 0)]), &header).unwrap();
         let stats = |duration: u64, ios: u64, blocks: u64| {
             format!("{{\"latency\":{{\"duration\":{duration},\"count\":{ios}}},\"ios\":{ios},\"blocks\":{blocks}}}")
         };
@@ -286,11 +287,11 @@ mod tests {
         let spc = format!("{{\"total\":{},\"read\":{reads},\"write\":{writes},\"asu\":[{asus}]}}", stats(22, 4, 7));
         assert_eq!(line, format!("{{\"time\":1002,\"spc\":{spc}}}\n"));
         assert_eq!(period, Period { ios: 4, seconds: 2.0, sum_ns: 22 });
-        assert_eq!(data.line(), None, "nothing since");
-        assert_eq!(data.add(&second(3, 1, [(5, 5 * 4096, 50), (0, 0, 0)]), &header), None);
-        let (line, period) = data.line().unwrap();
+        assert_eq!(data.line_since_last(), None, "nothing since");
+        assert_eq!(data.add_interval(&second(3, 1, [(5, 5 * 4096, 50), (0, 0, 0)]), &header), None);
+        let (line, period) = data.line_since_last().unwrap();
         assert!(line.starts_with("{\"time\":1003,") && line.contains("\"ios\":9"), "{line}");
-        assert_eq!((period, data.total().ios), (Period { ios: 5, seconds: 1.0, sum_ns: 50 }, 9));
+        assert_eq!((period, data.total_figures().ios), (Period { ios: 5, seconds: 1.0, sum_ns: 50 }, 9));
     }
 
     /// The members of the cache have everything since the beginning too, and every line of a run with a cache has them.
@@ -303,15 +304,15 @@ mod tests {
             let cache = CacheCounters { reads, read_hits: reads / 2, ram_hits: 1, ..CacheCounters::default() };
             Interval { cache: Some(Box::new(cache)), ..second(at, phase, [(1, 4096, 5), (0, 0, 0)]) }
         };
-        assert_eq!(data.add(&counted(0, 0, 80), &header), None, "a warm-up is not in it");
+        assert_eq!(data.add_interval(&counted(0, 0, 80), &header), None, "a warm-up is not in it");
         for (at, reads, expected) in [(1, 10, [10, 5, 1, 4]), (2, 4, [14, 7, 2, 5])] {
-            let (line, _) = data.add(&counted(at, 1, reads), &header).unwrap();
+            let (line, _) = data.add_interval(&counted(at, 1, reads), &header).unwrap();
             let line: serde_json::Value = serde_json::from_str(&line).unwrap();
             let (cache, log) = (&line["cache"], &line["log"]);
             let found = [&cache["reads"], &cache["readhits"], &log["ramhits"], &log["storagehits"]];
             assert_eq!(found.map(|figure| figure.as_u64().unwrap()), expected, "{line}");
         }
-        let (line, _) = data.add(&second(3, 1, [(1, 4096, 5), (0, 0, 0)]), &header).unwrap();
+        let (line, _) = data.add_interval(&second(3, 1, [(1, 4096, 5), (0, 0, 0)]), &header).unwrap();
         assert!(line.contains("\"reads\":14,"), "{line}");
     }
 

@@ -6,5 +6,5 @@ mod options;
 mod write;
 
 pub use data::{Data, PblioData, Period};
-pub use options::{Asked, Command, USAGE, read};
-pub use write::{average, banner, cache, period};
+pub use options::{Asked, Command, USAGE, parse_args};
+pub use write::{average_line, banner_lines, cache_lines, period_line};

@@ -81,7 +81,7 @@ const LARGEST_BLOCK: u64 = 1024;
 ///
 /// # Errors
 /// The error says what is wrong with the command line, and what to write instead.
-pub fn read(args: &[String]) -> Result<Command, String> {
+pub fn parse_args(args: &[String]) -> Result<Command, String> {
     let none = Vec::new;
     let mut asked = Asked {
         asus: [none(), none(), none()],
@@ -97,7 +97,7 @@ pub fn read(args: &[String]) -> Result<Command, String> {
     let mut words = args.iter().map(String::as_str);
     while let Some(word) = words.next() {
         let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-')).filter(|name| !name.is_empty());
-        let name = name.ok_or_else(|| unknown(word))?;
+        let name = name.ok_or_else(|| unknown_option(word))?;
         let (name, given) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
         match name {
             "h" | "help" => return Ok(Command::Help),
@@ -106,14 +106,14 @@ pub fn read(args: &[String]) -> Result<Command, String> {
             "directio" if matches!(given, None | Some("true" | "1" | "t" | "T" | "TRUE" | "True")) => continue,
             _ => {}
         }
-        if let Some(why) = refused(name) {
+        if let Some(why) = refusal_of_option(name) {
             return Err(why);
         }
         if !NAMES.contains(&name) {
-            return Err(unknown(word));
+            return Err(unknown_option(word));
         }
         let value = given.or_else(|| words.next()).filter(|value| !value.is_empty());
-        asked.set(name, value.ok_or_else(|| format!("-{name} needs a value"))?)?;
+        asked.set_option(name, value.ok_or_else(|| format!("-{name} needs a value"))?)?;
     }
     match asked.asus.iter().position(Vec::is_empty) {
         Some(asu) => Err(format!("-asu{} is missing: name a file or a device, several separated by commas", asu + 1)),
@@ -122,16 +122,16 @@ pub fn read(args: &[String]) -> Result<Command, String> {
 }
 
 impl Asked {
-    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
         let number = |most: u64| {
             let number = value.parse().ok().filter(|number| (1..=most).contains(number));
             let shown: String = value.chars().take(40).collect();
             number.ok_or_else(|| format!("-{name}={}: write a whole number from 1 to {most}", shown.escape_debug()))
         };
         match name {
-            "asu1" => self.asus[0] = list(value),
-            "asu2" => self.asus[1] = list(value),
-            "asu3" => self.asus[2] = list(value),
+            "asu1" => self.asus[0] = split_list(value),
+            "asu2" => self.asus[1] = split_list(value),
+            "asu3" => self.asus[2] = split_list(value),
             "bsu" => self.bsu = number(MOST_BSUS)?,
             "runlen" => self.runlen = number(LONGEST)?,
             "dataperiod" => self.dataperiod = number(LONGEST)?,
@@ -139,19 +139,19 @@ impl Asked {
             "cachemeta" => self.cachemeta = value.to_owned(),
             "blocksize" => self.blocksize = number(LARGEST_BLOCK)?,
             "data" => self.data = value.to_owned(),
-            _ => self.tokens.extend(list(value)),
+            _ => self.tokens.extend(split_list(value)),
         }
         Ok(())
     }
 }
 
 /// Splits a list at its commas; empty parts are left out.
-fn list(value: &str) -> Vec<String> {
+fn split_list(value: &str) -> Vec<String> {
     value.split(',').filter(|one| !one.is_empty()).map(str::to_owned).collect()
 }
 
 /// Why an option of pblio is not offered, and what to do instead.
-fn refused(name: &str) -> Option<String> {
+fn refusal_of_option(name: &str) -> Option<String> {
     Some(match name {
         "directio" => "-directio=false would test the page cache and not the storage: leave it out".to_owned(),
         "mock_reads" | "mock_writes" => {
@@ -164,7 +164,7 @@ fn refused(name: &str) -> Option<String> {
     })
 }
 
-fn unknown(word: &str) -> String {
+fn unknown_option(word: &str) -> String {
     let shown: String = word.chars().take(60).collect();
     format!("there is no option \"{}\"; -help lists them", shown.escape_debug())
 }
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn of(line: &str) -> Result<Command, String> {
-        read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        parse_args(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]

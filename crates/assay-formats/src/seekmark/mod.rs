@@ -3,5 +3,5 @@
 mod options;
 mod write;
 
-pub use options::{Asked, Command, Mode, USAGE, read};
-pub use write::{Thread, Total, begin, endless_warning, failed, spawning, thread, total};
+pub use options::{Asked, Command, Mode, USAGE, parse_args};
+pub use write::{Thread, Total, begin_lines, endless_warning, failed_line, spawning_lines, thread_line, total_lines};

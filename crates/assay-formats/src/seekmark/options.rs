@@ -45,7 +45,7 @@ pub enum Mode {
 
 impl Mode {
     /// Its name in the output.
-    pub fn word(self) -> &'static str {
+    pub fn output_word(self) -> &'static str {
         if self == Mode::Read { "READ" } else { "WRITE" }
     }
 }
@@ -92,7 +92,7 @@ const MOST_THREADS: u64 = assay_model::seek::MOST_THREADS as u64;
 ///
 /// # Errors
 /// The text says what is wrong with it, and what to write.
-pub fn read(args: &[String]) -> Result<Command, String> {
+pub fn parse_args(args: &[String]) -> Result<Command, String> {
     let mut written = Written::default();
     let mut words = args.iter().map(String::as_str);
     while let Some(word) = words.next() {
@@ -100,45 +100,45 @@ pub fn read(args: &[String]) -> Result<Command, String> {
             let token = match rest.strip_prefix('=') {
                 Some(token) => token,
                 None if rest.is_empty() => words.next().ok_or(format!("{TOKEN} needs a token"))?,
-                None => return Err(unknown(word)),
+                None => return Err(unknown_option(word)),
             };
             written.tokens.extend(token.split(',').filter(|token| !token.is_empty()).map(str::to_owned));
             continue;
         }
         let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty() && !letters.starts_with('-'))
         else {
-            return Err(unknown(word));
+            return Err(unknown_option(word));
         };
-        cluster(letters, &mut words, &mut written)?;
+        parse_cluster(letters, &mut words, &mut written)?;
         if written.help {
             return Ok(Command::Help);
         }
     }
-    written.runs().map(Command::Run)
+    written.into_runs().map(Command::Run)
 }
 
 /// Options after one dash: letters without a value, then at most one with a value, which is the rest of the word or the
 /// next word.
-fn cluster<'a>(
+fn parse_cluster<'a>(
     letters: &'a str,
     words: &mut impl Iterator<Item = &'a str>,
     written: &mut Written,
 ) -> Result<(), String> {
     for (at, letter) in letters.char_indices() {
         if ALONE.contains(letter) {
-            written.flag(letter);
+            written.set_flag(letter);
         } else if WITH_VALUE.contains(letter) {
             let rest = &letters[at + letter.len_utf8()..];
             let value = if rest.is_empty() { words.next() } else { Some(rest) };
-            return written.value(letter, value.ok_or(format!("-{letter} needs a value"))?);
+            return written.set_value(letter, value.ok_or(format!("-{letter} needs a value"))?);
         } else {
-            return Err(unknown(&format!("-{letter}")));
+            return Err(unknown_option(&format!("-{letter}")));
         }
     }
     Ok(())
 }
 
-fn unknown(word: &str) -> String {
+fn unknown_option(word: &str) -> String {
     format!("there is no option \"{}\"; -h lists them", word.escape_debug())
 }
 
@@ -166,7 +166,7 @@ struct Numbers {
 }
 
 impl Written {
-    fn flag(&mut self, letter: char) {
+    fn set_flag(&mut self, letter: char) {
         match letter {
             'e' => self.endless = true,
             'R' => self.repeated = true,
@@ -175,7 +175,7 @@ impl Written {
         }
     }
 
-    fn value(&mut self, letter: char, value: &str) -> Result<(), String> {
+    fn set_value(&mut self, letter: char, value: &str) -> Result<(), String> {
         let number = |least: u64, most: u64| whole_number(letter, value, least, most).map(Some);
         let numbers = &mut self.numbers;
         match letter {
@@ -200,7 +200,7 @@ impl Written {
     }
 
     /// A run for each number of threads.
-    fn runs(mut self) -> Result<Vec<Asked>, String> {
+    fn into_runs(mut self) -> Result<Vec<Asked>, String> {
         let threads = match std::mem::take(&mut self.numbers.threads) {
             none if none.is_empty() => vec![assay_model::seek::THREADS.into()],
             threads => threads,
@@ -208,12 +208,12 @@ impl Written {
         if self.endless && threads.len() > 1 {
             return Err("-e never comes to the second number of threads: give one to -t, or leave -e out".to_owned());
         }
-        let first = self.asked()?;
+        let first = self.into_asked()?;
         Ok(threads.into_iter().map(|threads| Asked { threads: threads as u32, ..first.clone() }).collect())
     }
 
     /// The run, but for its number of threads.
-    fn asked(self) -> Result<Asked, String> {
+    fn into_asked(self) -> Result<Asked, String> {
         let Written { file, numbers, writes, repeated, endless, quiet, tokens, .. } = self;
         let seeks = numbers.seeks.unwrap_or(assay_model::seek::SEEKS);
         Ok(Asked {
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     fn read_line(line: &str) -> Result<Command, String> {
-        read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        parse_args(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     fn asked(line: &str) -> Asked {
@@ -322,7 +322,9 @@ mod tests {
             let told = read_line(line).unwrap_err();
             assert!(told.contains(word), "{line}: {told}");
         }
-        assert!(read(&["-f".into(), "x".repeat(256)]).is_err() && read(&["-f".into(), String::new()]).is_err());
-        assert!(read(&["-f".into(), "x".repeat(255)]).is_ok());
+        assert!(
+            parse_args(&["-f".into(), "x".repeat(256)]).is_err() && parse_args(&["-f".into(), String::new()]).is_err()
+        );
+        assert!(parse_args(&["-f".into(), "x".repeat(255)]).is_ok());
     }
 }

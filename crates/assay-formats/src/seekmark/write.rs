@@ -33,13 +33,13 @@ pub fn endless_warning() -> &'static str {
 }
 
 /// The lines before the threads start. `bytes` is the size of the part of the target that is used.
-pub fn begin(asked: &Asked, bytes: u64) -> String {
+pub fn begin_lines(asked: &Asked, bytes: u64) -> String {
     let (amount, unit) = match bytes {
         1_048_577.. => (bytes >> 20, "MB"),
         1025.. => (bytes >> 10, "KB"),
         _ => (bytes, "B"),
     };
-    let mut text = format!("\n{} benchmarking against {} {amount} {unit}\n\n", asked.mode.word(), asked.file);
+    let mut text = format!("\n{} benchmarking against {} {amount} {unit}\n\n", asked.mode.output_word(), asked.file);
     if asked.quiet {
         return text;
     }
@@ -61,7 +61,7 @@ pub fn begin(asked: &Asked, bytes: u64) -> String {
 }
 
 /// One line for each thread, unless only the total is printed.
-pub fn spawning(asked: &Asked) -> String {
+pub fn spawning_lines(asked: &Asked) -> String {
     if asked.quiet {
         return String::new();
     }
@@ -70,7 +70,7 @@ pub fn spawning(asked: &Asked) -> String {
 }
 
 /// The line of a thread that has ended.
-pub fn thread(number: usize, thread: &Thread) -> String {
+pub fn thread_line(number: usize, thread: &Thread) -> String {
     let Thread { seeks, time, service_ns } = *thread;
     let mean_ms = if seeks == 0 { 0.0 } else { service_ns as f64 / seeks as f64 / 1e6 };
     let (time, rate) = (time.as_secs_f64(), per_second(seeks, time));
@@ -78,9 +78,9 @@ pub fn thread(number: usize, thread: &Thread) -> String {
 }
 
 /// The last lines.
-pub fn total(mode: Mode, total: &Total) -> String {
+pub fn total_lines(mode: Mode, total: &Total) -> String {
     let Total { seeks, time, threads } = *total;
-    let (word, rate) = (mode.word(), per_second(seeks, time));
+    let (word, rate) = (mode.output_word(), per_second(seeks, time));
     let each_ms = if seeks == 0 { 0.0 } else { time.as_secs_f64() * 1e3 / seeks as f64 };
     format!(
         "\ntotal time: {:.2}, time per {word} request(ms): {each_ms:.3}\n\
@@ -91,7 +91,7 @@ pub fn total(mode: Mode, total: &Total) -> String {
 }
 
 /// The line about an operation that failed, for standard error.
-pub fn failed(mode: Mode, offset: &str, reason: &str) -> String {
+pub fn failed_line(mode: Mode, offset: &str, reason: &str) -> String {
     let verb = if mode == Mode::Read { "read" } else { "write" };
     format!("Error: unable to {verb} at current position of {offset}: {reason}")
 }
@@ -102,11 +102,11 @@ fn per_second(seeks: u64, time: Span) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Command, read};
+    use super::super::{Command, parse_args};
     use super::*;
 
     fn asked(line: &str) -> Asked {
-        match read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()) {
+        match parse_args(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()) {
             Ok(Command::Run(mut runs)) => runs.remove(0),
             other => panic!("{other:?}"),
         }
@@ -116,12 +116,12 @@ mod tests {
     fn a_run_of_the_original_to_the_byte() {
         let line = "-t2 -f /dev/loop1 -s 1000 -w destroy-data -i 4096 -a 12";
         let threads = [(1, 1789, 1_800_000), (0, 1859, 1_800_000)];
-        let mut text = begin(&asked(line), 1 << 30) + &spawning(&asked(line));
+        let mut text = begin_lines(&asked(line), 1 << 30) + &spawning_lines(&asked(line));
         for (number, ms, mean) in threads {
             let done = Thread { seeks: 1000, time: Span::from_ms(ms), service_ns: mean * 1000 };
-            text += &thread(number, &done);
+            text += &thread_line(number, &done);
         }
-        text += &total(Mode::Write, &Total { seeks: 2000, time: Span::from_ms(1862), threads: 2 });
+        text += &total_lines(Mode::Write, &Total { seeks: 2000, time: Span::from_ms(1862), threads: 2 });
         let wanted = "\nWRITE benchmarking against /dev/loop1 1024 MB\n\nthreads to spawn: 2\nseeks per thread: 1000\n\
             io size in bytes: 4096\nio aligned bytes: 4096\nwrite data is randomly generated\n\n\
             Spawning worker 0 to do 1000 seeks\nSpawning worker 1 to do 1000 seeks\n\
@@ -142,21 +142,22 @@ mod tests {
             (1 << 20, "1024 KB"),
             (2 << 20, "2 MB"),
         ] {
-            let text = begin(&asked("-f x -q"), bytes);
+            let text = begin_lines(&asked("-f x -q"), bytes);
             assert_eq!(text, format!("\nREAD benchmarking against x {wanted}\n\n"));
         }
-        assert_eq!(spawning(&asked("-f x -q")), "");
-        assert_eq!(spawning(&asked("-f x -e")), "Spawning worker 0 to do endless seeks\n");
-        let limited = begin(&asked("-f x -S 10485760 -w destroy-data -R"), 10 << 20);
+        assert_eq!(spawning_lines(&asked("-f x -q")), "");
+        assert_eq!(spawning_lines(&asked("-f x -e")), "Spawning worker 0 to do endless seeks\n");
+        let limited = begin_lines(&asked("-f x -S 10485760 -w destroy-data -R"), 10 << 20);
         assert!(limited.ends_with("size limit in bytes: 10485760\nwrite data is single character repeated\n\n"));
     }
 
     #[test]
     fn nothing_is_infinite() {
-        let none = thread(0, &Thread::default()) + &total(Mode::Read, &Total { threads: 1, ..Total::default() });
+        let none =
+            thread_line(0, &Thread::default()) + &total_lines(Mode::Read, &Total { threads: 1, ..Total::default() });
         assert!(!none.contains("inf") && !none.contains("NaN"), "{none}");
         assert_eq!(
-            failed(Mode::Read, "512", "Input/output error"),
+            failed_line(Mode::Read, "512", "Input/output error"),
             "Error: unable to read at current position of 512: Input/output error"
         );
     }

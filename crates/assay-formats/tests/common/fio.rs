@@ -4,7 +4,7 @@
 
 use assay_base::{Bytes, Fault};
 use assay_formats::collect::{Played, Recorder};
-use assay_formats::fio::{Choice, Keyword, Lowered, Surroundings, lower, read};
+use assay_formats::fio::{Choice, Keyword, Lowered, Surroundings, lower_job_file, read_job_file};
 use assay_model::Plan;
 use assay_model::workload::Adjust;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ pub struct TestFiles {
 }
 
 impl Surroundings for TestFiles {
-    fn include(&self, name: &str, _: &str) -> Result<String, String> {
+    fn read_included(&self, name: &str, _: &str) -> Result<String, String> {
         std::fs::read_to_string(self.dir.join(name)).map_err(|e| e.to_string())
     }
-    fn recording(&self, name: &str, _: &str) -> Result<Played, String> {
+    fn read_recording(&self, name: &str, _: &str) -> Result<Played, String> {
         let text = IOLOGS.iter().find(|(known, _)| *known == name).ok_or("there is none")?.1;
         let mut recorder = Recorder::default();
-        text.lines().try_for_each(|line| recorder.line(line))?;
-        recorder.end()
+        text.lines().try_for_each(|line| recorder.take_line(line))?;
+        recorder.into_recording()
     }
-    fn variable(&self, name: &str) -> Option<String> {
+    fn environment_variable(&self, name: &str) -> Option<String> {
         (name == "BS").then(|| "16k".to_owned())
     }
-    fn number(&self, keyword: Keyword) -> u64 {
+    fn keyword_number(&self, keyword: Keyword) -> u64 {
         match keyword {
             Keyword::PageSize => 4096,
             Keyword::Memory => 2048,
@@ -66,7 +66,7 @@ pub fn lowered(path: &Path, choice: &Choice) -> Result<Lowered, Fault> {
 }
 
 pub fn of(text: &str, choice: &Choice, around: &TestFiles) -> Result<Lowered, Fault> {
-    lower("job", &read("job.fio", text, around)?, choice, around)
+    lower_job_file("job", &read_job_file("job.fio", text, around)?, choice, around)
 }
 
 pub fn around() -> TestFiles {
@@ -81,10 +81,10 @@ pub fn section(name: &str) -> Choice {
 pub fn plans(lowered: &Lowered) -> Vec<Plan> {
     let targets = lowered.workload.targets.paths.len() as u16;
     let adjust = Adjust { targets, ..Adjust::default() };
-    lowered.workload.in_steps().iter().map(|step| step.plan(&adjust).unwrap_or_else(|e| panic!("{e}"))).collect()
+    lowered.workload.in_steps().iter().map(|step| step.make_plan(&adjust).unwrap_or_else(|e| panic!("{e}"))).collect()
 }
 
 pub fn plan(lowered: &Lowered) -> Plan {
     let targets = lowered.workload.targets.paths.len() as u16;
-    lowered.workload.plan(&Adjust { targets, ..Adjust::default() }).unwrap()
+    lowered.workload.make_plan(&Adjust { targets, ..Adjust::default() }).unwrap()
 }

@@ -3,8 +3,8 @@
 mod page;
 mod render;
 
-pub use page::html;
-pub use render::text;
+pub use page::write_html;
+pub use render::write_text;
 
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +72,7 @@ const STANDS_OUT: f64 = 0.05;
 /// The point furthest above the straight line from the first point to the last, with sizes on a logarithmic scale and both axes
 /// scaled to 1: beyond it, more cache brings less than the average (V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a
 /// 'kneedle' in a haystack", ICDCS workshops 2011, without its smoothing). `None` where no point stands out.
-pub fn knee(points: &[Point]) -> Option<usize> {
+pub fn index_of_knee(points: &[Point]) -> Option<usize> {
     let (first, last) = (points.first()?, points.last()?);
     let (width, height) = ((last.bytes as f64 / first.bytes.max(1) as f64).log2(), last.hits - first.hits);
     if width <= 0.0 || height <= 0.0 {
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn the_knee_is_where_more_brings_less() {
-        assert_eq!(knee(&points(&[0.0, 0.4, 0.8, 0.85, 0.9])), Some(2));
+        assert_eq!(index_of_knee(&points(&[0.0, 0.4, 0.8, 0.85, 0.9])), Some(2));
         for none in [&[][..], &[0.5], &[0.0, 0.25, 0.5, 0.75], &[0.3, 0.3, 0.3], &[0.0, 0.0, 0.0, 0.9]] {
-            assert_eq!(knee(&points(none)), None, "{none:?}");
+            assert_eq!(index_of_knee(&points(none)), None, "{none:?}");
         }
     }
 
@@ -125,12 +125,12 @@ mod tests {
             different_blocks: 90,
             one_of: 1,
             cold: 0.1,
-            knee: knee(&points),
+            knee: index_of_knee(&points),
             points,
         };
         let (mut page, mut words) = (String::new(), String::new());
-        html(&curve, &mut page).unwrap();
-        text(&curve, &mut words).unwrap();
+        write_html(&curve, &mut page).unwrap();
+        write_text(&curve, &mut words).unwrap();
         assert!(page.contains("&#60;b&#62;orders") || page.contains("&lt;b&gt;orders"), "{page}");
         assert!(!page.contains("<b>orders") && !words.contains('\u{1b}'));
         for (what, shown) in [

@@ -1,9 +1,9 @@
 //! A cache curve as one HTML page without a script. Names are hostile input, escaped in the template.
 
 use super::CacheCurve;
-use super::render::{made, share, summary};
+use super::render::{share_text, simulated_load_in_words, summary_sentences};
 use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
-use crate::render::html::{Frame, write};
+use crate::render::html::{Frame, write_page};
 use askama::Template;
 use assay_base::Bytes;
 use std::fmt;
@@ -11,23 +11,23 @@ use std::fmt;
 const HEIGHT: f64 = 300.0;
 
 /// The page.
-pub fn html(curve: &CacheCurve, out: &mut dyn fmt::Write) -> fmt::Result {
+pub fn write_html(curve: &CacheCurve, out: &mut dyn fmt::Write) -> fmt::Result {
     let rows = curve.points.iter().enumerate().map(|(at, point)| Row {
-        size: Bytes::new(point.bytes).human(),
-        hits: share(point.hits),
+        size: Bytes::new(point.bytes).human_text(),
+        hits: share_text(point.hits),
         error: point.error.map_or("–".to_owned(), |error| format!("± {:.2} points", error * 100.0)),
         knee: curve.knee == Some(at),
     });
     let view = View {
-        frame: Frame::still(),
+        frame: Frame::without_script(),
         curve,
         targets: curve.targets.join(", "),
-        made: made(curve),
-        summary: summary(curve),
-        chart: chart(curve),
+        made: simulated_load_in_words(curve),
+        summary: summary_sentences(curve),
+        chart: curve_chart(curve),
         rows: rows.collect(),
     };
-    write(&view, out)
+    write_page(&view, out)
 }
 
 #[derive(Template)]
@@ -49,27 +49,30 @@ struct Row {
     knee: bool,
 }
 
-fn chart(curve: &CacheCurve) -> Chart {
+fn curve_chart(curve: &CacheCurve) -> Chart {
     let points: Vec<(f64, f64)> = curve.points.iter().map(|point| (place_of_size(point.bytes), point.hits)).collect();
     let mut marks = vec![Mark::Line { series: 0, points }];
     marks.extend(curve.points.iter().map(|point| {
-        let text = format!("{}: {}", Bytes::new(point.bytes).human(), share(point.hits));
+        let text = format!("{}: {}", Bytes::new(point.bytes).human_text(), share_text(point.hits));
         Mark::Dot { class: series_class(0), at: (place_of_size(point.bytes), point.hits), text }
     }));
     let knee = curve.knee.and_then(|knee| curve.points.get(knee));
     marks.extend(knee.map(|point| Mark::Vertical { at: place_of_size(point.bytes), text: "knee".to_owned() }));
-    let each: Vec<String> =
-        curve.points.iter().map(|point| format!("{} {}", Bytes::new(point.bytes).human(), share(point.hits))).collect();
+    let each: Vec<String> = curve
+        .points
+        .iter()
+        .map(|point| format!("{} {}", Bytes::new(point.bytes).human_text(), share_text(point.hits)))
+        .collect();
     let (low, high) = (curve.points.first(), curve.points.last());
     Chart {
         alternative: format!("Reads answered by size of the cache: {}.", each.join(", ")),
-        x: Axis::log(
+        x: Axis::with_log_scale(
             "size of the cache (logarithmic)",
             Unit::Bytes,
             low.map_or(1.0, |point| place_of_size(point.bytes)),
             high.map_or(2.0, |point| place_of_size(point.bytes)),
         ),
-        y: Axis::linear("reads answered", Unit::Share, 1.0),
+        y: Axis::with_linear_scale("reads answered", Unit::Share, 1.0),
         height: HEIGHT,
         marks,
     }

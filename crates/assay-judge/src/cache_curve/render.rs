@@ -9,26 +9,26 @@ use std::fmt;
 const BAR: usize = 40;
 
 /// A row with a bar for each size that is a power of two, for the knee, and for the last.
-pub fn text(curve: &CacheCurve, out: &mut dyn fmt::Write) -> fmt::Result {
+pub fn write_text(curve: &CacheCurve, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
-    page.words("", &format!("{} on {}", curve.workload, curve.targets.join(", ")), 2);
-    page.words("", &made(curve), 2);
-    page.blank();
-    page.line("     cache  reads answered");
+    page.add_words("", &format!("{} on {}", curve.workload, curve.targets.join(", ")), 2);
+    page.add_words("", &simulated_load_in_words(curve), 2);
+    page.add_blank_line();
+    page.add_line("     cache  reads answered");
     let last = curve.points.len().saturating_sub(1);
     for (at, point) in curve.points.iter().enumerate() {
         let is_knee = curve.knee == Some(at);
         if is_knee || at == last || point.bytes.is_power_of_two() {
-            page.line(row(point, is_knee));
+            page.add_line(point_row(point, is_knee));
         }
     }
-    page.blank();
-    page.words("", &summary(curve), 4);
-    page.write(out)
+    page.add_blank_line();
+    page.add_words("", &summary_sentences(curve), 4);
+    page.write_lines(out)
 }
 
 /// A sentence about what was followed.
-pub(super) fn made(curve: &CacheCurve) -> String {
+pub(super) fn simulated_load_in_words(curve: &CacheCurve) -> String {
     let followed = match curve.one_of {
         1 => String::new(),
         n => format!(", of which one block in {n} was followed"),
@@ -43,36 +43,41 @@ pub(super) fn made(curve: &CacheCurve) -> String {
         curve.operations,
         curve.seed,
         curve.different_blocks,
-        Bytes::new(curve.block_bytes).human(),
+        Bytes::new(curve.block_bytes).human_text(),
         curve.policy
     )
 }
 
-fn row(point: &Point, is_knee: bool) -> String {
+fn point_row(point: &Point, is_knee: bool) -> String {
     let bar = "#".repeat((point.hits * BAR as f64).round() as usize);
     let mark = if is_knee { " <- knee" } else { "" };
-    format!("{:>10}  {:>8}{:>7} {bar}{mark}", Bytes::new(point.bytes).human(), share(point.hits), error(point))
+    format!(
+        "{:>10}  {:>8}{:>7} {bar}{mark}",
+        Bytes::new(point.bytes).human_text(),
+        share_text(point.hits),
+        error_text(point)
+    )
 }
 
-fn error(point: &Point) -> String {
+fn error_text(point: &Point) -> String {
     point.error.map_or(String::new(), |error| format!("±{:.1}", error * 100.0))
 }
 
-pub(super) fn share(share: f64) -> String {
+pub(super) fn share_text(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
 /// Sentences about the knee, and about the reads that no cache answers.
-pub(super) fn summary(curve: &CacheCurve) -> String {
+pub(super) fn summary_sentences(curve: &CacheCurve) -> String {
     let knee = match curve.knee.and_then(|at| curve.points.get(at)) {
         Some(point) => format!(
             "Knee at {}, which answers {} of the reads: beyond it more cache brings less than it did on average.",
-            Bytes::new(point.bytes).human(),
-            share(point.hits)
+            Bytes::new(point.bytes).human_text(),
+            share_text(point.hits)
         ),
         None => "No knee: no size stands out.".to_owned(),
     };
-    let cold = share(curve.cold);
+    let cold = share_text(curve.cold);
     let error = if curve.one_of > 1 { " ± is one standard error, in points." } else { "" };
     format!("{knee} {cold} of the reads are the first access to their block, which no cache answers.{error}")
 }

@@ -73,17 +73,17 @@ struct Blocks {
 }
 
 /// The quantile's ratio, `b` over `a`.
-pub(crate) fn quantile(a: Option<&Series>, b: Option<&Series>, quantile: f64) -> Answer {
+pub(crate) fn compare_quantile(a: Option<&Series>, b: Option<&Series>, quantile: f64) -> Answer {
     let (Some(a), Some(b)) = (a, b) else { return Answer::CannotTell };
     let keys: BTreeSet<u32> = a.groups.all.iter().chain(&b.groups.all).flat_map(|unit| unit.keys().copied()).collect();
     let keys: Vec<u32> = keys.into_iter().collect();
-    let limits = interval(
-        &blocks(&a.groups.all, &keys, mean_logarithm),
-        &blocks(&b.groups.all, &keys, mean_logarithm),
+    let limits = confidence_interval(
+        &form_blocks(&a.groups.all, &keys, mean_logarithm),
+        &form_blocks(&b.groups.all, &keys, mean_logarithm),
         |sum: &[u64]| quantile_of(keys.iter().copied().zip(sum.iter().copied()), quantile),
         |a, b| (b / a).ln(),
     );
-    judged(limits.map(|(low, high)| (low.exp(), high.exp())), 1.0, RESOLUTION)
+    judge_limits(limits.map(|(low, high)| (low.exp(), high.exp())), 1.0, RESOLUTION)
         .unwrap_or_else(|| plain_ratio(a, b, quantile))
 }
 
@@ -97,7 +97,7 @@ fn mean_logarithm(unit: &BTreeMap<u32, u64>) -> f64 {
 
 /// The ratio of a quantile where the difference is plain.
 fn plain_ratio(a: &Series, b: &Series, quantile: f64) -> Answer {
-    let ratio = a.quantile(quantile).zip(b.quantile(quantile)).map(|(a, b)| b / a.max(1.0));
+    let ratio = a.time_at_quantile(quantile).zip(b.time_at_quantile(quantile)).map(|(a, b)| b / a.max(1.0));
     let plain = ratio.filter(|ratio| {
         has_enough_beyond(a, quantile) && has_enough_beyond(b, quantile) && (*ratio >= PLAIN || *ratio <= 1.0 / PLAIN)
     });
@@ -106,25 +106,27 @@ fn plain_ratio(a: &Series, b: &Series, quantile: f64) -> Answer {
 
 /// Whether enough operations lie beyond the quantile that a few blocks can show a difference.
 fn has_enough_beyond(series: &Series, quantile: f64) -> bool {
-    series.operations() as f64 * quantile.min(1.0 - quantile) >= BEYOND
+    series.operation_count() as f64 * quantile.min(1.0 - quantile) >= BEYOND
 }
 
 /// The difference of the shares over a threshold, `b` minus `a`.
-pub(crate) fn share(a: Option<&Series>, b: Option<&Series>, threshold: u64) -> Answer {
+pub(crate) fn compare_share_over_threshold(a: Option<&Series>, b: Option<&Series>, threshold: u64) -> Answer {
     let (Some(a), Some(b)) = (a, b) else { return Answer::CannotTell };
-    let (Some(key_a), Some(key_b)) = (a.key(threshold), b.key(threshold)) else { return Answer::CannotTell };
-    let limits = interval(
+    let (Some(key_a), Some(key_b)) = (a.key_of_threshold(threshold), b.key_of_threshold(threshold)) else {
+        return Answer::CannotTell;
+    };
+    let limits = confidence_interval(
         &blocks_of_counts(a, key_a),
         &blocks_of_counts(b, key_b),
         |sum: &[u64]| (sum[0] > 0).then(|| sum[1] as f64 / sum[0] as f64),
         |a, b| b - a,
     );
-    judged(limits, 0.0, 0.0).unwrap_or_else(|| plain_difference(a, b, threshold))
+    judge_limits(limits, 0.0, 0.0).unwrap_or_else(|| plain_difference(a, b, threshold))
 }
 
 /// The blocks of all operations and of those with this key.
 fn blocks_of_counts(series: &Series, key: u32) -> Blocks {
-    blocks(&series.intervals.all, &[OPERATIONS, key], |unit: &BTreeMap<u32, u64>| {
+    form_blocks(&series.intervals.all, &[OPERATIONS, key], |unit: &BTreeMap<u32, u64>| {
         if count_of(OPERATIONS, unit) == 0.0 { 0.0 } else { count_of(key, unit) / count_of(OPERATIONS, unit) }
     })
 }
@@ -146,7 +148,7 @@ fn plain_difference(a: &Series, b: &Series, threshold: u64) -> Answer {
 
 /// Whether a run would have enough operations over a threshold if this were their share.
 fn would_show(series: &Series, share: f64) -> bool {
-    series.operations() as f64 * share >= PLAIN * BEYOND
+    series.operation_count() as f64 * share >= PLAIN * BEYOND
 }
 
 /// The count of a unit under a key.
@@ -155,14 +157,14 @@ fn count_of(key: u32, unit: &BTreeMap<u32, u64>) -> f64 {
 }
 
 /// Whether the limits contain "no difference"; `None` without limits.
-fn judged(limits: Option<(f64, f64)>, same: f64, resolution: f64) -> Option<Answer> {
+fn judge_limits(limits: Option<(f64, f64)>, same: f64, resolution: f64) -> Option<Answer> {
     let (low, high) = limits?;
     let differs = low > same + resolution || high < same - resolution;
     Some(if differs { Answer::Differs { low, high } } else { Answer::Noise { low, high } })
 }
 
 /// The 95 % interval of `difference` between the figures of the two runs.
-fn interval(
+fn confidence_interval(
     a: &Blocks,
     b: &Blocks,
     figure: impl Fn(&[u64]) -> Option<f64>,
@@ -172,11 +174,11 @@ fn interval(
     if fewest < BLOCKS {
         return None;
     }
-    let mut prng = Prng::seeded(SEED);
-    let point = difference(figure(&a.all())?, figure(&b.all())?);
+    let mut prng = Prng::from_seed(SEED);
+    let point = difference(figure(&a.sum_all_blocks())?, figure(&b.sum_all_blocks())?);
     let mut draws: Vec<f64> = Vec::with_capacity(DRAWS);
     for _ in 0..DRAWS {
-        draws.push(difference(figure(&a.draw(&mut prng))?, figure(&b.draw(&mut prng))?));
+        draws.push(difference(figure(&a.draw_resample(&mut prng))?, figure(&b.draw_resample(&mut prng))?));
     }
     draws.sort_by(f64::total_cmp);
     let degrees = (fewest - 1) as f64;
@@ -187,7 +189,7 @@ fn interval(
 }
 
 impl Blocks {
-    fn sum<'a>(&self, chosen: impl Iterator<Item = &'a Vec<u64>>) -> Vec<u64> {
+    fn sum_blocks<'a>(&self, chosen: impl Iterator<Item = &'a Vec<u64>>) -> Vec<u64> {
         let mut sum = vec![0u64; self.blocks.first().map_or(0, Vec::len)];
         for block in chosen {
             sum.iter_mut().zip(block).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
@@ -195,19 +197,19 @@ impl Blocks {
         sum
     }
 
-    fn all(&self) -> Vec<u64> {
-        self.sum(self.blocks.iter())
+    fn sum_all_blocks(&self) -> Vec<u64> {
+        self.sum_blocks(self.blocks.iter())
     }
 
     /// Draws as many blocks as there are, with replacement.
-    fn draw(&self, prng: &mut Prng) -> Vec<u64> {
+    fn draw_resample(&self, prng: &mut Prng) -> Vec<u64> {
         let n = self.blocks.len() as u64;
-        let chosen: Vec<usize> = (0..n).map(|_| prng.below(n) as usize).collect();
-        self.sum(chosen.iter().map(|index| &self.blocks[*index]))
+        let chosen: Vec<usize> = (0..n).map(|_| prng.uniform_below(n) as usize).collect();
+        self.sum_blocks(chosen.iter().map(|index| &self.blocks[*index]))
     }
 }
 
-fn blocks(units: &[BTreeMap<u32, u64>], keys: &[u32], mean: impl Fn(&BTreeMap<u32, u64>) -> f64) -> Blocks {
+fn form_blocks(units: &[BTreeMap<u32, u64>], keys: &[u32], mean: impl Fn(&BTreeMap<u32, u64>) -> f64) -> Blocks {
     let means: Vec<f64> = units.iter().map(mean).collect();
     // As many whole blocks as fit; the remaining units are spread among them.
     let n = units.len();

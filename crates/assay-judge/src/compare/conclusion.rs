@@ -2,7 +2,7 @@
 //! it is too little to tell.
 
 use super::bootstrap::Answer;
-use super::rows::{Figure, StreamRow, titled};
+use super::rows::{Figure, StreamRow, title_with_step};
 use assay_base::{Measure, Span};
 use serde::Serialize;
 use std::fmt;
@@ -23,20 +23,20 @@ pub struct Conclusion {
 }
 
 /// A conclusion for each run but the first, whose labels are given.
-pub(super) fn conclusions(labels: &[&str], streams: &[StreamRow]) -> Vec<Conclusion> {
+pub(super) fn conclude_for_runs(labels: &[&str], streams: &[StreamRow]) -> Vec<Conclusion> {
     let Some((first, others)) = labels.split_first() else { return Vec::new() };
     others
         .iter()
         .enumerate()
         .map(|(at, label)| Conclusion {
             label: (*label).to_owned(),
-            sentence: sentence(label, first, &Findings::new(streams, at)),
+            sentence: conclusion_sentence(label, first, &Findings::new(streams, at)),
         })
         .collect()
 }
 
 /// The streams of a comparison as they stand for themselves: the response, or the service where a log has no response.
-pub(super) fn principal(streams: &[StreamRow]) -> impl Iterator<Item = &StreamRow> {
+pub(super) fn principal_streams(streams: &[StreamRow]) -> impl Iterator<Item = &StreamRow> {
     streams.iter().filter(|row| {
         row.measure == Measure::Response
             || !streams.iter().any(|other| is_of_one_stream(other, row) && other.measure == Measure::Response)
@@ -48,9 +48,9 @@ fn is_of_one_stream(one: &StreamRow, other: &StreamRow) -> bool {
 }
 
 /// `step 2: reads p99`.
-pub(super) fn named(row: &StreamRow, figure: &Figure) -> String {
+pub(super) fn figure_name(row: &StreamRow, figure: &Figure) -> String {
     let measure = if row.measure == Measure::Service { " service" } else { "" };
-    titled(row.step, &format!("{}{measure} {}", row.stream, figure.what))
+    title_with_step(row.step, &format!("{}{measure} {}", row.stream, figure.what))
 }
 
 /// What was found of one run.
@@ -81,25 +81,25 @@ impl Findings {
     }
 
     fn take_in(&mut self, streams: &[StreamRow], row: &StreamRow, at: usize) {
-        let is_principal = principal(streams).any(|other| std::ptr::eq(other, row));
+        let is_principal = principal_streams(streams).any(|other| std::ptr::eq(other, row));
         // Where the response differs, the service differs as a part of it.
-        if !is_principal && streams.iter().any(|other| is_of_one_stream(other, row) && differs(other, at)) {
+        if !is_principal && streams.iter().any(|other| is_of_one_stream(other, row) && differs_from_first(other, at)) {
             return;
         }
         for (figure, answer) in row.figures.iter().filter_map(|figure| Some((figure, figure.against_first.get(at)?))) {
             match answer {
-                Answer::CannotTell if is_principal => self.unknown.push(named(row, figure)),
+                Answer::CannotTell if is_principal => self.unknown.push(figure_name(row, figure)),
                 Answer::Worse => self.ended = Some(Ended::This),
                 Answer::Better => self.ended = Some(Ended::First),
                 Answer::CannotTell | Answer::Noise { .. } | Answer::Differs { .. } => {}
             }
         }
         let ways = [Way::Worse, Way::Better];
-        self.differing.extend(ways.into_iter().filter_map(|way| phrase(row, at, way)));
+        self.differing.extend(ways.into_iter().filter_map(|way| difference_phrase(row, at, way)));
     }
 }
 
-fn differs(row: &StreamRow, at: usize) -> bool {
+fn differs_from_first(row: &StreamRow, at: usize) -> bool {
     row.figures.iter().any(|figure| !matches!(figure.against_first.get(at), Some(Answer::Noise { .. }) | None))
 }
 
@@ -120,7 +120,7 @@ impl Way {
 }
 
 /// `1.3 ± 0.1 times slower in reads p99 (also in p50)`; nothing where no figure of the stream differs in this way.
-fn phrase(row: &StreamRow, at: usize, way: Way) -> Option<String> {
+fn difference_phrase(row: &StreamRow, at: usize, way: Way) -> Option<String> {
     let all: Vec<&Figure> = row.figures.iter().filter(|figure| Way::new(figure, at) == Some(way)).collect();
     let first = REPRESENTATIVE
         .iter()
@@ -129,17 +129,17 @@ fn phrase(row: &StreamRow, at: usize, way: Way) -> Option<String> {
     let others: Vec<&str> =
         all.iter().filter(|figure| figure.what != first.what).map(|figure| figure.what.as_str()).collect();
     let also = if others.is_empty() { String::new() } else { format!(" (also in {})", others.join(", ")) };
-    Some(format!("{} {}{also}", amount(first, at, way)?, named(row, first)))
+    Some(format!("{} {}{also}", difference_amount(first, at, way)?, figure_name(row, first)))
 }
 
 /// `1.3 ± 0.1 times slower in`, or `by 0.5 ± 0.1 % of the operations more in`.
-fn amount(figure: &Figure, at: usize, way: Way) -> Option<String> {
+fn difference_amount(figure: &Figure, at: usize, way: Way) -> Option<String> {
     let Answer::Differs { low, high } = figure.against_first.get(at)? else { return None };
     if figure.share {
         let word = if way == Way::Worse { "worse" } else { "better" };
         return Some(format!(
             "{word} by {} % of the operations in",
-            Interval::new(low * 100.0, high * 100.0).absolute()
+            Interval::new(low * 100.0, high * 100.0).absolute_value()
         ));
     }
     Some(match way {
@@ -148,7 +148,7 @@ fn amount(figure: &Figure, at: usize, way: Way) -> Option<String> {
     })
 }
 
-fn sentence(label: &str, first: &str, findings: &Findings) -> String {
+fn conclusion_sentence(label: &str, first: &str, findings: &Findings) -> String {
     let ended = match findings.ended {
         Some(Ended::This) => {
             return format!("{label} is worse: it fell too far behind its schedule and was ended, {first} was not");
@@ -159,22 +159,22 @@ fn sentence(label: &str, first: &str, findings: &Findings) -> String {
             );
         }
         None if findings.differing.is_empty() => None,
-        None => Some(format!("{label} is {}", listed(&findings.differing, "; "))),
+        None => Some(format!("{label} is {}", join_first_few(&findings.differing, "; "))),
     };
     match (ended, findings.unknown.is_empty()) {
         (Some(ended), true) => format!("{ended}; nothing else differs by more than noise"),
-        (Some(ended), false) => format!("{ended}; too little to tell for {}", listed(&findings.unknown, ", ")),
+        (Some(ended), false) => format!("{ended}; too little to tell for {}", join_first_few(&findings.unknown, ", ")),
         (None, true) => format!("{label} does not differ from {first} by more than noise"),
         (None, false) => {
             format!(
                 "too little was measured to tell whether {label} differs from {first} in {}",
-                listed(&findings.unknown, ", ")
+                join_first_few(&findings.unknown, ", ")
             )
         }
     }
 }
 
-fn listed(all: &[String], between: &str) -> String {
+fn join_first_few(all: &[String], between: &str) -> String {
     let more = match all.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!("{between}{more} more"),
@@ -193,7 +193,7 @@ impl Interval {
         Interval { middle: (low + high) / 2.0, half: (high - low).abs() / 2.0 }
     }
 
-    fn absolute(self) -> Interval {
+    fn absolute_value(self) -> Interval {
         Interval { middle: self.middle.abs(), ..self }
     }
 }
@@ -213,14 +213,14 @@ impl fmt::Display for Interval {
 
 /// The streams about which it is too little to tell.
 pub(super) fn without_answer(streams: &[StreamRow]) -> impl Iterator<Item = &StreamRow> {
-    principal(streams).filter(|row| {
+    principal_streams(streams).filter(|row| {
         row.figures.iter().flat_map(|figure| &figure.against_first).any(|answer| *answer == Answer::CannotTell)
     })
 }
 
 /// `at least 1 min 20 s`.
-pub(super) fn time(ns: u64) -> String {
-    Span::from_secs(ns.div_ceil(1_000_000_000)).human()
+pub(super) fn required_time_text(ns: u64) -> String {
+    Span::from_secs(ns.div_ceil(1_000_000_000)).human_text()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A comparison as a gate: whether a run is worse than the first by more than a tolerance. A run that proves nothing opens no
 //! gate and closes none.
 
-use super::conclusion::{named, principal, time};
+use super::conclusion::{figure_name, principal_streams, required_time_text};
 use super::{Answer, Comparison, Figure, RunSummary, StreamRow};
 use crate::verdict::Verdict;
 use assay_base::Share;
@@ -41,7 +41,7 @@ impl Gate {
     pub fn new(comparison: &Comparison, tolerance: Share) -> Gate {
         let bound = 1.0 + tolerance.as_ppb() as f64 / 1e9;
         let runs = comparison.runs.iter().skip(1).enumerate();
-        let answers: Vec<(GateOutcome, String)> = runs.map(|(at, run)| judged(comparison, at, run, bound)).collect();
+        let answers: Vec<(GateOutcome, String)> = runs.map(|(at, run)| judge_run(comparison, at, run, bound)).collect();
         let outcome = answers.iter().map(|(outcome, _)| *outcome).max().unwrap_or(GateOutcome::NotWorse);
         Gate {
             outcome,
@@ -57,14 +57,14 @@ impl Gate {
     }
 }
 
-fn proves(verdict: Verdict) -> bool {
+fn is_proof(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Pass | Verdict::Fail)
 }
 
 /// What is found of the run at this place behind the first.
-fn judged(comparison: &Comparison, at: usize, run: &RunSummary, bound: f64) -> (GateOutcome, String) {
+fn judge_run(comparison: &Comparison, at: usize, run: &RunSummary, bound: f64) -> (GateOutcome, String) {
     let (label, first) = (&run.label, &comparison.runs[0]);
-    if let Some(proves_nothing) = [first, run].into_iter().find(|run| !proves(run.verdict)) {
+    if let Some(proves_nothing) = [first, run].into_iter().find(|run| !is_proof(run.verdict)) {
         let (label, verdict) = (&proves_nothing.label, proves_nothing.verdict);
         return (GateOutcome::Unknown, format!("{label} is {verdict}: it proves nothing"));
     }
@@ -73,10 +73,10 @@ fn judged(comparison: &Comparison, at: usize, run: &RunSummary, bound: f64) -> (
         worse.push(format!("it is FAIL where {} is PASS", first.label));
     }
     let mut unknown = Reasons::default();
-    for (row, figure) in deciding(comparison) {
+    for (row, figure) in deciding_figures(comparison) {
         match of_figure(figure, at, bound) {
-            FigureVerdict::Worse(how) => worse.push(format!("{} {how}", named(row, figure))),
-            FigureVerdict::Unknown(how) => unknown.add(how, named(row, figure)),
+            FigureVerdict::Worse(how) => worse.push(format!("{} {how}", figure_name(row, figure))),
+            FigureVerdict::Unknown(how) => unknown.add_figure(how, figure_name(row, figure)),
             FigureVerdict::NotWorse => {}
         }
     }
@@ -99,7 +99,7 @@ fn judged(comparison: &Comparison, at: usize, run: &RunSummary, bound: f64) -> (
 struct Reasons(Vec<(Doubt, Vec<String>)>);
 
 impl Reasons {
-    fn add(&mut self, doubt: Doubt, figure: String) {
+    fn add_figure(&mut self, doubt: Doubt, figure: String) {
         match self.0.iter_mut().find(|(known, _)| *known == doubt) {
             Some((_, figures)) => figures.push(figure),
             None => self.0.push((doubt, vec![figure])),
@@ -118,13 +118,14 @@ impl Reasons {
 }
 
 fn unknown_sentence(comparison: &Comparison, label: &str, unknown: &Reasons) -> String {
-    let needed = comparison.measure_at_least_ns.map(|ns| format!("; measure each run for at least {}", time(ns)));
+    let needed =
+        comparison.measure_at_least_ns.map(|ns| format!("; measure each run for at least {}", required_time_text(ns)));
     format!("too little to tell whether {label} is worse: {}{}", unknown.in_words(), needed.unwrap_or_default())
 }
 
 /// Each deciding figure with its row.
-fn deciding(comparison: &Comparison) -> impl Iterator<Item = (&StreamRow, &Figure)> {
-    principal(&comparison.streams).flat_map(|row| {
+fn deciding_figures(comparison: &Comparison) -> impl Iterator<Item = (&StreamRow, &Figure)> {
+    principal_streams(&comparison.streams).flat_map(|row| {
         let row: &StreamRow = row;
         row.figures.iter().filter(|figure| DECIDING.contains(&figure.what.as_str())).map(move |figure| (row, figure))
     })
@@ -162,7 +163,7 @@ fn of_interval(low: f64, high: f64, bound: f64) -> FigureVerdict {
         (true, _) => FigureVerdict::Worse(format!("is {} times as long", super::conclusion::Interval::new(low, high))),
         (_, true) => FigureVerdict::NotWorse,
         _ => {
-            let how = format!("is {low:.2} to {high:.2} times as long{}", longer(low, high, bound));
+            let how = format!("is {low:.2} to {high:.2} times as long{}", run_length_factor(low, high, bound));
             FigureVerdict::Unknown(Doubt::Interval(how))
         }
     }
@@ -170,7 +171,7 @@ fn of_interval(low: f64, high: f64, bound: f64) -> FigureVerdict {
 
 /// How many times as long a run must be for an interval that does not hold the bound: its width falls with the root of
 /// the time.
-fn longer(low: f64, high: f64, bound: f64) -> String {
+fn run_length_factor(low: f64, high: f64, bound: f64) -> String {
     let (low, high, bound) = (low.max(1e-9).ln(), high.max(1e-9).ln(), bound.ln());
     let (middle, half) = ((low + high) / 2.0, (high - low) / 2.0);
     let times = (half / (bound - middle).abs().max(1e-9)).powi(2);
@@ -192,10 +193,10 @@ mod tests {
     fn figures_that_leave_it_open_are_named_together_by_their_reason() {
         let mut reasons = Reasons::default();
         let names = ["reads p50", "reads p99", "writes p50"].map(str::to_owned);
-        reasons.add(Doubt::FewIntervals, names[0].clone());
+        reasons.add_figure(Doubt::FewIntervals, names[0].clone());
         assert_eq!(reasons.in_words(), "reads p50 has too few intervals");
-        reasons.add(Doubt::Interval("is 0.99 to 1.11 times as long".to_owned()), names[1].clone());
-        reasons.add(Doubt::FewIntervals, names[2].clone());
+        reasons.add_figure(Doubt::Interval("is 0.99 to 1.11 times as long".to_owned()), names[1].clone());
+        reasons.add_figure(Doubt::FewIntervals, names[2].clone());
         let expected = "reads p50, writes p50 have too few intervals; reads p99 is 0.99 to 1.11 times as long";
         assert_eq!(reasons.in_words(), expected);
     }

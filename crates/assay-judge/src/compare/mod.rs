@@ -15,8 +15,8 @@ mod sample;
 pub use bootstrap::Answer;
 pub use conclusion::Conclusion;
 pub use gate::{Gate, GateOutcome};
-pub use page::html;
-pub use render::text;
+pub use page::write_html;
+pub use render::write_text;
 pub use rows::{Figure, StreamRow};
 pub use sample::Sampled;
 
@@ -127,7 +127,7 @@ pub struct StepSummary {
 
 impl StepSummary {
     fn new(step: &Step) -> StepSummary {
-        let (rate, bytes_per_second) = step.part.streams.throughput().unzip();
+        let (rate, bytes_per_second) = step.part.streams.total_throughput().unzip();
         let measured_ns = step.part.time.measured_ns;
         StepSummary { number: step.number, title: step.title.clone(), measured_ns, rate, bytes_per_second }
     }
@@ -182,7 +182,7 @@ pub struct PerMinuteRow {
 
 impl PerMinuteRow {
     /// The values as they are shown, each with its ratio to that of the first run.
-    fn cells(&self) -> Vec<String> {
+    fn cells_with_ratios(&self) -> Vec<String> {
         let first = self.runs.first().copied().flatten().filter(|value| *value > 0.0);
         self.runs
             .iter()
@@ -208,16 +208,16 @@ pub struct CriterionRow {
 }
 
 impl Run {
-    fn summary(&self) -> RunSummary {
+    fn run_summary(&self) -> RunSummary {
         let part = &self.judgement.part;
-        let (rate, bytes_per_second) = part.streams.throughput().unzip();
+        let (rate, bytes_per_second) = part.streams.total_throughput().unzip();
         RunSummary {
             label: self.label.clone(),
-            devices: part.targets.each.iter().map(TargetTotals::device).collect(),
+            devices: part.targets.each.iter().map(TargetTotals::device_description).collect(),
             verdict: self.judgement.verdict,
             beneath: part.targets.meters.iter().map(MeterFigures::in_words).collect(),
-            foreign: self.foreign(),
-            when: self.judgement.when(),
+            foreign: self.foreign_load_texts(),
+            when: self.judgement.time_of_run(),
             measured_ns: part.time.measured_ns,
             rate,
             bytes_per_second,
@@ -226,27 +226,27 @@ impl Run {
     }
 
     /// What others did on the disks of the targets in any step, in words.
-    fn foreign(&self) -> Vec<String> {
-        let disks = self.parts().flat_map(|(_, part)| &part.targets.foreign);
+    fn foreign_load_texts(&self) -> Vec<String> {
+        let disks = self.judged_parts().flat_map(|(_, part)| &part.targets.foreign);
         disks.filter_map(|disk| disk.said.clone()).collect()
     }
 
     /// The time that this run would have to measure for an answer about a stream; absent where it has measured enough, or
     /// nothing.
     fn needed_ns(&self, row: &StreamRow) -> Option<u64> {
-        let units = self.sampled.series(row.step, &row.stream, row.measure)?.groups.all.len();
-        let (_, part) = self.parts().find(|(step, _)| *step == row.step)?;
+        let units = self.sampled.series_of_stream(row.step, &row.stream, row.measure)?.groups.all.len();
+        let (_, part) = self.judged_parts().find(|(step, _)| *step == row.step)?;
         let each = part.time.measured_ns.checked_div(units as u64)?;
         (units < bootstrap::BLOCKS).then(|| each.saturating_mul(bootstrap::BLOCKS as u64))
     }
 
-    fn marked(&self) -> Option<Marked> {
+    fn watermarked_run(&self) -> Option<Marked> {
         let watermarks = self.judgement.watermarks.clone();
         (!watermarks.is_empty()).then(|| Marked { label: self.label.clone(), watermarks })
     }
 
     /// The parts that were judged, by the number of their step.
-    fn parts(&self) -> impl Iterator<Item = (Option<u32>, &StepFigures)> {
+    fn judged_parts(&self) -> impl Iterator<Item = (Option<u32>, &StepFigures)> {
         let steps = self.judgement.steps.iter().map(|step| (Some(step.number), &step.part));
         let whole = self.judgement.steps.is_empty().then_some((None, &self.judgement.part));
         steps.chain(whole)
@@ -254,13 +254,13 @@ impl Run {
 
     /// Whether a step (any step for `None`) ended because the device fell too far behind its schedule.
     fn was_stopped(&self, step: Option<u32>) -> bool {
-        self.parts()
+        self.judged_parts()
             .any(|(at, part)| (step.is_none() || at == step) && part.history.closed == Some(CloseReason::DeviceLag))
     }
 }
 
 /// Compares the runs. `Err` lists where their plans differ, unless `anyway`.
-pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
+pub fn compare_runs(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
     let Some(first) = runs.first() else { return Err(vec!["there is nothing to compare".into()]) };
     let plans_differ: Vec<String> = runs[1..]
         .iter()
@@ -270,25 +270,27 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
         return Err(plans_differ);
     }
     let mut deviations = Vec::new();
-    runs.iter().for_each(|run| add_new(&mut deviations, run.judgement.deviations()));
+    runs.iter().for_each(|run| add_new(&mut deviations, run.judgement.workload_deviations()));
     let of = first
         .sampled
-        .streams()
+        .steps_and_streams()
         .flat_map(|(step, stream)| [Measure::Response, Measure::Service].map(|measure| (step, stream, measure)))
-        .filter(|(step, stream, measure)| runs.iter().any(|run| run.sampled.series(*step, stream, *measure).is_some()));
+        .filter(|(step, stream, measure)| {
+            runs.iter().any(|run| run.sampled.series_of_stream(*step, stream, *measure).is_some())
+        });
     let streams: Vec<StreamRow> = of.map(|(step, stream, measure)| stream_row(runs, step, stream, measure)).collect();
     let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
     Ok(Comparison {
         schema: SCHEMA,
         method: bootstrap::METHOD.into(),
         plans_differ,
-        watermarks: runs.iter().filter_map(Run::marked).collect(),
+        watermarks: runs.iter().filter_map(Run::watermarked_run).collect(),
         deviations,
-        runs: runs.iter().map(Run::summary).collect(),
-        ranking: ranking(runs),
-        criteria: criteria(runs),
+        runs: runs.iter().map(Run::run_summary).collect(),
+        ranking: rank_runs(runs),
+        criteria: compare_criteria(runs),
         per_minute: per_minute(runs),
-        conclusions: conclusion::conclusions(&labels, &streams),
+        conclusions: conclusion::conclude_for_runs(&labels, &streams),
         measure_at_least_ns: needed_ns(runs, &streams),
         streams,
     })
@@ -301,23 +303,26 @@ fn needed_ns(runs: &[Run], streams: &[StreamRow]) -> Option<u64> {
 }
 
 fn stream_row(runs: &[Run], step: Option<u32>, stream: &str, measure: Measure) -> StreamRow {
-    let series: Vec<_> = runs.iter().map(|run| run.sampled.series(step, stream, measure)).collect();
+    let series: Vec<_> = runs.iter().map(|run| run.sampled.series_of_stream(step, stream, measure)).collect();
     let mut figures = Vec::new();
     for (what, quantile) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)] {
-        let values = series.iter().map(|series| series.and_then(|s| s.quantile(quantile)));
+        let values = series.iter().map(|series| series.and_then(|s| s.time_at_quantile(quantile)));
         let against_first =
-            against_first(runs, step, measure, |at| bootstrap::quantile(series[0], series[at], quantile));
+            against_first(runs, step, measure, |at| bootstrap::compare_quantile(series[0], series[at], quantile));
         figures.push(Figure { what: what.into(), share: false, values: values.collect(), against_first });
     }
     // The thresholds of the first run that has any.
-    let thresholds = runs.iter().map(|run| run.sampled.thresholds(step, stream, measure)).find(|all| !all.is_empty());
+    let thresholds =
+        runs.iter().map(|run| run.sampled.compared_thresholds(step, stream, measure)).find(|all| !all.is_empty());
     for threshold in thresholds.unwrap_or_default() {
         let values = series.iter().map(|series| series.and_then(|s| s.share_over(threshold)));
-        let against_first = against_first(runs, step, measure, |at| bootstrap::share(series[0], series[at], threshold));
+        let against_first = against_first(runs, step, measure, |at| {
+            bootstrap::compare_share_over_threshold(series[0], series[at], threshold)
+        });
         let what = format!("over {}", Span::from_ns(threshold));
         figures.push(Figure { what, share: true, values: values.collect(), against_first });
     }
-    let distributions = series.iter().map(|series| series.map_or_else(Vec::new, |series| series.distribution()));
+    let distributions = series.iter().map(|series| series.map_or_else(Vec::new, |series| series.counts_by_time()));
     StreamRow { step, stream: stream.to_owned(), measure, figures, distributions: distributions.collect() }
 }
 
@@ -339,10 +344,11 @@ fn is_response_cut(runs: &[Run], at: usize, step: Option<u32>, measure: Measure)
 }
 
 /// Each criterion of the first run's steps, with its outcome in the others.
-fn criteria(runs: &[Run]) -> Vec<CriterionRow> {
+fn compare_criteria(runs: &[Run]) -> Vec<CriterionRow> {
     let mut rows: Vec<CriterionRow> = Vec::new();
     for (index, run) in runs.iter().enumerate() {
-        for (step, outcome) in run.parts().flat_map(|(step, part)| part.criteria.iter().map(move |c| (step, c))) {
+        for (step, outcome) in run.judged_parts().flat_map(|(step, part)| part.criteria.iter().map(move |c| (step, c)))
+        {
             let criterion = format!("{} {}", outcome.asked.title, outcome.asked.bound);
             let known = rows.iter().position(|row| row.step == step && row.criterion == criterion);
             let at = known.unwrap_or_else(|| {
@@ -359,8 +365,9 @@ fn criteria(runs: &[Run]) -> Vec<CriterionRow> {
 /// Each figure per minute of the first run's steps, with its value in the others.
 fn per_minute(runs: &[Run]) -> Vec<PerMinuteRow> {
     let Some(first) = runs.first() else { return Vec::new() };
-    let names =
-        first.parts().flat_map(|(step, part)| part.streams.per_minute.iter().map(move |figure| (step, &figure.name)));
+    let names = first
+        .judged_parts()
+        .flat_map(|(step, part)| part.streams.per_minute.iter().map(move |figure| (step, &figure.name)));
     names.map(|(step, name)| per_minute_row(step, name, runs)).collect()
 }
 
@@ -371,20 +378,20 @@ fn per_minute_row(step: Option<u32>, name: &str, runs: &[Run]) -> PerMinuteRow {
 
 /// The value of a figure per minute in a run; `None` where the run has no such figure.
 fn per_minute_in(run: &Run, step: Option<u32>, name: &str) -> Option<f64> {
-    let mut figures = run.parts().filter(|(at, _)| *at == step).flat_map(|(_, part)| &part.streams.per_minute);
+    let mut figures = run.judged_parts().filter(|(at, _)| *at == step).flat_map(|(_, part)| &part.streams.per_minute);
     figures.find(|figure| figure.name == name).and_then(|figure| figure.value)
 }
 
 /// PASS before FAIL before what proves nothing; among equals a run that ended because of lag comes last, then the
 /// shorter p99 comes first.
-fn ranking(runs: &[Run]) -> Vec<Ranked> {
+fn rank_runs(runs: &[Run]) -> Vec<Ranked> {
     let mut order: Vec<&Run> = runs.iter().collect();
     order.sort_by(|a, b| weight_of(a).cmp(&weight_of(b)).then(p99_or_infinite(a).total_cmp(&p99_or_infinite(b))));
     let mut ranked: Vec<Ranked> = Vec::new();
     for (index, run) in order.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| order[before]);
         let tie = before.filter(|before| weight_of(before) == weight_of(run)).and_then(|before| {
-            match bootstrap::quantile(before.sampled.main(), run.sampled.main(), 0.99) {
+            match bootstrap::compare_quantile(before.sampled.main(), run.sampled.main(), 0.99) {
                 Answer::Differs { .. } => None,
                 Answer::CannotTell => Some(Tie::TooLittle),
                 Answer::Noise { .. } | Answer::Worse | Answer::Better => Some(Tie::Noise),
@@ -408,7 +415,7 @@ fn weight_of(run: &Run) -> u8 {
 
 /// The p99 of the response of the first criterion's stream.
 fn p99_of(run: &Run) -> Option<f64> {
-    run.sampled.main().and_then(|series| series.quantile(0.99))
+    run.sampled.main().and_then(|series| series.time_at_quantile(0.99))
 }
 
 /// The same for sorting: a run that has none comes last.

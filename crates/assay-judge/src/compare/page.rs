@@ -1,42 +1,42 @@
 //! A comparison as one HTML page without a script: the page fetches nothing and executes nothing. Names are hostile
 //! input, escaped in the template.
 
-use super::conclusion::time;
-use super::render::{answer, outcome, value};
-use super::rows::titled;
+use super::conclusion::required_time_text;
+use super::render::{answer_text, outcome_text, value_text};
+use super::rows::title_with_step;
 use super::{Answer, Comparison, Figure, Marked, Ranked, RunSummary, StreamRow};
 use crate::judgement::Outcome;
 use crate::render::chart::{Chart, series_class};
 use crate::render::html::distribution::{self, Distribution};
-use crate::render::html::figures::{ABSENT, megabytes, per_second};
-use crate::render::html::{Badge, Frame, Watermark, write};
-use crate::words::clock;
+use crate::render::html::figures::{ABSENT, megabytes_text, per_second};
+use crate::render::html::{Badge, Frame, Watermark, write_page};
+use crate::words::clock_text;
 use askama::Template;
 use assay_base::Span;
 use std::fmt;
 
 /// The page.
-pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write) -> fmt::Result {
+pub fn write_html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write) -> fmt::Result {
     let criteria = comparison.criteria.iter();
     let view = View {
-        frame: Frame::still(),
+        frame: Frame::without_script(),
         comparison,
         labels,
-        watermarks: watermarks(&comparison.watermarks),
-        needed: comparison.measure_at_least_ns.map(time),
-        runs: comparison.runs.iter().map(run).collect(),
-        ranking: ranking(comparison),
+        watermarks: group_watermarks(&comparison.watermarks),
+        needed: comparison.measure_at_least_ns.map(required_time_text),
+        runs: comparison.runs.iter().map(run_row).collect(),
+        ranking: ranked_rows(comparison),
         criteria: criteria
-            .map(|row| (titled(row.step, &row.criterion), row.runs.iter().map(outcome_cell).collect()))
+            .map(|row| (title_with_step(row.step, &row.criterion), row.runs.iter().map(outcome_cell).collect()))
             .collect(),
         per_minute: comparison
             .per_minute
             .iter()
-            .map(|row| (titled(row.step, &format!("{} (per minute)", row.name)), row.cells()))
+            .map(|row| (title_with_step(row.step, &format!("{} (per minute)", row.name)), row.cells_with_ratios()))
             .collect(),
-        streams: comparison.streams.iter().enumerate().map(|(index, row)| stream(index, row, labels)).collect(),
+        streams: comparison.streams.iter().enumerate().map(|(index, row)| stream_table(index, row, labels)).collect(),
     };
-    write(&view, out)
+    write_page(&view, out)
 }
 
 #[derive(Template)]
@@ -97,7 +97,7 @@ struct FigureCell {
 }
 
 /// The watermarks of the runs; runs with the same watermarks share an entry.
-fn watermarks(all: &[Marked]) -> Vec<(String, Vec<Watermark<'_>>)> {
+fn group_watermarks(all: &[Marked]) -> Vec<(String, Vec<Watermark<'_>>)> {
     let mut groups: Vec<(Vec<&str>, &Marked)> = Vec::new();
     for marked in all {
         match groups.iter_mut().find(|(_, first)| first.watermarks == marked.watermarks) {
@@ -107,12 +107,12 @@ fn watermarks(all: &[Marked]) -> Vec<(String, Vec<Watermark<'_>>)> {
     }
     let mut shown = Vec::new();
     for (labels, marked) in groups {
-        shown.push((labels.join(", "), Watermark::all(&marked.watermarks)));
+        shown.push((labels.join(", "), Watermark::all_from_marks(&marked.watermarks)));
     }
     shown
 }
 
-fn run(told: &RunSummary) -> RunRow<'_> {
+fn run_row(told: &RunSummary) -> RunRow<'_> {
     let figures = if told.steps.is_empty() {
         vec![run_figures(None, told.measured_ns, told.rate, told.bytes_per_second)]
     } else {
@@ -131,13 +131,13 @@ fn run_figures(title: Option<String>, measured_ns: u64, rate: Option<f64>, bytes
     RunFigures {
         title,
         rate: rate.map_or(ABSENT.to_owned(), per_second),
-        megabytes: bytes.map_or(ABSENT.to_owned(), megabytes),
-        measured: clock(measured_ns),
+        megabytes: bytes.map_or(ABSENT.to_owned(), megabytes_text),
+        measured: clock_text(measured_ns),
     }
 }
 
 /// The length of a bar is proportional to the p99; the longest one fills its column.
-fn ranking(comparison: &Comparison) -> Vec<RankedRow<'_>> {
+fn ranked_rows(comparison: &Comparison) -> Vec<RankedRow<'_>> {
     let longest = comparison.ranking.iter().filter_map(|ranked| ranked.p99_ns).max().unwrap_or(1).max(1);
     comparison
         .ranking
@@ -145,7 +145,7 @@ fn ranking(comparison: &Comparison) -> Vec<RankedRow<'_>> {
         .map(|ranked| RankedRow {
             ranked,
             badge: Badge::for_verdict(ranked.verdict),
-            p99: ranked.p99_ns.map_or(ABSENT.to_owned(), |ns| Span::from_ns(ns).human()),
+            p99: ranked.p99_ns.map_or(ABSENT.to_owned(), |ns| Span::from_ns(ns).human_text()),
             bar: format!("{:.1}", ranked.p99_ns.map_or(0.0, |ns| (ns as f64 / longest as f64 * 100.0).max(0.5))),
         })
         .collect()
@@ -158,11 +158,11 @@ fn outcome_cell(run: &Option<(Outcome, Option<String>)>) -> OutcomeCell {
         Some((Outcome::Invalid, _)) => "invalid",
         Some((Outcome::Incomplete | Outcome::NotApplied, _)) | None => "incomplete",
     };
-    OutcomeCell { class, text: outcome(run) }
+    OutcomeCell { class, text: outcome_text(run) }
 }
 
-fn stream<'a>(index: usize, row: &'a StreamRow, labels: &'a [String]) -> StreamTable<'a> {
-    let title = format!("{}, {}", titled(row.step, &row.stream), row.measure);
+fn stream_table<'a>(index: usize, row: &'a StreamRow, labels: &'a [String]) -> StreamTable<'a> {
+    let title = format!("{}, {}", title_with_step(row.step, &row.stream), row.measure);
     let drawn: Vec<Distribution<'_>> = (row.distributions.iter().zip(labels).enumerate())
         .filter(|(_, (counts, _))| !counts.is_empty())
         .map(|(series, (counts, label))| {
@@ -175,23 +175,24 @@ fn stream<'a>(index: usize, row: &'a StreamRow, labels: &'a [String]) -> StreamT
     StreamTable {
         id: format!("stream-{}", index + 1),
         keys: drawn.iter().map(|one| (series_class(one.series), one.label)).collect(),
-        charts: (!drawn.is_empty())
-            .then(|| [distribution::beyond(&title, &measure, &drawn), distribution::density(&title, &measure, &drawn)]),
-        figures: row.figures.iter().map(|figure| (figure.what.as_str(), cells(figure))).collect(),
+        charts: (!drawn.is_empty()).then(|| {
+            [distribution::tail_chart(&title, &measure, &drawn), distribution::density_chart(&title, &measure, &drawn)]
+        }),
+        figures: row.figures.iter().map(|figure| (figure.what.as_str(), figure_cells(figure))).collect(),
         title,
     }
 }
 
 /// Each run's value, and how it compares with the first run's.
-fn cells(figure: &Figure) -> Vec<FigureCell> {
+fn figure_cells(figure: &Figure) -> Vec<FigureCell> {
     let found = std::iter::once(None).chain(figure.against_first.iter().map(Some));
     figure
         .values
         .iter()
         .zip(found)
         .map(|(v, found)| FigureCell {
-            value: value(figure, *v),
-            against_first: found.map(|found| answer(figure, found)),
+            value: value_text(figure, *v),
+            against_first: found.map(|found| answer_text(figure, found)),
             differs: matches!(found, Some(Answer::Differs { .. } | Answer::Worse | Answer::Better)),
         })
         .collect()

@@ -34,6 +34,6 @@ pub struct Figure {
 }
 
 /// `step 2: reads`.
-pub(super) fn titled(step: Option<u32>, name: &str) -> String {
+pub(super) fn title_with_step(step: Option<u32>, name: &str) -> String {
     step.map_or(name.to_owned(), |step| format!("step {step}: {name}"))
 }

@@ -88,18 +88,18 @@ impl Units<BTreeMap<u32, u64>> {
     fn push(&mut self, more: BTreeMap<u32, u64>) {
         if self.filled == 0 && self.all.len() == UNITS {
             let old = std::mem::take(&mut self.all);
-            self.all = old.chunks(2).map(|pair| pair.iter().fold(BTreeMap::new(), joined)).collect();
+            self.all = old.chunks(2).map(|pair| pair.iter().fold(BTreeMap::new(), join_counts)).collect();
             self.each *= 2;
         }
         match self.all.last_mut().filter(|_| self.filled > 0) {
-            Some(last) => *last = joined(std::mem::take(last), &more),
+            Some(last) => *last = join_counts(std::mem::take(last), &more),
             None => self.all.push(more),
         }
         self.filled = (self.filled + 1) % self.each;
     }
 }
 
-fn joined(mut sum: BTreeMap<u32, u64>, more: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
+fn join_counts(mut sum: BTreeMap<u32, u64>, more: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
     for (key, n) in more {
         let cell = sum.entry(*key).or_default();
         *cell = cell.saturating_add(*n);
@@ -109,14 +109,14 @@ fn joined(mut sum: BTreeMap<u32, u64>, more: &BTreeMap<u32, u64>) -> BTreeMap<u3
 
 impl Series {
     /// The time that the share `quantile` of all operations does not exceed, in nanoseconds.
-    pub fn quantile(&self, quantile: f64) -> Option<f64> {
-        let sum = self.groups.all.iter().fold(BTreeMap::new(), joined);
+    pub fn time_at_quantile(&self, quantile: f64) -> Option<f64> {
+        let sum = self.groups.all.iter().fold(BTreeMap::new(), join_counts);
         quantile_of(sum.iter().map(|(cell, n)| (*cell, *n)), quantile)
     }
 
     /// All operations by their time, on a grid of [`STEPS`] per power of ten; empty when nothing was counted.
-    pub fn distribution(&self) -> Vec<(u64, u64)> {
-        let sum = self.groups.all.iter().fold(BTreeMap::new(), joined);
+    pub fn counts_by_time(&self) -> Vec<(u64, u64)> {
+        let sum = self.groups.all.iter().fold(BTreeMap::new(), join_counts);
         let mut steps: BTreeMap<i32, u64> = BTreeMap::new();
         for (cell, n) in sum {
             let step = steps.entry(step_of(Times::largest_of(cell))).or_default();
@@ -129,21 +129,21 @@ impl Series {
     }
 
     /// Number of operations counted.
-    pub fn operations(&self) -> u64 {
+    pub fn operation_count(&self) -> u64 {
         let all = self.intervals.all.iter().filter_map(|unit| unit.get(&OPERATIONS));
         all.fold(0, |sum, n| sum.saturating_add(*n))
     }
 
     /// The share of operations at or over a threshold of this series.
     pub fn share_over(&self, threshold: u64) -> Option<f64> {
-        let key = self.key(threshold)?;
-        let sum = self.intervals.all.iter().fold(BTreeMap::new(), joined);
+        let key = self.key_of_threshold(threshold)?;
+        let sum = self.intervals.all.iter().fold(BTreeMap::new(), join_counts);
         let all = sum.get(&OPERATIONS).copied().filter(|n| *n > 0)?;
         Some(sum.get(&key).copied().unwrap_or(0) as f64 / all as f64)
     }
 
     /// The key of a threshold's count.
-    pub fn key(&self, threshold: u64) -> Option<u32> {
+    pub fn key_of_threshold(&self, threshold: u64) -> Option<u32> {
         self.thresholds.iter().position(|known| *known == threshold).map(|index| index as u32 + 1)
     }
 }
@@ -177,17 +177,17 @@ pub(crate) fn quantile_of(cells: impl Iterator<Item = (u32, u64)> + Clone, quant
 
 impl Sampled {
     /// Takes the next entry of the log; an error when the log is inconsistent.
-    pub fn entry(&mut self, entry: &Entry) -> Result<(), String> {
+    pub fn take_entry(&mut self, entry: &Entry) -> Result<(), String> {
         match entry {
-            Entry::Header(header) => self.header(header),
-            Entry::Interval(interval) => self.interval(interval),
-            Entry::Histograms(histograms) => self.histograms(histograms)?,
+            Entry::Header(header) => self.take_header(header),
+            Entry::Interval(interval) => self.take_interval(interval),
+            Entry::Histograms(histograms) => self.take_histograms(histograms)?,
             Entry::Event(_) | Entry::Close(_) => {}
         }
         Ok(())
     }
 
-    fn header(&mut self, header: &Header) {
+    fn take_header(&mut self, header: &Header) {
         let header = &by_place(header.clone());
         let step = header.step.as_ref().map(|step| step.number);
         let at = step.map_or(String::new(), |step| format!("step {step}: "));
@@ -218,7 +218,7 @@ impl Sampled {
         self.header = Some(header.clone());
     }
 
-    fn measured(&self, phase: u16) -> Option<&Header> {
+    fn header_if_measured(&self, phase: u16) -> Option<&Header> {
         let header = self.header.as_ref()?;
         let phase = header.phases.get(usize::from(phase))?;
         (phase.kind == PhaseKind::Measure).then_some(header)
@@ -229,8 +229,8 @@ impl Sampled {
         Some((header.step.as_ref().map(|step| step.number), stream.name.clone()))
     }
 
-    fn interval(&mut self, interval: &Interval) {
-        let (Some(header), Some(bounds)) = (self.measured(interval.phase), &self.bounds) else { return };
+    fn take_interval(&mut self, interval: &Interval) {
+        let (Some(header), Some(bounds)) = (self.header_if_measured(interval.phase), &self.bounds) else { return };
         let mut sums: BTreeMap<Key, BTreeMap<u32, u64>> = BTreeMap::new();
         for (index, flow) in interval.flows.iter().enumerate() {
             let Some((step, stream)) = Self::key_of(header, index) else { continue };
@@ -240,7 +240,7 @@ impl Sampled {
                 let sum = sums.entry(key).or_default();
                 add_count(sum, OPERATIONS, flow.ok);
                 for (index, threshold) in series.thresholds.iter().enumerate() {
-                    let Ok(bucket) = bounds.bounds().binary_search(threshold) else { continue };
+                    let Ok(bucket) = bounds.bounds_ns().binary_search(threshold) else { continue };
                     let over = timing.counts.chunks_exact(2).filter(|pair| pair[0] > bucket as u64);
                     add_count(sum, index as u32 + 1, over.fold(0, |sum, pair| sum.saturating_add(pair[1])));
                 }
@@ -251,8 +251,8 @@ impl Sampled {
         }
     }
 
-    fn histograms(&mut self, histograms: &Histograms) -> Result<(), String> {
-        let Some(header) = self.measured(histograms.phase) else { return Ok(()) };
+    fn take_histograms(&mut self, histograms: &Histograms) -> Result<(), String> {
+        let Some(header) = self.header_if_measured(histograms.phase) else { return Ok(()) };
         let mut sums: BTreeMap<Key, BTreeMap<u32, u64>> = BTreeMap::new();
         let mut unpacker = Unpacker::default();
         for flow in &histograms.flows {
@@ -262,9 +262,9 @@ impl Sampled {
                 if !self.series.contains_key(&key) {
                     continue;
                 }
-                let cells = unpacker.unpack(text, flow.overflow[usize::from(service)])?.cells().collect();
+                let cells = unpacker.unpack_text(text, flow.overflow[usize::from(service)])?.filled_cells().collect();
                 let sum = sums.remove(&key).unwrap_or_default();
-                sums.insert(key, joined(sum, &cells));
+                sums.insert(key, join_counts(sum, &cells));
             }
         }
         for (key, sum) in sums {
@@ -274,7 +274,7 @@ impl Sampled {
     }
 
     /// Steps and streams in order.
-    pub fn streams(&self) -> impl Iterator<Item = (Option<u32>, &str)> {
+    pub fn steps_and_streams(&self) -> impl Iterator<Item = (Option<u32>, &str)> {
         self.order.iter().map(|(step, stream)| (*step, stream.as_str()))
     }
 
@@ -291,7 +291,7 @@ impl Sampled {
     }
 
     /// One stream; `None` for one that the log does not have.
-    pub fn series(&self, step: Option<u32>, stream: &str, measure: Measure) -> Option<&Series> {
+    pub fn series_of_stream(&self, step: Option<u32>, stream: &str, measure: Measure) -> Option<&Series> {
         self.series.get(&(step, stream.to_owned(), measure == Measure::Service))
     }
 
@@ -299,13 +299,13 @@ impl Sampled {
     pub fn main(&self) -> Option<&Series> {
         let (step, stream) = self.main.as_ref()?;
         let [response, service] =
-            [Measure::Response, Measure::Service].map(|measure| self.series(*step, stream, measure));
+            [Measure::Response, Measure::Service].map(|measure| self.series_of_stream(*step, stream, measure));
         response.or(service)
     }
 
     /// The thresholds that are compared for a stream, in nanoseconds.
-    pub fn thresholds(&self, step: Option<u32>, stream: &str, measure: Measure) -> Vec<u64> {
-        self.series(step, stream, measure).map(|series| series.thresholds.clone()).unwrap_or_default()
+    pub fn compared_thresholds(&self, step: Option<u32>, stream: &str, measure: Measure) -> Vec<u64> {
+        self.series_of_stream(step, stream, measure).map(|series| series.thresholds.clone()).unwrap_or_default()
     }
 
     /// Where the plan differs from that of `other`: what was asked for, not on which targets, when, or with which seed.
@@ -316,14 +316,14 @@ impl Sampled {
             let [there, here] =
                 [self, other].map(|sampled| sampled.plan.iter().find(|asked| asked.name == *name).unwrap_or(&nothing));
             if there.value != here.value {
-                lines.push(differs(name, [&there.value, &here.value], labels));
+                lines.push(difference_sentence(name, [&there.value, &here.value], labels));
             } else if there.whole.is_null() != here.whole.is_null() {
                 lines.push(format!("{name} is described in the log of one of {} and {} only", labels[0], labels[1]));
             } else {
                 let mut found = |path: &str, there: &str, here: &str| {
-                    lines.push(differs(&format!("{name}, {path}"), [there, here], labels));
+                    lines.push(difference_sentence(&format!("{name}, {path}"), [there, here], labels));
                 };
-                members("", &there.whole, &here.whole, &mut found);
+                visit_differing_members("", &there.whole, &here.whole, &mut found);
             }
         }
         lines
@@ -342,7 +342,7 @@ fn add_count(sum: &mut BTreeMap<u32, u64>, cell: u32, n: u64) {
 }
 
 /// `load is 1x in a and 2x in b`, or `stream seqlog is write of 64KiB, closed loop in b, and a has none`.
-fn differs(name: &str, values: [&str; 2], labels: [&str; 2]) -> String {
+fn difference_sentence(name: &str, values: [&str; 2], labels: [&str; 2]) -> String {
     let ([first, second], [a, b]) = (values, labels);
     match (first == NOTHING, second == NOTHING) {
         (true, _) => format!("{name} is {second} in {b}, and {a} has none"),
@@ -352,21 +352,21 @@ fn differs(name: &str, values: [&str; 2], labels: [&str; 2]) -> String {
 }
 
 /// Gives each member that differs to `found`, with its path, as `addresses.zipf`.
-fn members(path: &str, there: &Value, here: &Value, found: &mut impl FnMut(&str, &str, &str)) {
+fn visit_differing_members(path: &str, there: &Value, here: &Value, found: &mut impl FnMut(&str, &str, &str)) {
     match (there, here) {
         (Value::Object(a), Value::Object(b)) => {
             let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for name in names {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                members(&path, &member_or_null(a, name), &member_or_null(b, name), found);
+                visit_differing_members(&path, &member_or_null(a, name), &member_or_null(b, name), found);
             }
         }
         (a, b) if a == b => {}
-        (a, b) => found(path, &shown(a), &shown(b)),
+        (a, b) => found(path, &json_value_text(a), &json_value_text(b)),
     }
 }
 
-fn shown(value: &Value) -> String {
+fn json_value_text(value: &Value) -> String {
     match value {
         Value::Null => NOTHING.to_owned(),
         Value::String(text) => text.clone(),
@@ -401,7 +401,7 @@ fn plan_of(header: &Header) -> Vec<PlanPart> {
     for stream in &header.streams {
         let rate = stream.rate.map_or_else(String::new, |rate| format!(", {rate}"));
         let arrival = if stream.arrival == "closed" { "closed loop" } else { &stream.arrival };
-        let does = stream.does();
+        let does = stream.operation_word();
         let size = if stream.size.is_empty() { String::new() } else { format!(" of {}", stream.size) };
         plan.push(PlanPart::new(format!("stream {}", stream.name), format!("{does}{size}, {arrival}{rate}")));
     }
@@ -423,6 +423,6 @@ fn thresholds_of(header: &Header, stream: &str, measure: Measure) -> Vec<u64> {
     let about: Vec<_> = header.criteria.iter().filter(|criterion| criterion.stream == stream).collect();
     let some = about.iter().any(|criterion| criterion.measure == measure);
     let own = about.into_iter().filter(|criterion| !some || criterion.measure == measure);
-    let own: BTreeSet<u64> = own.filter_map(|criterion| Some(criterion.threshold()?.as_ns())).collect();
+    let own: BTreeSet<u64> = own.filter_map(|criterion| Some(criterion.counted_threshold()?.as_ns())).collect();
     if own.is_empty() { vec![1_000_000, 8_000_000, 64_000_000] } else { own.into_iter().collect() }
 }

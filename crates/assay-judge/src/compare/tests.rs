@@ -20,40 +20,40 @@ fn header() -> Header {
 /// A run of `groups` × 10 intervals. The level varies from group to group (AR(1), coefficient 0.7), as that of real
 /// devices does.
 fn run(seed: u64, slower: f64, groups: u64) -> Run {
-    let mut prng = Prng::seeded(seed);
+    let mut prng = Prng::from_seed(seed);
     let header = header();
     let bounds = Thresholds::from_bounds(header.thresholds_ns.clone());
     let mut sampled = Sampled::default();
-    sampled.entry(&Entry::Header(Box::new(header))).unwrap();
+    sampled.take_entry(&Entry::Header(Box::new(header))).unwrap();
     let mut level = 0.0;
     for group in 0..groups {
-        level = 0.7 * level + 0.05 * (prng.unit() - 0.5);
+        level = 0.7 * level + 0.05 * (prng.uniform_unit() - 0.5);
         let mut times = Times::default();
         for index in group * 10..(group + 1) * 10 {
-            let mut counts = vec![0; bounds.buckets()];
+            let mut counts = vec![0; bounds.bucket_count()];
             for _ in 0..40 {
                 // Exponential above a minimum: mean 0.5 ms.
-                let ns = ((100_000.0 - 400_000.0 * (1.0 - prng.unit()).ln()) * (1.0 + level) * slower) as u64;
-                times.record(ns);
-                counts[bounds.bucket(ns)] += 1;
+                let ns = ((100_000.0 - 400_000.0 * (1.0 - prng.uniform_unit()).ln()) * (1.0 + level) * slower) as u64;
+                times.record_time(ns);
+                counts[bounds.bucket_for_time(ns)] += 1;
             }
-            let response = Timing { counts: Timing::sparse(&counts), ..Timing::default() };
+            let response = Timing { counts: Timing::sparse_counts(&counts), ..Timing::default() };
             let service = response.clone();
             let flow = FlowInterval { scheduled: 40, ok: 40, response, service, ..FlowInterval::default() };
             let interval = Interval { index, phase: 1, flows: vec![flow], ..Interval::default() };
-            sampled.entry(&Entry::Interval(interval)).unwrap();
+            sampled.take_entry(&Entry::Interval(interval)).unwrap();
         }
         let (response, service) = (times.to_text(), times.to_text());
         let flow = FlowHistograms { flow: 0, response, service, ..FlowHistograms::default() };
         let histograms = Histograms { first: group * 10, last: group * 10 + 9, phase: 1, flows: vec![flow] };
-        sampled.entry(&Entry::Histograms(histograms)).unwrap();
+        sampled.take_entry(&Entry::Histograms(histograms)).unwrap();
     }
     Run { label: format!("run {seed}"), judgement: judgement(), sampled }
 }
 
 fn judgement() -> Judgement {
     let log = include_bytes!("../../../assay-record/tests/golden/run-v1.jsonl");
-    crate::judge(Reader::new(&log[..]), &crate::Options::default()).unwrap()
+    crate::judge_log(Reader::new(&log[..]), &crate::Options::default()).unwrap()
 }
 
 /// The answer for one figure of the second run.
@@ -70,7 +70,7 @@ fn mostly(slower: f64, is: impl Fn(usize, &Answer) -> bool) {
     let figures = ["p50", "p99", "over 1ms"];
     let mut right = [0; 3];
     for seed in 0..SEEDS {
-        let compared = compare(&[run(2 * seed, 1.0, GROUPS), run(2 * seed + 1, slower, GROUPS)], false).unwrap();
+        let compared = compare_runs(&[run(2 * seed, 1.0, GROUPS), run(2 * seed + 1, slower, GROUPS)], false).unwrap();
         for (index, what) in figures.iter().enumerate() {
             right[index] += u64::from(is(index, answer(&compared, what)));
         }
@@ -94,14 +94,14 @@ fn a_fifth_slower_is_no_noise() {
 
 #[test]
 fn too_little_is_said_to_be_so() {
-    let compared = compare(&[run(1, 1.0, 7), run(2, 1.5, 7)], false).unwrap();
+    let compared = compare_runs(&[run(1, 1.0, 7), run(2, 1.5, 7)], false).unwrap();
     assert_eq!(*answer(&compared, "p99"), Answer::CannotTell);
 }
 
 #[test]
 fn a_tenfold_difference_is_told_from_few_blocks_and_less_is_not() {
     for (groups, slower, told) in [(1, 100.0, true), (3, 20.0, true), (1, 5.0, false), (7, 8.0, false)] {
-        let compared = compare(&[run(1, 1.0, groups), run(2, slower, groups)], false).unwrap();
+        let compared = compare_runs(&[run(1, 1.0, groups), run(2, slower, groups)], false).unwrap();
         for what in ["p50", "p90"] {
             let answer = answer(&compared, what);
             let plain = matches!(answer, Answer::Differs { low, high } if low == high && *low > 10.0);
@@ -110,7 +110,7 @@ fn a_tenfold_difference_is_told_from_few_blocks_and_less_is_not() {
         // Of 400 operations, too few lie beyond p99.9 to be more than chance.
         assert_eq!(*answer(&compared, "p99.9"), Answer::CannotTell, "{groups} {slower}");
     }
-    let faster = compare(&[run(1, 100.0, 1), run(2, 1.0, 1)], false).unwrap();
+    let faster = compare_runs(&[run(1, 100.0, 1), run(2, 1.0, 1)], false).unwrap();
     assert!(matches!(answer(&faster, "p50"), Answer::Differs { high, .. } if *high < 0.1));
     // None of the first run's operations exceeds 8 ms, nearly all of the second's do.
     let short = |seed, slower| {
@@ -118,7 +118,7 @@ fn a_tenfold_difference_is_told_from_few_blocks_and_less_is_not() {
         run.sampled.shorten(3);
         run
     };
-    let share = |slower| answer(&compare(&[short(1, 1.0), short(2, slower)], false).unwrap(), "over 8ms").clone();
+    let share = |slower| answer(&compare_runs(&[short(1, 1.0), short(2, slower)], false).unwrap(), "over 8ms").clone();
     assert!(matches!(share(1000.0), Answer::Differs { low, high } if low == high && low > 0.9));
     assert_eq!((share(1.5), share(5.0)), (Answer::CannotTell, Answer::CannotTell), "none, and too few");
 }
@@ -134,7 +134,7 @@ fn a_run_that_its_lag_ended_is_worse_whatever_it_had_measured_by_then() {
         run.judgement.verdict = Verdict::Fail;
         run
     };
-    let of = |first: Run, second: Run| compare(&[first, second], false).unwrap();
+    let of = |first: Run, second: Run| compare_runs(&[first, second], false).unwrap();
     let worse = of(failed(run(1, 1.0, 2)), stopped(run(2, 0.5, 2)));
     assert_eq!((answer(&worse, "p50"), answer(&worse, "over 1ms")), (&Answer::Worse, &Answer::Worse));
     assert_eq!(worse.ranking[1].label, "run 2", "the one that was not ended comes first, whatever its p99");
@@ -151,19 +151,19 @@ fn every_watermark_is_kept() {
     marked.judgement.watermarks = vec!["SIMULATED".into(), "SHORT: 20s of 24h".into()];
     let mut plain = run(1, 1.0, 2);
     plain.judgement.watermarks.clear();
-    let comparison = compare(&[plain, marked], false).unwrap();
+    let comparison = compare_runs(&[plain, marked], false).unwrap();
     assert_eq!(comparison.watermarks.len(), 1);
     let labels = ["run 1".to_owned(), "run 2".to_owned()];
     let (mut page, mut terminal) = (String::new(), String::new());
-    html(&comparison, &labels, &mut page).unwrap();
-    text(&comparison, &labels, &mut terminal).unwrap();
+    write_html(&comparison, &labels, &mut page).unwrap();
+    write_text(&comparison, &labels, &mut terminal).unwrap();
     assert!(terminal.contains("SIMULATED") && terminal.contains("SHORT: 20s of 24h"), "{terminal}");
     assert!(page.contains("<b>SIMULATED</b>") && page.contains("<b>SHORT</b> 20s of 24h"), "{page}");
 }
 
 #[test]
 fn the_same_logs_give_the_same_answer() {
-    let one = || compare(&[run(1, 1.0, 32), run(2, 1.1, 32)], false).unwrap();
+    let one = || compare_runs(&[run(1, 1.0, 32), run(2, 1.1, 32)], false).unwrap();
     assert_eq!(one(), one());
 }
 
@@ -174,12 +174,12 @@ fn another_plan_is_refused_unless_told() {
     changed.load = "2x".into();
     changed.criteria.truncate(1);
     other.sampled = Sampled::default();
-    other.sampled.entry(&Entry::Header(Box::new(changed))).unwrap();
+    other.sampled.take_entry(&Entry::Header(Box::new(changed))).unwrap();
     let runs = [run(1, 1.0, 16), other];
-    let refused = compare(&runs, false).unwrap_err();
+    let refused = compare_runs(&runs, false).unwrap_err();
     assert!(refused.iter().any(|line| line.contains("load is 1x in run 1 and 2x in run 2")), "{refused:?}");
     assert!(refused.iter().any(|line| line.contains("criteria")), "{refused:?}");
-    let told = compare(&runs, true).unwrap();
+    let told = compare_runs(&runs, true).unwrap();
     assert_eq!(told.plans_differ, refused);
 }
 
@@ -194,9 +194,9 @@ fn a_member_that_differs_is_named_by_its_path() {
         let mut first = run(1, 1.0, 16);
         for (run, header) in [(&mut first, planned), (&mut other, changed)] {
             run.sampled = Sampled::default();
-            run.sampled.entry(&Entry::Header(Box::new(header))).unwrap();
+            run.sampled.take_entry(&Entry::Header(Box::new(header))).unwrap();
         }
-        compare(&[first, other], false).err().unwrap_or_default()
+        compare_runs(&[first, other], false).err().unwrap_or_default()
     };
     assert!(differences(|_| {}).is_empty());
     for (change, line) in [
@@ -223,7 +223,7 @@ fn a_member_that_differs_is_named_by_its_path() {
 #[test]
 fn the_ranking_ties_what_noise_cannot_tell_apart() {
     let runs = [run(3, 1.5, 64), run(1, 1.0, 64), run(2, 1.0, 64)];
-    let ranking = compare(&runs, false).unwrap().ranking;
+    let ranking = compare_runs(&runs, false).unwrap().ranking;
     let ranks: Vec<usize> = ranking.iter().map(|ranked| ranked.rank).collect();
     assert_eq!(ranks, [1, 1, 3], "{ranking:?}");
     assert_eq!(ranking[2].label, "run 3");
@@ -240,12 +240,12 @@ fn a_long_log_is_kept_in_few_units_and_loses_nothing() {
 
 #[test]
 fn blocks_are_longer_where_neighbours_are_alike() {
-    let mut prng = Prng::seeded(1);
-    let independent: Vec<f64> = (0..400).map(|_| prng.unit()).collect();
+    let mut prng = Prng::from_seed(1);
+    let independent: Vec<f64> = (0..400).map(|_| prng.uniform_unit()).collect();
     let mut level = 0.0;
     let alike: Vec<f64> = (0..400)
         .map(|_| {
-            level = 0.95 * level + prng.unit() - 0.5;
+            level = 0.95 * level + prng.uniform_unit() - 0.5;
             level
         })
         .collect();
@@ -259,11 +259,11 @@ fn names_stay_text() {
     let mut hostile = run(2, 1.2, 16);
     hostile.label = "<script>alert(1)</script>\u{1b}[31m".into();
     let runs = [run(1, 1.0, 16), hostile];
-    let comparison = compare(&runs, false).unwrap();
+    let comparison = compare_runs(&runs, false).unwrap();
     let labels: Vec<String> = runs.iter().map(|run| run.label.clone()).collect();
     let (mut page, mut terminal) = (String::new(), String::new());
-    html(&comparison, &labels, &mut page).unwrap();
-    text(&comparison, &labels, &mut terminal).unwrap();
+    write_html(&comparison, &labels, &mut page).unwrap();
+    write_text(&comparison, &labels, &mut terminal).unwrap();
     assert!(!page.contains("<script") && page.contains("&#60;script&#62;") && !terminal.contains('\u{1b}'));
     assert!(terminal.contains("DIFFERS 1."), "{terminal}");
 }

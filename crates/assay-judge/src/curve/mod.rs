@@ -10,9 +10,9 @@ mod reason;
 mod render;
 mod shape;
 
-pub use page::html;
+pub use page::write_html;
 pub use point::{Point, PointTimes, Rates, StreamRates};
-pub use render::text;
+pub use render::write_text;
 pub use shape::Shape;
 
 use crate::judgement::{Judgement, TargetTotals};
@@ -117,7 +117,7 @@ impl Curve {
     /// Puts the run of a point in the place of what was known of it.
     pub fn add_run(&mut self, share: Share, load: Multiple, judgement: &Judgement, directory: String) {
         self.limited_by(judgement);
-        self.add(Point::new(share, load, judgement, &self.of.stream, directory));
+        self.add_point(Point::new(share, load, judgement, &self.of.stream, directory));
     }
 
     /// Puts the run that has all points in the place of what was known of them. `loads` are the shares and loads of its phases
@@ -134,16 +134,16 @@ impl Curve {
             }
             let times = share.as_ppb() as f64 * loads.len() as f64 / sum;
             let point = Point::new(*share, *load, phase, &self.of.stream, directory.to_owned());
-            self.add(point.asked_times(times));
+            self.add_point(point.asked_times(times));
         }
     }
 
     /// Takes what limits a run, and what its targets are.
     fn limited_by(&mut self, judgement: &Judgement) {
         add_new(&mut self.limits.watermarks, &judgement.watermarks);
-        add_new(&mut self.limits.deviations, judgement.deviations());
+        add_new(&mut self.limits.deviations, judgement.workload_deviations());
         if !judgement.part.targets.each.is_empty() {
-            self.of.devices = judgement.part.targets.each.iter().map(TargetTotals::device).collect();
+            self.of.devices = judgement.part.targets.each.iter().map(TargetTotals::device_description).collect();
         }
         if let Some(cache) = &judgement.part.targets.cache {
             self.cache = Some(cache.head.device.name.clone());
@@ -158,21 +158,21 @@ impl Curve {
     }
 
     /// This curve and the one beside it.
-    fn both(&self) -> impl Iterator<Item = &Curve> {
+    fn both_curves(&self) -> impl Iterator<Item = &Curve> {
         std::iter::once(self).chain(self.beside.as_deref())
     }
 
     /// Adds a point in the place of the one at the same share, and computes the curve again. Whether a run may take that
     /// place is decided by [`procedure::Attempts`].
-    pub fn add(&mut self, point: Point) {
+    pub fn add_point(&mut self, point: Point) {
         self.points.retain(|known| known.share != point.share);
         self.points.push(point);
         self.points.sort_by_key(|point| point.share.as_ppb());
-        self.shape = Shape::new(&self.line());
+        self.shape = Shape::new(&self.places_on_curve());
     }
 
     /// The points that belong to the curve, by throughput.
-    fn line(&self) -> Vec<Place> {
+    fn places_on_curve(&self) -> Vec<Place> {
         let mut line = Vec::new();
         for (index, point) in self.points.iter().enumerate().filter(|(_, point)| point.belongs()) {
             if let (Some(rate), Some(mean_ns)) = (point.rates.achieved, point.times.mean_ns)
@@ -187,14 +187,14 @@ impl Curve {
     }
 
     /// The runs that it has, each with its share.
-    pub fn known(&self) -> impl Iterator<Item = (Share, Evidence)> {
+    pub fn known_runs(&self) -> impl Iterator<Item = (Share, Evidence)> {
         self.points
             .iter()
-            .map(move |point| (point.share, self.aside.evidence(&point.directory, point.verdict, &point.reason)))
+            .map(move |point| (point.share, self.aside.evidence_of_run(&point.directory, point.verdict, &point.reason)))
     }
 
     /// Both curves, each with the words that tell it from the other; no words where there is no cache.
-    fn titled(&self) -> Vec<(String, &Curve)> {
+    fn titled_curves(&self) -> Vec<(String, &Curve)> {
         let with = match &self.cache {
             Some(device) => format!("with the cache {device}"),
             None if self.beside.is_some() => "with the cache".to_owned(),
@@ -214,15 +214,19 @@ impl Curve {
     /// Whether there is something left to measure, so that the curve can be continued. A search that ended without a maximum
     /// cannot, and neither can one run through all points that failed before its end: it is not repeated.
     pub fn is_cut_short(&self) -> bool {
-        self.both().any(has_something_left)
+        self.both_curves().any(has_something_left)
     }
 
     /// FAIL where a point failed or anything else did, or where not even the lowest load of the search passed; INCOMPLETE
     /// while a point is missing; otherwise the worst verdict of the points. Where two curves are beside each other, both
     /// count.
     pub fn verdict(&self) -> Verdict {
-        let verdicts: Vec<Verdict> = self.both().map(verdict_of_one).collect();
-        procedure::verdict(verdicts.iter().copied(), verdicts.contains(&Verdict::Incomplete), &Aside::default())
+        let verdicts: Vec<Verdict> = self.both_curves().map(verdict_of_one).collect();
+        procedure::verdict_of_points(
+            verdicts.iter().copied(),
+            verdicts.contains(&Verdict::Incomplete),
+            &Aside::default(),
+        )
     }
 }
 
@@ -232,7 +236,7 @@ fn verdict_of_one(curve: &Curve) -> Verdict {
         Some(outcome) => outcome.verdict(),
         None => {
             let points = curve.points.iter().map(|point| point.verdict);
-            procedure::verdict(points, curve.points.len() < curve.asked.len(), &curve.aside)
+            procedure::verdict_of_points(points, curve.points.len() < curve.asked.len(), &curve.aside)
         }
     }
 }

@@ -1,11 +1,13 @@
 //! A curve as one HTML page without a script. Names are hostile input, escaped in the template.
 
-use super::render::{Own, capital, gain, length, maximum, stream, summary};
+use super::render::{
+    Own, cache_gain_sentence, maximum_text, run_length_text, stream_in_words, summary_sentences, with_capital_letter,
+};
 use super::{Curve, Point};
 use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
 use crate::render::html::distribution::Overlay;
-use crate::render::html::figures::{ABSENT, per_second, time};
-use crate::render::html::{Badge, Frame, Watermark, report_beside, write};
+use crate::render::html::figures::{ABSENT, per_second, time_text};
+use crate::render::html::{Badge, Frame, Watermark, report_beside, write_page};
 use askama::Template;
 use std::fmt;
 use std::path::Path;
@@ -17,26 +19,26 @@ const HEIGHT: f64 = 300.0;
 const BESIDE: &str = "beside";
 
 /// Writes the page.
-pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
-    let drawn = spread(curve);
+pub fn write_html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
+    let drawn = evenly_spaced_points(curve);
     let labelled =
         drawn.iter().map(|point| (format!("{} ({})", point.share, point.load), point.times.nines.as_slice()));
     let view = View {
-        frame: Frame::still(),
+        frame: Frame::without_script(),
         curve,
         targets: curve.of.targets.join(", "),
-        stream: stream(curve),
-        length: length(curve),
-        gain: gain(curve),
+        stream: stream_in_words(curve),
+        length: run_length_text(curve),
+        gain: cache_gain_sentence(curve),
         badge: Badge::for_verdict(curve.verdict()),
-        reason: curve.reason(),
-        watermarks: Watermark::all(&curve.limits.watermarks),
-        response: (curve.line().len() >= 2).then(|| response(curve)),
-        keys: lines(curve).into_iter().enumerate().map(|(at, line)| (series_class(at), line.name)).collect(),
+        reason: curve.verdict_reason(),
+        watermarks: Watermark::all_from_marks(&curve.limits.watermarks),
+        response: (curve.places_on_curve().len() >= 2).then(|| response_chart(curve)),
+        keys: chart_lines(curve).into_iter().enumerate().map(|(at, line)| (series_class(at), line.name)).collect(),
         beyond: Overlay::of_nines(&curve.of.stream, labelled),
-        tables: curve.titled().into_iter().map(|(title, shown)| table(curve, &title, shown)).collect(),
+        tables: curve.titled_curves().into_iter().map(|(title, shown)| points_table(curve, &title, shown)).collect(),
     };
-    write(&view, out)
+    write_page(&view, out)
 }
 
 #[derive(Template)]
@@ -78,23 +80,23 @@ struct Table<'a> {
     aside: Vec<String>,
 }
 
-fn table<'a>(whole: &Curve, title: &str, curve: &'a Curve) -> Table<'a> {
+fn points_table<'a>(whole: &Curve, title: &str, curve: &'a Curve) -> Table<'a> {
     let below = if std::ptr::eq(whole, curve) { "" } else { BESIDE };
     Table {
         title: title.to_owned(),
-        begins: capital(title),
-        maximum: maximum(curve),
-        summary: summary(curve),
-        own: Own::for_curve(curve).map(Own::head),
+        begins: with_capital_letter(title),
+        maximum: maximum_text(curve),
+        summary: summary_sentences(curve),
+        own: Own::for_curve(curve).map(Own::column_head),
         search: match (curve.scale.searched, below) {
             (false, _) => None,
             (true, "") => Some("maximum/limit.html"),
             (true, _) => Some("beside/maximum/limit.html"),
         },
-        rows: curve.points.iter().enumerate().map(|(index, point)| row(curve, below, index, point)).collect(),
+        rows: curve.points.iter().enumerate().map(|(index, point)| point_row(curve, below, index, point)).collect(),
         streams: stream_names(curve),
         by_stream: curve.points.iter().map(|point| (point.share.to_string(), by_stream(curve, point))).collect(),
-        aside: curve.aside.lines(),
+        aside: curve.aside.as_sentences(),
     }
 }
 
@@ -130,7 +132,7 @@ struct Row<'a> {
     report: Option<String>,
 }
 
-fn row<'a>(curve: &Curve, below: &str, index: usize, point: &'a Point) -> Row<'a> {
+fn point_row<'a>(curve: &Curve, below: &str, index: usize, point: &'a Point) -> Row<'a> {
     Row {
         point,
         badge: Badge::for_verdict(point.verdict),
@@ -138,15 +140,15 @@ fn row<'a>(curve: &Curve, below: &str, index: usize, point: &'a Point) -> Row<'a
         knee: curve.shape.knee == Some(index),
         rates: [point.rates.asked, point.rates.achieved].map(|rate| rate.map_or(ABSENT.to_owned(), per_second)),
         times: [point.times.mean_ns, point.times.p50_ns, point.times.p99_ns, point.times.p99_9_ns]
-            .map(|ns| ns.map_or(ABSENT.to_owned(), time)),
-        own: Own::for_curve(curve).map(|own| own.cell(point)),
+            .map(|ns| ns.map_or(ABSENT.to_owned(), time_text)),
+        own: Own::for_curve(curve).map(|own| own.column_cell(point)),
         report: report_beside(&Path::new(below).join(&point.directory)),
     }
 }
 
 /// The points whose distributions are drawn: the lowest, the highest, and as many evenly spaced ones between them as
 /// fit.
-fn spread(curve: &Curve) -> Vec<&Point> {
+fn evenly_spaced_points(curve: &Curve) -> Vec<&Point> {
     let all: Vec<&Point> =
         curve.points.iter().filter(|point| point.belongs() && !point.times.nines.is_empty()).collect();
     let Some(last) = all.len().checked_sub(1) else { return all };
@@ -167,9 +169,9 @@ struct Line<'a> {
 }
 
 /// Mean, p50 and p99 of one curve; mean and p99 of two.
-fn lines(curve: &Curve) -> Vec<Line<'_>> {
+fn chart_lines(curve: &Curve) -> Vec<Line<'_>> {
     let alone = curve.beside.is_none();
-    let titled = if curve.beside.is_some() { curve.titled() } else { vec![(String::new(), curve)] };
+    let titled = if curve.beside.is_some() { curve.titled_curves() } else { vec![(String::new(), curve)] };
     let mut lines = Vec::new();
     for (title, curve) in titled {
         for (name, figure) in MEASURED.into_iter().filter(|(name, _)| alone || *name != "p50") {
@@ -181,29 +183,34 @@ fn lines(curve: &Curve) -> Vec<Line<'_>> {
 }
 
 /// The response over the throughput.
-fn response(curve: &Curve) -> Chart {
+fn response_chart(curve: &Curve) -> Chart {
     let mut marks = Vec::new();
     let (mut low, mut high, mut most) = (f64::INFINITY, 0f64, 0f64);
-    for (series, Line { name, curve, figure }) in lines(curve).into_iter().enumerate() {
+    for (series, Line { name, curve, figure }) in chart_lines(curve).into_iter().enumerate() {
         let points: Vec<(f64, f64)> = curve
-            .line()
+            .places_on_curve()
             .iter()
             .filter_map(|place| Some((place.rate, figure(&curve.points[place.index]).filter(|ns| *ns > 0)? as f64)))
             .collect();
         for (rate, ns) in &points {
             (low, high, most) = (low.min(*ns), high.max(*ns), most.max(*rate));
-            let text = format!("{}: {name} {}", per_second(*rate), time(*ns as u64));
+            let text = format!("{}: {name} {}", per_second(*rate), time_text(*ns as u64));
             marks.push(Mark::Dot { class: series_class(series), at: (*rate, *ns), text });
         }
         marks.insert(0, Mark::Line { series, points });
     }
     let knee = curve.shape.knee.and_then(|index| curve.points[index].rates.achieved);
     marks.extend(knee.map(|rate| Mark::Vertical { at: rate, text: "knee".to_owned() }));
-    let each: Vec<String> = curve.titled().into_iter().map(|(title, curve)| p99_in_words(&title, curve)).collect();
+    let each: Vec<String> =
+        curve.titled_curves().into_iter().map(|(title, curve)| p99_in_words(&title, curve)).collect();
     Chart {
         alternative: format!("Response over throughput: {}.", each.join("; ")),
-        x: Axis::linear(&format!("achieved operations per second of {}", stream(curve)), Unit::PerSecond, most * 1.04),
-        y: Axis::log("response (logarithmic)", Unit::Time, low, high),
+        x: Axis::with_linear_scale(
+            &format!("achieved operations per second of {}", stream_in_words(curve)),
+            Unit::PerSecond,
+            most * 1.04,
+        ),
+        y: Axis::with_log_scale("response (logarithmic)", Unit::Time, low, high),
         height: HEIGHT,
         marks,
     }
@@ -211,9 +218,9 @@ fn response(curve: &Curve) -> Chart {
 
 /// The p99 at each point of a curve, in words.
 fn p99_in_words(title: &str, curve: &Curve) -> String {
-    let points = curve.line();
+    let points = curve.places_on_curve();
     let figures = points.iter().filter_map(|place| {
-        Some(format!("{}: p99 {}", per_second(place.rate), time(curve.points[place.index].times.p99_ns?)))
+        Some(format!("{}: p99 {}", per_second(place.rate), time_text(curve.points[place.index].times.p99_ns?)))
     });
     let figures = figures.collect::<Vec<_>>().join(", ");
     if title.is_empty() { figures } else { format!("{title}: {figures}") }

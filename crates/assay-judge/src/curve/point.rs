@@ -99,8 +99,8 @@ impl Point {
     pub(super) fn new(share: Share, load: Multiple, judgement: &Judgement, stream: &str, directory: String) -> Point {
         let part = &judgement.part;
         let built_in = part.criteria.iter().find(|criterion| criterion.asked.stream.is_none());
-        let (totals, streams) = (totals(judgement, stream), stream_rates(judgement));
-        let together = part.streams.throughput().map(|(rate, _)| rate).filter(|_| !streams.is_empty());
+        let (totals, streams) = (totals_of_stream(judgement, stream), stream_rates(judgement));
+        let together = part.streams.total_throughput().map(|(rate, _)| rate).filter(|_| !streams.is_empty());
         Point {
             share,
             load,
@@ -136,7 +136,7 @@ impl Point {
 }
 
 /// The totals of a stream over all targets, or of the only one.
-fn totals<'a>(judgement: &'a Judgement, stream: &str) -> Option<&'a StreamTotals> {
+fn totals_of_stream<'a>(judgement: &'a Judgement, stream: &str) -> Option<&'a StreamTotals> {
     if let Some(together) = judgement.part.streams.together.as_ref().filter(|together| together.name == stream) {
         return Some(together);
     }
@@ -146,7 +146,7 @@ fn totals<'a>(judgement: &'a Judgement, stream: &str) -> Option<&'a StreamTotals
 
 /// The throughput of each stream over all its targets, where there are several streams.
 fn stream_rates(judgement: &Judgement) -> Vec<StreamRates> {
-    let rates = judgement.part.streams.whole().map(|totals| StreamRates {
+    let rates = judgement.part.streams.streams_over_all_targets().map(|totals| StreamRates {
         name: totals.name.clone(),
         asked: totals.rate_asked,
         achieved: totals.rate_achieved,

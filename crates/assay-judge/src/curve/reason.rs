@@ -5,8 +5,8 @@ use crate::verdict::Verdict;
 
 impl Curve {
     /// The reason of the verdict: of FAIL and INVALID the lowest point that is to blame, and which others are.
-    pub(super) fn reason(&self) -> String {
-        let titled = self.titled();
+    pub(super) fn verdict_reason(&self) -> String {
+        let titled = self.titled_curves();
         let alone = titled.len() == 1;
         let reasons = titled.iter().filter_map(|(title, curve)| {
             let reason = curve.own_reason(self.verdict())?;
@@ -19,17 +19,17 @@ impl Curve {
     /// The part of this curve in the reason for a verdict.
     fn own_reason(&self, verdict: Verdict) -> Option<String> {
         if let Some(outcome) = self.scale.without_maximum.filter(|outcome| outcome.verdict() == verdict) {
-            return Some(format!("no maximum was found: {}", self.searched(outcome.to_string())));
+            return Some(format!("no maximum was found: {}", self.search_sentence(outcome.to_string())));
         }
         match verdict {
             Verdict::Pass => None,
-            Verdict::Incomplete => self.missing(),
-            Verdict::Fail | Verdict::Invalid => self.blamed(verdict),
+            Verdict::Incomplete => self.missing_points(),
+            Verdict::Fail | Verdict::Invalid => self.points_to_blame(verdict),
         }
     }
 
     /// The sentence about a search, with what failed in it.
-    fn searched(&self, said: String) -> String {
+    fn search_sentence(&self, said: String) -> String {
         match self.aside.failures.first() {
             Some(run) => format!("{said}; {}", run.failure.as_ref().unwrap_or(&run.reason)),
             None => said,
@@ -37,10 +37,10 @@ impl Curve {
     }
 
     /// The points with this verdict, and what failed elsewhere.
-    fn blamed(&self, verdict: Verdict) -> Option<String> {
+    fn points_to_blame(&self, verdict: Verdict) -> Option<String> {
         let mut blamed = self.points.iter().filter(|point| point.verdict == verdict);
-        let first = blamed.next().map(|point| format!("{}: {}", place(point), point.reason));
-        let others: Vec<String> = blamed.map(place).collect();
+        let first = blamed.next().map(|point| format!("{}: {}", point_label(point), point.reason));
+        let others: Vec<String> = blamed.map(point_label).collect();
         let others = (!others.is_empty()).then(|| format!("also at {}", others.join(", ")));
         let elsewhere =
             self.aside.failures.iter().find(|run| {
@@ -55,7 +55,7 @@ impl Curve {
     }
 
     /// The points that are missing or were cut short.
-    fn missing(&self) -> Option<String> {
+    fn missing_points(&self) -> Option<String> {
         let measured: Vec<_> =
             self.points.iter().filter(|point| point.verdict != Verdict::Incomplete).map(|point| point.share).collect();
         let missing = self.asked.iter().filter(|share| !measured.contains(share));
@@ -65,6 +65,6 @@ impl Curve {
 }
 
 /// `90% (27x)`
-fn place(point: &Point) -> String {
+fn point_label(point: &Point) -> String {
     format!("{} ({})", point.share, point.load)
 }

@@ -8,7 +8,7 @@ fn share(percent: u64) -> Share {
 fn point(percent: u64, rate: f64, mean_ns: u64) -> Point {
     Point {
         share: share(percent),
-        load: Multiple::ratio(percent, 10).unwrap(),
+        load: Multiple::from_ratio(percent, 10).unwrap(),
         verdict: Verdict::Pass,
         reason: "held".into(),
         delivered: true,
@@ -38,7 +38,7 @@ pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
             run_ns: 60_000_000_000,
             ..Measured::default()
         },
-        scale: Scale { maximum: Some(Multiple::whole(10)), ..Scale::default() },
+        scale: Scale { maximum: Some(Multiple::from_whole(10)), ..Scale::default() },
         limits: Limits { watermarks: vec!["SIMULATED".into()], ..Limits::default() },
         asked: Vec::new(),
         points: Vec::new(),
@@ -50,7 +50,7 @@ pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
     };
     for point in points {
         curve.asked.push(point.share);
-        curve.add(point);
+        curve.add_point(point);
     }
     curve
 }
@@ -91,7 +91,7 @@ fn what_was_not_delivered_or_proves_nothing_is_no_point_of_the_curve() {
         Point { rates: Rates::default(), times: PointTimes::default(), ..point(100, 0.0, 0) },
     ] {
         let mut more = whole.clone();
-        more.add(spoilt);
+        more.add_point(spoilt);
         assert_eq!(
             (more.shape.knee, more.shape.overall_response_ns),
             (whole.shape.knee, whole.shape.overall_response_ns)
@@ -120,13 +120,13 @@ fn a_curve_that_does_not_rise_has_no_knee() {
         let curve = of(&means, &rates);
         assert_eq!(curve.shape.knee, knee, "{means:?}");
         let mut text = String::new();
-        super::text(&curve, &mut text).unwrap();
+        super::write_text(&curve, &mut text).unwrap();
         let marked = text.contains("<- knee");
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(said) && marked == knee.is_some(), "{said}: {text}");
     }
     let mut two = String::new();
-    super::text(&of(&[1000, 2000], &[1.0, 2.0]), &mut two).unwrap();
+    super::write_text(&of(&[1000, 2000], &[1.0, 2.0]), &mut two).unwrap();
     assert!(two.contains("No knee: 2 of the points belong to the curve"), "{two}");
 }
 
@@ -140,8 +140,8 @@ fn the_throughput_is_shown_of_all_streams_together_and_of_each() {
         point.streams = vec![rates("reads", reads), rates("writes", reads / 2.0)];
     }
     let (mut text, mut page) = (String::new(), String::new());
-    super::text(&mixed, &mut text).unwrap();
-    html(&mixed, &mut page).unwrap();
+    super::write_text(&mixed, &mut text).unwrap();
+    write_html(&mixed, &mut page).unwrap();
     let row = text.lines().filter(|line| line.trim_start().starts_with("90%")).nth(1).unwrap();
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["90%", "1350.0", "900.0", "450.0"], "{text}");
     assert!(text.contains("together") && text.contains("900.0/s of reads"), "{text}");
@@ -158,8 +158,8 @@ fn the_throughput_is_shown_of_all_streams_together_and_of_each() {
 fn the_verdict_says_why() {
     let shown = |curve: &Curve| {
         let (mut text, mut page) = (String::new(), String::new());
-        super::text(curve, &mut text).unwrap();
-        html(curve, &mut page).unwrap();
+        super::write_text(curve, &mut text).unwrap();
+        write_html(curve, &mut page).unwrap();
         let banner = page.split("<div class=\"why\">").nth(1).unwrap().split("</p>").next().unwrap();
         let banner = banner.trim_start_matches("<p class=\"meaning\">").to_owned();
         let first = text
@@ -175,19 +175,19 @@ fn the_verdict_says_why() {
     assert_eq!(shown(&whole), (Verdict::Pass, "every bound held at every point".to_owned()));
     let failed = |percent| Point { verdict: Verdict::Fail, reason: "too slow".into(), ..point(percent, 500.0, 9) };
     let mut two = whole.clone();
-    [50, 90].map(failed).into_iter().for_each(|point| two.add(point));
+    [50, 90].map(failed).into_iter().for_each(|point| two.add_point(point));
     assert_eq!(shown(&two), (Verdict::Fail, "50% (5x): too slow; also at 90% (9x)".to_owned()));
     two.asked.push(share(95));
     assert_eq!(two.verdict(), Verdict::Fail, "whatever is missing");
     let mut missing = whole.clone();
     missing.asked.push(share(95));
-    missing.add(Point { verdict: Verdict::Incomplete, ..point(10, 100.0, 9) });
+    missing.add_point(Point { verdict: Verdict::Incomplete, ..point(10, 100.0, 9) });
     assert_eq!(shown(&missing), (Verdict::Incomplete, "not measured to the end: 10%, 95%".to_owned()));
     let run = Evidence { directory: "ramp".into(), ..Evidence::from(Verdict::Fail) }.with_failure("3 EIO".to_owned());
     let aside = Aside { failures: vec![run], ..Aside::default() };
     let elsewhere = Curve { aside: aside.clone(), ..whole.clone() };
     assert_eq!(shown(&elsewhere), (Verdict::Fail, "in ramp: 3 EIO".to_owned()), "of a run that is no point");
-    let outcome = limit::Outcome::TargetFailed { at: Some(Multiple::whole(8)), passes: None };
+    let outcome = limit::Outcome::TargetFailed { at: Some(Multiple::from_whole(8)), passes: None };
     let scale = Scale { maximum: None, searched: true, without_maximum: Some(outcome), ..Scale::default() };
     let none = Curve { scale, aside, points: Vec::new(), shape: Shape::default(), ..whole };
     let (verdict, banner) = shown(&none);
@@ -206,10 +206,10 @@ fn json_reads_back() {
 #[test]
 fn text_fits_the_screen_and_marks_the_knee() {
     let mut curve = queue(&[10, 30, 50, 70, 90, 95]);
-    curve.add(Point { delivered: false, verdict: Verdict::Fail, ..point(100, 700.0, 10_000_000_000) });
+    curve.add_point(Point { delivered: false, verdict: Verdict::Fail, ..point(100, 700.0, 10_000_000_000) });
     curve.of.targets = vec!["sim:\u{1b}[31m".into()];
     let mut text = String::new();
-    super::text(&curve, &mut text).unwrap();
+    super::write_text(&curve, &mut text).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.lines().count() <= 40 && !text.contains('\u{1b}'), "{text}");
     let knees: Vec<&str> = text.lines().filter(|line| line.ends_with("<- knee")).collect();
@@ -234,16 +234,16 @@ fn a_curve_without_the_cache_stands_beside_the_one_with_it() {
         ..point.clone()
     };
     let mut without = curve(with.points.iter().map(half));
-    without.scale.maximum = Some(Multiple::whole(5));
+    without.scale.maximum = Some(Multiple::from_whole(5));
     without.limits.watermarks = vec!["SHORT".into()];
     with.put_beside(without);
     assert_eq!(with.limits.watermarks, ["SIMULATED", "SHORT"]);
     let shown = |curve: &Curve| {
         let mut text = String::new();
-        super::text(curve, &mut text).unwrap();
+        super::write_text(curve, &mut text).unwrap();
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let mut page = String::new();
-        html(curve, &mut page).unwrap();
+        write_html(curve, &mut page).unwrap();
         (text, page)
     };
     let (text, page) = shown(&with);

@@ -78,7 +78,7 @@ pub(crate) struct Reached {
 
 impl CourseFinding {
     /// How severe it is.
-    pub(crate) fn class(&self) -> Class {
+    pub(crate) fn severity_class(&self) -> Class {
         match self {
             CourseFinding::Ended(Ending::TargetLost, _) | CourseFinding::UnknownFlow => Class::Errors,
             CourseFinding::Ended(Ending::DeviceTooSlow, _) => Class::Broken,
@@ -140,7 +140,7 @@ impl fmt::Display for Ending {
             Ending::Locked => f.write_str("the run gave up, because somebody else held a lock on the database"),
             Ending::NothingIssued => f.write_str("nothing was issued before the schedule fell behind"),
             Ending::GeneratorBehind(ns) => {
-                let behind = Span::from_ns(*ns).human();
+                let behind = Span::from_ns(*ns).human_text();
                 write!(f, "the schedule fell behind, by up to {behind} because the test machine was late")
             }
             Ending::DeviceTooSlow => {
@@ -157,7 +157,7 @@ impl fmt::Display for Ending {
 
 impl Cut {
     fn fmt_after(&self, reached: Reached, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [ns, of] = [reached.ns, reached.of_ns].map(|ns| Span::from_ns(ns).human());
+        let [ns, of] = [reached.ns, reached.of_ns].map(|ns| Span::from_ns(ns).human_text());
         let (what, said) = match self {
             Cut::Off => return write!(f, "the run was cut off after {ns} of {of}: its log has no closing line"),
             Cut::Interrupted(said) => ("the run was interrupted", said),

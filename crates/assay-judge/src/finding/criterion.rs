@@ -4,7 +4,7 @@ use crate::finding::class::Class;
 use crate::finding::flaw::Late;
 use crate::finding::others::OthersUse;
 use crate::judgement::{BrokenTarget, Figure};
-use crate::words::{bound_text, broken_on, place, sentence};
+use crate::words::{bound_text, broken_on, measured_sentence, place_in_words};
 use assay_base::Criterion;
 use std::fmt;
 
@@ -75,7 +75,7 @@ pub(crate) struct Extent {
 
 impl CriterionFinding {
     /// How severe it is.
-    pub(crate) fn class(&self) -> Class {
+    pub(crate) fn severity_class(&self) -> Class {
         match self.what {
             What::Broken(..) | What::BrokenInCut(..) => Class::Broken,
             _ => Class::Unproven,
@@ -85,8 +85,8 @@ impl CriterionFinding {
     /// `in slice 6 (5 h to 6 h): 8.00% of reads had a response over 1 ms, bound < 5%`
     fn in_words(&self, At { figure, planned, own_ns }: &At, between: &str) -> String {
         let Criterion { stream, measure, bound, .. } = &self.criterion;
-        let what = sentence(stream, *measure, bound, &figure.text);
-        format!("{}{between}: {what}, bound {}", place(figure, *planned, *own_ns), bound_text(bound))
+        let what = measured_sentence(stream, *measure, bound, &figure.text);
+        format!("{}{between}: {what}, bound {}", place_in_words(figure, *planned, *own_ns), bound_text(bound))
     }
 }
 
@@ -116,7 +116,7 @@ impl fmt::Display for CriterionFinding {
             ),
             What::NoStream => write!(f, "the criterion \"{criterion}\" names a stream the run does not have"),
             What::NotJudged => {
-                let why = match criterion.threshold() {
+                let why = match criterion.counted_threshold() {
                     Some(_) => "no operation completed, or the log does not count this threshold",
                     None => "no operation completed",
                 };

@@ -36,7 +36,7 @@ pub(crate) struct Failures {
 
 impl Failures {
     /// How severe they are.
-    pub(crate) fn class(&self) -> Class {
+    pub(crate) fn severity_class(&self) -> Class {
         if self.are_locks() { Class::Unproven } else { Class::Errors }
     }
 
@@ -47,7 +47,7 @@ impl Failures {
     }
 
     /// The rule that keeps them from a PASS.
-    pub(crate) fn rule(&self) -> String {
+    pub(crate) fn violated_rule(&self) -> String {
         if self.are_locks() {
             return "the run's own sessions write in turn, so that somebody else held a lock on the database"
                 .to_owned();
@@ -67,7 +67,7 @@ impl Failures {
     }
 
     /// `12 EIO, 3 short, 1 stuck`
-    pub(crate) fn measured(&self) -> String {
+    pub(crate) fn counts_text(&self) -> String {
         let full = Code::ENOSPC.to_string();
         let mut what = Vec::new();
         for (name, n) in self.errors.iter().take(NAMED) {
@@ -80,14 +80,14 @@ impl Failures {
     }
 
     /// ` between 1.6 % and 4.7 % of the target, after up to 30 s`; empty where the log has no places.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn place_text(&self) -> String {
         let (Some((first, _)), Some((last, _))) = (self.at.first_key_value(), self.at.last_key_value()) else {
             return String::new();
         };
         if self.placeless {
-            return format!(", after up to {}", Span::from_ns(self.longest_ns).human());
+            return format!(", after up to {}", Span::from_ns(self.longest_ns).human_text());
         }
-        let longest = Span::from_ns(self.longest_ns).human();
+        let longest = Span::from_ns(self.longest_ns).human_text();
         format!(
             " between {:.1} % and {:.1} % of the target, after up to {longest}",
             percent_of_target(*first),
@@ -102,7 +102,7 @@ fn percent_of_target(part: u64) -> f64 {
 
 impl fmt::Display for Failures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (measured, place, rule) = (self.measured(), self.place(), self.rule());
+        let (measured, place, rule) = (self.counts_text(), self.place_text(), self.violated_rule());
         write!(f, "{} on {}: {measured}{place}, first {}; {rule}", self.stream, self.target, self.first)
     }
 }
@@ -126,8 +126,8 @@ impl Default for Moment {
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Moment::UnderLoad(ns) => write!(f, "{} into the run", Span::from_ns(*ns).human()),
-            Moment::AfterLoad(ns) => write!(f, "{} after the load had ended", Span::from_ns(*ns).human()),
+            Moment::UnderLoad(ns) => write!(f, "{} into the run", Span::from_ns(*ns).human_text()),
+            Moment::AfterLoad(ns) => write!(f, "{} after the load had ended", Span::from_ns(*ns).human_text()),
         }
     }
 }

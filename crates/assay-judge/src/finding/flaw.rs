@@ -2,7 +2,7 @@
 
 use crate::finding::log::Contradiction;
 use crate::words::human_time;
-use crate::words::percent;
+use crate::words::percent_text;
 use assay_base::{Direction, Span};
 use std::fmt;
 
@@ -28,7 +28,7 @@ impl fmt::Display for Flaw {
         match self {
             Flaw::Contradiction(contradiction) => contradiction.fmt(f),
             Flaw::Changed(how) => f.write_str(how),
-            Flaw::Slept(ns) => write!(f, "the machine slept for {}", Span::from_ns(*ns).human()),
+            Flaw::Slept(ns) => write!(f, "the machine slept for {}", Span::from_ns(*ns).human_text()),
             Flaw::NoBucket(bucket) => write!(f, "a count for bucket {bucket}, which does not exist"),
             Flaw::Little { of, asked, made } => {
                 write!(
@@ -39,7 +39,7 @@ impl fmt::Display for Flaw {
                 )
             }
             Flaw::OwnLag(ns) => {
-                let lag = Span::from_ns(*ns).human();
+                let lag = Span::from_ns(*ns).human_text();
                 write!(f, "the test machine issued 1% of all operations {lag} or more too late")
             }
         }
@@ -81,21 +81,21 @@ impl fmt::Display for Late {
             LateBy::Rest { share, longest_ns } => write!(
                 f,
                 "the test machine left {name} without work for {} of the time, up to {} at once, although operations were due",
-                percent(*share),
+                percent_text(*share),
                 human_time(*longest_ns)
             ),
             LateBy::Overslept { share, longest_ns } => write!(
                 f,
                 "the test machine looked for completions too late for {} of the time, up to {} at once, in which its closed \
                  loop on {name} asked for less",
-                percent(*share),
+                percent_text(*share),
                 human_time(*longest_ns)
             ),
             LateBy::LeftIdle { share, longest_ns } => write!(
                 f,
                 "the test machine left slots of its closed loop on {name} without an operation for {} of their time, up to {} \
                  at once, so that it asked for less",
-                percent(*share),
+                percent_text(*share),
                 human_time(*longest_ns)
             ),
             LateBy::Merged { direction, counted, own } => write!(

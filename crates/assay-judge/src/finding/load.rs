@@ -6,7 +6,7 @@ use crate::finding::criterion::BrokenOn;
 use crate::finding::flaw::Flaw;
 use crate::finding::others::OthersUse;
 use crate::judgement::Figure;
-use crate::words::place;
+use crate::words::place_in_words;
 use assay_base::Span;
 use std::fmt;
 
@@ -62,7 +62,7 @@ pub(crate) enum Cause {
 
 impl Cause {
     /// How severe it is.
-    pub(crate) fn class(self) -> Class {
+    pub(crate) fn severity_class(self) -> Class {
         match self {
             Cause::NothingCompleted | Cause::Device => Class::Broken,
             Cause::TooFew | Cause::NothingIssued | Cause::Generator | Cause::Others => Class::Unproven,
@@ -77,9 +77,9 @@ impl Cause {
 
 impl LoadFinding {
     /// How severe it is.
-    pub(crate) fn class(&self) -> Class {
+    pub(crate) fn severity_class(&self) -> Class {
         match self {
-            LoadFinding::NotDelivered(found) => found.cause.class(),
+            LoadFinding::NotDelivered(found) => found.cause.severity_class(),
             LoadFinding::Slice(..) | LoadFinding::Window(..) | LoadFinding::Thin { .. } => Class::Unproven,
         }
     }
@@ -90,7 +90,7 @@ impl fmt::Display for LoadFinding {
         match self {
             LoadFinding::Slice(number, why) => write!(f, "slice {number} proves nothing: {why}"),
             LoadFinding::Window(length_ns, why) => {
-                write!(f, "a slice of {} proves nothing: {why}", Span::from_ns(*length_ns).human())
+                write!(f, "a slice of {} proves nothing: {why}", Span::from_ns(*length_ns).human_text())
             }
             LoadFinding::Thin { slice, stream, scheduled, expected } => write!(
                 f,
@@ -106,7 +106,7 @@ impl fmt::Display for NotDelivered {
         let NotDelivered { stream, figure, planned, cause, on, others } = self;
         let none = format!("none of {} {stream} completed", figure.operations);
         let only = format!("only {} of the scheduled {stream} were issued", figure.text);
-        write!(f, "{}: ", place(figure, *planned, None))?;
+        write!(f, "{}: ", place_in_words(figure, *planned, None))?;
         match cause {
             Cause::TooFew => write!(f, "{none}: too few to say anything"),
             Cause::NothingIssued => write!(f, "{none}: the test machine issued nothing"),

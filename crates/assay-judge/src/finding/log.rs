@@ -72,7 +72,7 @@ pub(crate) struct Sums {
 
 impl LogFinding {
     /// How severe it is.
-    pub(crate) fn class(&self) -> Class {
+    pub(crate) fn severity_class(&self) -> Class {
         match self {
             LogFinding::Contradiction(_) | LogFinding::Damaged(_) => Class::Unproven,
             LogFinding::TornTail(_) | LogFinding::Intervals(..) | LogFinding::Count(..) => Class::Missing,

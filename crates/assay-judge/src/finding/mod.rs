@@ -58,14 +58,14 @@ families!(
 
 impl FindingKind {
     /// How severe it is.
-    pub(crate) fn class(&self) -> Class {
+    pub(crate) fn severity_class(&self) -> Class {
         match self {
-            FindingKind::Log(finding) => finding.class(),
-            FindingKind::Course(finding) => finding.class(),
-            FindingKind::Failed(finding) => finding.class(),
-            FindingKind::Criterion(finding) => finding.class(),
-            FindingKind::Load(finding) => finding.class(),
-            FindingKind::Target(finding) => finding.class(),
+            FindingKind::Log(finding) => finding.severity_class(),
+            FindingKind::Course(finding) => finding.severity_class(),
+            FindingKind::Failed(finding) => finding.severity_class(),
+            FindingKind::Criterion(finding) => finding.severity_class(),
+            FindingKind::Load(finding) => finding.severity_class(),
+            FindingKind::Target(finding) => finding.severity_class(),
         }
     }
 }
@@ -117,22 +117,22 @@ impl Finding {
 
     /// A finding about the whole step.
     pub(crate) fn of_step(kind: impl Into<FindingKind>, step: u32) -> Finding {
-        Finding::new(kind, nowhere(step))
+        Finding::new(kind, deciding_without_place(step))
     }
 
     /// How severe it is.
-    pub(crate) fn class(&self) -> Class {
-        self.kind.class()
+    pub(crate) fn severity_class(&self) -> Class {
+        self.kind.severity_class()
     }
 
     /// The sentence.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn as_sentence(&self) -> String {
         self.kind.to_string()
     }
 
     /// The verdict that it leads to.
     pub(crate) fn verdict(&self) -> Verdict {
-        match self.class() {
+        match self.severity_class() {
             Class::Errors | Class::Broken => Verdict::Fail,
             Class::Between | Class::Unproven => Verdict::Invalid,
             Class::Missing => Verdict::Incomplete,
@@ -143,7 +143,7 @@ impl Finding {
     /// operations that may fail.
     pub(crate) fn is_failure(&self) -> bool {
         let excess = matches!(&self.kind, FindingKind::Failed(failures) if failures.more_than.is_some());
-        self.class() == Class::Errors && !excess
+        self.severity_class() == Class::Errors && !excess
     }
 
     /// True when it names a place in time.
@@ -153,7 +153,7 @@ impl Finding {
 }
 
 /// A place that names only the step.
-pub(crate) fn nowhere(step: u32) -> Deciding {
+pub(crate) fn deciding_without_place(step: u32) -> Deciding {
     Deciding {
         step,
         slice: None,
@@ -169,8 +169,8 @@ pub(crate) fn nowhere(step: u32) -> Deciding {
 
 /// The finding that decides: the most severe one, and of several such the earliest. What names others on a disk comes before
 /// other reasons why nothing is proven, such as a schedule that they cut short.
-pub(crate) fn deciding(findings: &[Finding]) -> Option<&Finding> {
-    findings
-        .iter()
-        .min_by_key(|finding: &&Finding| (finding.class(), !finding.kind.names_others(), finding.deciding.start_ns))
+pub(crate) fn deciding_finding(findings: &[Finding]) -> Option<&Finding> {
+    findings.iter().min_by_key(|finding: &&Finding| {
+        (finding.severity_class(), !finding.kind.names_others(), finding.deciding.start_ns)
+    })
 }

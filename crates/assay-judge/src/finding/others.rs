@@ -1,6 +1,6 @@
 //! What others did on a disk of the run, or to a database, in words: which one, how much of what, and when.
 
-use crate::words::clock;
+use crate::words::clock_text;
 use assay_record::DiskWork;
 use std::fmt;
 
@@ -39,40 +39,40 @@ const MUCH: f64 = 500_000.0;
 
 impl OthersUse {
     /// `150 MB/s read, 20 writes/s`
-    fn amounts(&self) -> String {
+    fn amounts_text(&self) -> String {
         let DiskWork { reads, read_bytes, writes, written_bytes, discards, flushes, .. } = self.work;
         let all = [
-            self.moved(reads, read_bytes, "read", "reads"),
-            self.moved(writes, written_bytes, "written", "writes"),
-            self.counted(discards, "discards"),
-            self.counted(flushes, "flushes"),
+            self.moved_text(reads, read_bytes, "read", "reads"),
+            self.moved_text(writes, written_bytes, "written", "writes"),
+            self.counted_text(discards, "discards"),
+            self.counted_text(flushes, "flushes"),
         ];
         all.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
     /// The rate of what was counted.
-    fn rate(&self, n: u64) -> f64 {
+    fn rate_per_second(&self, n: u64) -> f64 {
         let seconds = (self.ns.max(1)) as f64 / 1e9;
         n as f64 / seconds
     }
 
     /// `150 MB/s read`, or `20 reads/s` where the bytes are few.
-    fn moved(&self, operations: u64, bytes: u64, moved: &str, of: &str) -> Option<String> {
-        match self.rate(bytes) {
-            much if much >= MUCH => Some(format!("{} MB/s {moved}", rounded(much / 1e6))),
-            _ if operations > 0 => Some(format!("{} {of}/s", rounded(self.rate(operations)))),
-            some if some > 0.0 => Some(format!("{} kB/s {moved}", rounded(some / 1e3))),
+    fn moved_text(&self, operations: u64, bytes: u64, moved: &str, of: &str) -> Option<String> {
+        match self.rate_per_second(bytes) {
+            much if much >= MUCH => Some(format!("{} MB/s {moved}", rounded_text(much / 1e6))),
+            _ if operations > 0 => Some(format!("{} {of}/s", rounded_text(self.rate_per_second(operations)))),
+            some if some > 0.0 => Some(format!("{} kB/s {moved}", rounded_text(some / 1e3))),
             _ => None,
         }
     }
 
     /// `20 flushes/s`
-    fn counted(&self, n: u64, of: &str) -> Option<String> {
-        (n > 0).then(|| format!("{} {of}/s", rounded(self.rate(n))))
+    fn counted_text(&self, n: u64, of: &str) -> Option<String> {
+        (n > 0).then(|| format!("{} {of}/s", rounded_text(self.rate_per_second(n))))
     }
 
     /// `in seconds 4 to 9 and 15 to 17`
-    fn times(&self) -> String {
+    fn times_text(&self) -> String {
         let named = &self.stretches[..self.stretches.len().min(NAMED)];
         if named.iter().all(|stretch| stretch.from_ns == stretch.to_ns) {
             return "in the warm-up".to_owned();
@@ -93,21 +93,21 @@ impl OthersUse {
 }
 
 fn time_in_words(ns: u64, late: bool) -> String {
-    if late { clock(ns) } else { rounded(ns as f64 / 1e9) }
+    if late { clock_text(ns) } else { rounded_text(ns as f64 / 1e9) }
 }
 
 impl fmt::Display for OthersUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, times) = (&self.name, self.times());
+        let (name, times) = (&self.name, self.times_text());
         match self.locked {
-            0 => write!(f, "another program used {name}: {} {times}", self.amounts()),
+            0 => write!(f, "another program used {name}: {} {times}", self.amounts_text()),
             n => write!(f, "somebody else held a lock on {name}, which transactions met {n} times {times}"),
         }
     }
 }
 
 /// Whole from ten on, and with a digit below.
-fn rounded(n: f64) -> String {
+fn rounded_text(n: f64) -> String {
     let text = if n >= 10.0 { format!("{n:.0}") } else { format!("{n:.1}") };
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }

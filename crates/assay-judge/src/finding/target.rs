@@ -2,7 +2,7 @@
 //! ever written.
 
 use crate::finding::class::Class;
-use crate::words::percent;
+use crate::words::percent_text;
 use assay_base::Bytes;
 use std::fmt;
 
@@ -46,7 +46,7 @@ pub(crate) struct Mismatch {
 
 impl TargetFinding {
     /// How severe it is.
-    pub(crate) fn class(&self) -> Class {
+    pub(crate) fn severity_class(&self) -> Class {
         match self {
             TargetFinding::Mismatch(_) | TargetFinding::Disturbed(_) => Class::Between,
             TargetFinding::MediaErrors { .. } | TargetFinding::Condition(_) => Class::Errors,
@@ -74,7 +74,7 @@ impl fmt::Display for TargetFinding {
                 f,
                 "{target}: others wrote {} to it after its preparation of {prepared}, and what they wrote is read as if it had \
                  been prepared; prepare it again",
-                Bytes::new(*bytes).human()
+                Bytes::new(*bytes).human_text()
             ),
             TargetFinding::Blank { target, blank, sampled } => write!(
                 f,
@@ -102,7 +102,7 @@ impl fmt::Display for TargetFinding {
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Mismatch { target, of, theirs, own, share } = self;
-        let share = percent(*share);
+        let share = percent_text(*share);
         write!(f, "{target}: its block device counted {theirs} {of} where the run made {own} (a difference of {share})")
     }
 }

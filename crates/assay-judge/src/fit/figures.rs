@@ -26,7 +26,7 @@ impl Figure {
     pub const ALL: [Figure; 4] = [Figure::Reads, Figure::Writes, Figure::ReadBytes, Figure::WrittenBytes];
 
     /// Its name in iostat.
-    pub fn name(self) -> &'static str {
+    pub fn iostat_name(self) -> &'static str {
         match self {
             Figure::Reads => "r/s",
             Figure::Writes => "w/s",
@@ -36,7 +36,7 @@ impl Figure {
     }
 
     /// The direction that it counts.
-    pub fn direction(self) -> Direction {
+    pub fn counted_direction(self) -> Direction {
         match self {
             Figure::Reads | Figure::ReadBytes => Direction::Read,
             Figure::Writes | Figure::WrittenBytes => Direction::Write,
@@ -75,7 +75,7 @@ pub struct Expected {
 /// Returns what is expected at each setting of the knobs.
 pub trait Load {
     /// What the plan asks of the drive with these knobs.
-    fn expected(&self, knobs: &Knobs) -> Expected;
+    fn expected_counts(&self, knobs: &Knobs) -> Expected;
 
     /// Whether the large blocks that are read, and those that are written, were counted. A fit leaves such a number as it
     /// is, and moves the operations beside those that were counted.
@@ -85,7 +85,7 @@ pub trait Load {
 }
 
 impl<F: Fn(&Knobs) -> Expected> Load for F {
-    fn expected(&self, knobs: &Knobs) -> Expected {
+    fn expected_counts(&self, knobs: &Knobs) -> Expected {
         self(knobs)
     }
 }
@@ -109,13 +109,13 @@ pub struct Measured {
 
 impl Measured {
     /// What is compared with production.
-    pub fn figures(&self) -> &Figures {
+    pub fn compared_figures(&self) -> &Figures {
         self.device.as_ref().unwrap_or(&self.own)
     }
 
     /// Ratio of what the device counts to what was issued.
     pub(super) fn made_of_one(&self) -> Figures {
-        std::array::from_fn(|at| ratio(self.figures()[at], self.own[at]))
+        std::array::from_fn(|at| ratio_or_one(self.compared_figures()[at], self.own[at]))
     }
 }
 
@@ -144,11 +144,11 @@ impl Compared {
 }
 
 /// The difference as a share of theirs. Something where theirs is zero counts as a difference of the whole.
-pub(super) fn difference(ours: f64, theirs: f64) -> f64 {
+pub(super) fn relative_difference(ours: f64, theirs: f64) -> f64 {
     if theirs > 0.0 { ours / theirs - 1.0 } else { f64::from(u8::from(ours > 0.0)) }
 }
 
 /// The ratio of the two; 1 where it is not defined.
-pub(super) fn ratio(these: f64, those: f64) -> f64 {
+pub(super) fn ratio_or_one(these: f64, those: f64) -> f64 {
     if these > 0.0 && those > 0.0 { these / those } else { 1.0 }
 }

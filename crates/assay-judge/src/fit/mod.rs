@@ -29,8 +29,8 @@ mod why;
 pub use figures::{Compared, Expected, Figure, Figures, Load, Measured};
 pub use machine::{DEVIATIONS, Fit, Goal, Next};
 pub use outcome::Outcome;
-pub(crate) use render::ended;
-pub use render::{moved, text};
+pub(crate) use render::ending_in_words;
+pub use render::{moved_knobs_text, write_text};
 pub use trail::{Round, SCHEMA, Trail};
 pub use why::{Short, Why};
 

@@ -37,7 +37,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The round with the resulting knobs, where there is one.
-    pub fn result(&self) -> Option<usize> {
+    pub fn resulting_round(&self) -> Option<usize> {
         match self {
             Outcome::Agrees { round } | Outcome::Apart { round, .. } => Some(*round),
             Outcome::NotCarried { .. } | Outcome::Stopped { .. } => None,

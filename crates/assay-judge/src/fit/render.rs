@@ -9,32 +9,35 @@ use assay_base::{Knobs, Span};
 use std::fmt;
 
 /// How it ended, a table for each round, and the reason for each figure that does not agree.
-pub fn text(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
+pub fn write_text(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
-    page.text("", &format!("{}: {}", title(trail), ended(trail)));
+    page.add_text("", &format!("{}: {}", title_line(trail), ending_in_words(trail)));
     let round = Span::from_ns(trail.round_ns);
-    let tolerance = percent(trail.tolerance);
-    page.text("", &format!("{round} a round; {tolerance} is allowed, and in addition the counting noise of a round"));
+    let tolerance = percent_text(trail.tolerance);
+    page.add_text(
+        "",
+        &format!("{round} a round; {tolerance} is allowed, and in addition the counting noise of a round"),
+    );
     if !trail.watermarks.is_empty() {
-        page.text("", &trail.watermarks.join(", "));
+        page.add_text("", &trail.watermarks.join(", "));
     }
     for (at, round) in trail.rounds.iter().enumerate() {
-        page.blank();
+        page.add_blank_line();
         let before = at.checked_sub(1).map(|before| trail.rounds[before].knobs);
-        table(&mut page, at + 1, round, before);
+        add_round_table(&mut page, at + 1, round, before);
     }
     if let Some(Outcome::Apart { figures, .. }) = &trail.outcome {
-        page.blank();
+        page.add_blank_line();
         for short in figures {
-            page.text(&format!("{}: ", short.of.figure.name()), &short.why.to_string());
+            page.add_text(&format!("{}: ", short.of.figure.iostat_name()), &short.why.to_string());
         }
     }
-    page.blank();
-    trail.notes.iter().for_each(|note| page.text("note: ", note));
-    page.write(out)
+    page.add_blank_line();
+    trail.notes.iter().for_each(|note| page.add_text("note: ", note));
+    page.write_lines(out)
 }
 
-fn title(trail: &Trail) -> String {
+fn title_line(trail: &Trail) -> String {
     match trail.drive.as_str() {
         "" => format!("{} on {}", trail.workload, trail.target),
         drive => format!("{} ({drive}) on {}", trail.workload, trail.target),
@@ -42,12 +45,12 @@ fn title(trail: &Trail) -> String {
 }
 
 /// How a fit ended, in words.
-pub(crate) fn ended(trail: &Trail) -> String {
+pub(crate) fn ending_in_words(trail: &Trail) -> String {
     match &trail.outcome {
         None => "the fit goes on".to_owned(),
         Some(Outcome::Agrees { round }) => format!("agrees with production in round {round}"),
         Some(Outcome::Apart { round, figures }) => {
-            let names: Vec<&str> = figures.iter().map(|short| short.of.figure.name()).collect();
+            let names: Vec<&str> = figures.iter().map(|short| short.of.figure.iostat_name()).collect();
             let do_not = if names.len() == 1 { "does not" } else { "do not" };
             format!("{} {do_not} agree with production; nearest in round {round}", names.join(", "))
         }
@@ -70,27 +73,27 @@ pub(crate) fn ended(trail: &Trail) -> String {
     }
 }
 
-fn table(page: &mut Page, number: usize, round: &Round, before: Option<Knobs>) {
+fn add_round_table(page: &mut Page, number: usize, round: &Round, before: Option<Knobs>) {
     let moved = match before {
         None => "as the profile stands".to_owned(),
-        Some(before) => moved(&before, &round.knobs),
+        Some(before) => moved_knobs_text(&before, &round.knobs),
     };
-    page.text(&format!("round {number}  "), &moved);
+    page.add_text(&format!("round {number}  "), &moved);
     if round.figures.is_empty() {
-        page.text("  ", &format!("{}: {}", round.verdict, round.reason));
+        page.add_text("  ", &format!("{}: {}", round.verdict, round.reason));
         return;
     }
-    page.line("           production         ours   difference     allowed");
-    round.figures.iter().for_each(|one| page.line(row(one)));
+    page.add_line("           production         ours   difference     allowed");
+    round.figures.iter().for_each(|one| page.add_line(figure_row(one)));
     if round.verdict != Verdict::Pass {
-        page.text("  ", &format!("{}: {}", round.verdict, round.reason));
+        page.add_text("  ", &format!("{}: {}", round.verdict, round.reason));
     }
 }
 
-fn row(one: &Compared) -> String {
+fn figure_row(one: &Compared) -> String {
     format!(
         "  {:6} {:>12.1} {:>12.1} {:>12} {:>11}{}",
-        one.figure.name(),
+        one.figure.iostat_name(),
         shown_value(one.production, one),
         shown_value(one.measured, one),
         format!("{:+.2}%", one.difference * 100.0),
@@ -105,20 +108,20 @@ fn shown_value(value: f64, one: &Compared) -> f64 {
 }
 
 /// Each knob that has changed, such as `large-block reads 100% -> 115.3%`.
-pub fn moved(before: &Knobs, after: &Knobs) -> String {
-    let pairs = before.named().into_iter().zip(after.named());
+pub fn moved_knobs_text(before: &Knobs, after: &Knobs) -> String {
+    let pairs = before.named_values().into_iter().zip(after.named_values());
     let changed = pairs.filter(|((_, before), (_, after))| before != after);
     let each: Vec<String> = changed.map(|((name, before), (_, after))| format!("{name} {before} -> {after}")).collect();
     if each.is_empty() { "the same once more".to_owned() } else { each.join(", ") }
 }
 
-fn percent(share: f64) -> String {
+fn percent_text(share: f64) -> String {
     let text = format!("{:.2}", share * 100.0);
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        f.pad(self.iostat_name())
     }
 }

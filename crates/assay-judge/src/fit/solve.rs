@@ -5,7 +5,7 @@
 //! exactly: it is where a line crosses zero, where two lines cross, or a bound.
 //! Positions are tried one by one, because rounding up to blocks makes the figures step functions of them.
 
-use super::figures::{Figure, Figures, Load, difference};
+use super::figures::{Figure, Figures, Load, relative_difference};
 use assay_base::{Direction, Knobs, Rate, Share};
 
 /// Positions lie between the bounds of their bucket.
@@ -81,7 +81,7 @@ impl Movable {
     }
 
     /// The knobs with position and amount replaced.
-    pub(super) fn with(self, knobs: &Knobs, position: f64, amount: f64) -> Knobs {
+    pub(super) fn with_position_and_amount(self, knobs: &Knobs, position: f64, amount: f64) -> Knobs {
         let mut moved = *knobs;
         let (place, scale, others) = match self.direction {
             Direction::Read => (&mut moved.read_position, &mut moved.read_scale, &mut moved.other_reads),
@@ -91,14 +91,14 @@ impl Movable {
         match self.amount {
             Amount::LargeBlocks => *scale = share_of_steps(amount),
             Amount::Others => {
-                *others = Rate::ratio((amount / STEP_OF_OTHERS).round() as u128, 10).unwrap_or(Rate::ZERO)
+                *others = Rate::from_ratio((amount / STEP_OF_OTHERS).round() as u128, 10).unwrap_or(Rate::ZERO)
             }
         }
         moved
     }
 
     /// Bounds of the amount.
-    pub(super) fn bounds(self) -> [f64; 2] {
+    pub(super) fn amount_bounds(self) -> [f64; 2] {
         match self.amount {
             Amount::LargeBlocks => SCALES,
             Amount::Others => OTHERS,
@@ -106,8 +106,8 @@ impl Movable {
     }
 
     /// An amount within its bounds, in whole steps.
-    fn rounded(self, amount: f64) -> f64 {
-        let [least, most] = self.bounds();
+    fn rounded_amount(self, amount: f64) -> f64 {
+        let [least, most] = self.amount_bounds();
         let step = match self.amount {
             Amount::LargeBlocks => STEP,
             Amount::Others => STEP_OF_OTHERS,
@@ -116,7 +116,7 @@ impl Movable {
     }
 
     /// How far it is from one amount to another, as a share of what is usual.
-    fn way(self, from: f64, to: f64) -> f64 {
+    fn relative_distance(self, from: f64, to: f64) -> f64 {
         let usual = if self.amount == Amount::Others { FAR } else { 1.0 };
         (to - from).abs() / usual
     }
@@ -138,19 +138,19 @@ struct Setting {
 
 /// The knobs that come nearest. Writes are solved first: where large-block reads are derived from the writes, they
 /// follow.
-pub(super) fn solve(load: &dyn Load, aim: &Aim, from: &Knobs) -> Knobs {
+pub(super) fn solve_knobs(load: &dyn Load, aim: &Aim, from: &Knobs) -> Knobs {
     [Direction::Write, Direction::Read].into_iter().fold(*from, |knobs, direction| {
         let movable = Movable::new(load, direction);
         let best = of_direction(load, aim, &knobs, movable);
         let [operations, _] = Figure::of_direction(direction).map(|figure| figure as usize);
         let made = aim.made_of_one[operations];
         if best.worst <= aim.tolerance || (made - 1.0).abs() <= aim.tolerance {
-            return movable.with(&knobs, best.position, best.amount);
+            return movable.with_position_and_amount(&knobs, best.position, best.amount);
         }
         let mut handed_over = *aim;
         handed_over.factor[operations] /= made;
         let best = of_direction(load, &handed_over, &knobs, movable);
-        movable.with(&knobs, best.position, best.amount)
+        movable.with_position_and_amount(&knobs, best.position, best.amount)
     })
 }
 
@@ -171,7 +171,7 @@ fn of_direction(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable) -> S
 /// The best amount for a position.
 fn at_position(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable, position: f64) -> Setting {
     let (was_position, was_amount) = movable.amounts_in(from);
-    let figures = |amount: f64| load.expected(&movable.with(from, position, amount)).figures;
+    let figures = |amount: f64| load.expected_counts(&movable.with_position_and_amount(from, position, amount)).figures;
     let (none, once) = (figures(0.0), figures(1.0));
     let both = Figure::of_direction(movable.direction);
     let lines: Vec<(f64, f64)> = both
@@ -187,21 +187,22 @@ fn at_position(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable, posit
         let off = |figure: Figure| {
             let at = figure as usize;
             let ours = (none[at] + amount * (once[at] - none[at])) * aim.factor[at];
-            Some(difference(ours, aim.production[at]?).abs())
+            Some(relative_difference(ours, aim.production[at]?).abs())
         };
         let offs: Vec<f64> = both.into_iter().filter_map(off).collect();
         let worst = offs.iter().copied().fold(0.0, f64::max);
         let beyond = offs.iter().filter(|off| **off > aim.tolerance).count() as f64;
-        let way = (position - was_position).abs() + movable.way(was_amount, amount);
+        let way = (position - was_position).abs() + movable.relative_distance(was_amount, amount);
         let cost = BEYOND * beyond + worst.min(BEYOND / 2.0) + BESIDE * offs.iter().sum::<f64>() + WAY * way;
         Setting { position, amount, worst, cost }
     };
-    let settings = turns(&lines, movable.bounds()).map(|amount| setting(movable.rounded(amount)));
+    let settings =
+        turning_points(&lines, movable.amount_bounds()).map(|amount| setting(movable.rounded_amount(amount)));
     settings.fold(setting(was_amount), |best, one| if one.cost < best.cost { one } else { best })
 }
 
 /// Where the larger distance of these lines from zero can be smallest.
-fn turns(lines: &[(f64, f64)], bounds: [f64; 2]) -> impl Iterator<Item = f64> {
+fn turning_points(lines: &[(f64, f64)], bounds: [f64; 2]) -> impl Iterator<Item = f64> {
     let mut places: Vec<f64> = lines.iter().map(|line| zero_of(*line)).collect();
     if let [(a, b), (c, d)] = lines {
         places.extend([zero_of((a - c, b - d)), zero_of((a + c, b + d))]);

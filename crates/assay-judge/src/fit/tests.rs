@@ -75,7 +75,7 @@ fn fitted(
                 knobs.push(at);
                 let own = drive.expected(&at).figures;
                 observe(&mut fit, at, measured(own, Some(device(knobs.len(), own))));
-                tables.push(fit.compared(knobs.len()));
+                tables.push(fit.comparison_table(knobs.len()));
                 assert!(knobs.len() <= 5, "it ends");
             }
             Next::Done(outcome) => return (outcome, knobs, tables),
@@ -106,7 +106,7 @@ fn the_worked_example_agrees_in_its_second_round() {
 struct Counted(Drive, [bool; 2]);
 
 impl Load for Counted {
-    fn expected(&self, knobs: &Knobs) -> Expected {
+    fn expected_counts(&self, knobs: &Knobs) -> Expected {
         let Counted(drive, _) = self;
         let mut expected = drive.expected(knobs);
         for (at, others) in [knobs.other_reads, knobs.other_writes].into_iter().enumerate() {
@@ -130,7 +130,7 @@ fn fitted_to_counts(load: &Counted, production: Figures) -> (Outcome, Vec<Knobs>
         match fit.next() {
             Next::RunAt(at) => {
                 knobs.push(at);
-                let own = load.expected(&at).figures;
+                let own = load.expected_counts(&at).figures;
                 observe(&mut fit, at, measured(own, Some(own)));
                 assert!(knobs.len() <= 5, "it ends");
             }
@@ -181,7 +181,7 @@ fn every_knob_is_found_within_its_bounds() {
         };
         let (outcome, knobs, _) = fitted(drive, drive.expected(&meant).figures, |_, own| own);
         assert_eq!(outcome, Outcome::Agrees { round: 2 }, "{meant:?}");
-        for ((name, found), (_, meant)) in knobs[1].named().iter().zip(meant.named()) {
+        for ((name, found), (_, meant)) in knobs[1].named_values().iter().zip(meant.named_values()) {
             assert!((found.as_f64() - meant.as_f64()).abs() < 0.03, "{name}: {found}, meant {meant}");
         }
     }
@@ -210,7 +210,7 @@ fn drifting(drive: Drive, handed_over: impl Fn(usize, Figures) -> Figures) -> (O
                 knobs.push(at);
                 observe(&mut fit, at, measured(handed_over(knobs.len(), drive.expected(&at).figures), None));
             }
-            Next::Done(outcome) => return (outcome, knobs.clone(), fit.compared(knobs.len())),
+            Next::Done(outcome) => return (outcome, knobs.clone(), fit.comparison_table(knobs.len())),
         }
     }
 }
@@ -355,7 +355,7 @@ fn what_is_not_known_is_not_fitted_and_nothing_is_told_from_something() {
     let goal = Goal { production: [None, Some(0.0), None, None], tolerance: 0.01, rounds: 5 };
     let mut fit = Fit::start(move |knobs: &Knobs| drive.expected(knobs), goal, Knobs::default());
     observe(&mut fit, Knobs::default(), measured(drive.expected(&Knobs::default()).figures, None));
-    assert_eq!(fit.compared(1).len(), 1);
+    assert_eq!(fit.comparison_table(1).len(), 1);
     let Next::RunAt(knobs) = fit.next() else { panic!("{:?}", fit.next()) };
     assert_eq!((knobs.write_scale, knobs.read_scale), (Share::from_percent(0), Share::WHOLE));
     observe(&mut fit, knobs, measured(drive.expected(&knobs).figures, None));
@@ -397,7 +397,7 @@ fn a_round_in_which_something_failed_ends_the_fit_though_its_figures_agree() {
     let mut fit = fresh();
     let round = Measured { verdict: Verdict::Fail, ..measured(own, None) };
     fit.observe(Knobs::default(), round.clone(), failed());
-    assert_eq!((fit.next(), fit.aside().failures.len()), (stopped(1), 1));
+    assert_eq!((fit.next(), fit.failed_and_repeated_rounds().failures.len()), (stopped(1), 1));
     observe(&mut fit, Knobs::default(), measured(own, None));
     assert_eq!(fit.next(), stopped(2), "no later round makes it undone");
     let mut resumed = fresh();
@@ -460,7 +460,7 @@ fn the_text_holds_every_round_and_reason() {
         aside: Aside::default(),
     };
     let mut text = String::new();
-    super::text(&trail, &mut text).unwrap();
+    super::write_text(&trail, &mut text).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80) && !text.contains('\u{1b}'), "{text}");
     for told in [
         "alpha/nvme0n1",
@@ -477,13 +477,13 @@ fn the_text_holds_every_round_and_reason() {
     let json = serde_json::to_string(&trail).unwrap();
     assert!(json.contains("\"figure\":\"w/s\"") && json.contains("\"read_position\":\"100%\""), "{json}");
     let read: Trail = serde_json::from_str(&json).unwrap();
-    assert_eq!((read.outcome.unwrap().result(), read.rounds.len()), (Some(2), 2));
+    assert_eq!((read.outcome.unwrap().resulting_round(), read.rounds.len()), (Some(2), 2));
     let run = Evidence::from(Verdict::Fail).with_failure("3 EIO".to_owned());
     let failed = Trail {
         outcome: Some(Outcome::Stopped { round: 2, verdict: Verdict::Fail }),
         aside: Aside { failures: vec![run], ..Aside::default() },
         ..trail
     };
-    assert_eq!(ended(&failed), "the target failed, which no load excuses: 3 EIO");
+    assert_eq!(ending_in_words(&failed), "the target failed, which no load excuses: 3 EIO");
     assert_eq!(failed.outcome.unwrap().verdict(), Verdict::Fail);
 }

@@ -113,15 +113,16 @@ impl Measured {
         let part = &judgement.part;
         let [reads, writes] = [Direction::Read, Direction::Write].map(|direction| {
             let word = direction.to_string();
-            part.streams.rates(|totals| totals.direction == word).unwrap_or_default()
+            part.streams.total_rates(|totals| totals.direction == word).unwrap_or_default()
         });
         let own = [reads.0, writes.0, reads.1, writes.1];
         let plan = PlanHead::parse(&part.plan.json);
-        let durable = part.streams.rates(|totals| is_durable(&plan, &totals.name));
+        let durable = part.streams.total_rates(|totals| is_durable(&plan, &totals.name));
         let (durable, _) = durable.unwrap_or_default();
         let disk = part.targets.each.first().and_then(|target| target.disk);
         let device = disk.map(|disk| {
-            let (reads, writes) = (ratios(disk.reads, disk.own_reads), ratios(disk.writes, disk.own_writes));
+            let (reads, writes) =
+                (device_to_own_ratios(disk.reads, disk.own_reads), device_to_own_ratios(disk.writes, disk.own_writes));
             [own[0] * reads[0], own[1] * writes[0], own[2] * reads[1], own[3] * writes[1]]
         });
         let flushed = part.targets.each.first().is_some_and(|target| counts_flushes(&target.head.facts));
@@ -145,17 +146,17 @@ impl Measured {
 }
 
 /// The ratio of what the device did to what the run asked for, in operations and in bytes.
-fn ratios(device: DiskCount, own: DiskCount) -> [f64; 2] {
+fn device_to_own_ratios(device: DiskCount, own: DiskCount) -> [f64; 2] {
     [ratio_of(device.operations, own.operations), ratio_of(device.bytes, own.bytes)]
 }
 
 impl Trail {
     /// Adds a round whose log lies in `directory`, in the place of what was known of it.
-    pub fn add(&mut self, knobs: Knobs, judgement: &Judgement, figures: Vec<Compared>, directory: String) {
+    pub fn add_round(&mut self, knobs: Knobs, judgement: &Judgement, figures: Vec<Compared>, directory: String) {
         // Rounds are short on purpose.
         add_new(&mut self.watermarks, judgement.watermarks.iter().filter(|mark| !mark.starts_with("SHORT")));
         if let Some(target) = judgement.part.targets.each.first() {
-            self.device = Some(TargetTotals::device(target));
+            self.device = Some(TargetTotals::device_description(target));
             self.size_bytes = Some(target.head.size_bytes);
         }
         let measured = Measured::from_judgement(judgement);
@@ -184,7 +185,7 @@ impl Trail {
     }
 
     /// The rounds that it has: each with its knobs, what was counted, and what it showed.
-    pub fn known(&self) -> impl Iterator<Item = (Knobs, Measured, Evidence)> {
+    pub fn known_rounds(&self) -> impl Iterator<Item = (Knobs, Measured, Evidence)> {
         self.rounds.iter().map(|round| {
             let measured = Measured {
                 own: round.handed_over,
@@ -194,14 +195,14 @@ impl Trail {
                 verdict: round.verdict,
                 delivered: round.delivered,
             };
-            let evidence = self.aside.evidence(&round.directory, round.verdict, &round.reason);
+            let evidence = self.aside.evidence_of_run(&round.directory, round.verdict, &round.reason);
             (round.knobs, measured, evidence)
         })
     }
 
     /// The round with the resulting knobs.
-    pub fn result(&self) -> Option<&Round> {
-        self.rounds.get(self.outcome.as_ref()?.result()?.checked_sub(1)?)
+    pub fn resulting_round(&self) -> Option<&Round> {
+        self.rounds.get(self.outcome.as_ref()?.resulting_round()?.checked_sub(1)?)
     }
 }
 

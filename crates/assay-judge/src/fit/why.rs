@@ -1,6 +1,6 @@
 //! Why a figure does not agree with production's.
 
-use super::figures::{Compared, Figure, Load, Measured, ratio};
+use super::figures::{Compared, Figure, Load, Measured, ratio_or_one};
 use super::solve::{self, Movable};
 use assay_base::{Direction, Knobs};
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ pub(super) struct State<'a> {
     pub unfinished: bool,
 }
 
-pub(super) fn why(load: &dyn Load, state: &State<'_>, figure: Figure) -> Why {
+pub(super) fn reason_for_difference(load: &dyn Load, state: &State<'_>, figure: Figure) -> Why {
     let at = figure as usize;
     let made = state.measured.made_of_one()[at];
     if !figure.is_bytes() && (made - 1.0).abs() > state.tolerance {
@@ -72,12 +72,12 @@ pub(super) fn why(load: &dyn Load, state: &State<'_>, figure: Figure) -> Why {
     if state.unfinished {
         return Why::Unfinished;
     }
-    let direction = figure.direction();
-    if !moves(load, state.knobs, figure) {
+    let direction = figure.counted_direction();
+    if !can_move_figure(load, state.knobs, figure) {
         return Why::Fixed;
     }
-    let (ours, theirs) = (state.measured.figures()[at], state.production[at].unwrap_or_default());
-    let rounding = load.expected(state.knobs).rounding[usize::from(direction == Direction::Write)];
+    let (ours, theirs) = (state.measured.compared_figures()[at], state.production[at].unwrap_or_default());
+    let rounding = load.expected_counts(state.knobs).rounding[usize::from(direction == Direction::Write)];
     if figure.is_bytes() && ours > theirs && ours / rounding <= theirs * (1.0 + state.tolerance) {
         return Why::Blocks { times: rounding };
     }
@@ -88,10 +88,12 @@ pub(super) fn why(load: &dyn Load, state: &State<'_>, figure: Figure) -> Why {
 }
 
 /// Whether any knob of the figure's direction changes it.
-fn moves(load: &dyn Load, knobs: &Knobs, figure: Figure) -> bool {
-    let movable = Movable::new(load, figure.direction());
+fn can_move_figure(load: &dyn Load, knobs: &Knobs, figure: Figure) -> bool {
+    let movable = Movable::new(load, figure.counted_direction());
     let (position, amount) = movable.amounts_in(knobs);
-    let expected = |position, amount| load.expected(&movable.with(knobs, position, amount)).figures[figure as usize];
+    let expected = |position, amount| {
+        load.expected_counts(&movable.with_position_and_amount(knobs, position, amount)).figures[figure as usize]
+    };
     let now = expected(position, amount);
     let [low, high] = solve::POSITIONS;
     [expected(low, amount), expected(high, amount), expected(position, 0.0), expected(position, 1.0)]
@@ -103,17 +105,21 @@ fn tied_or_bound(load: &dyn Load, state: &State<'_>, direction: Direction, above
     let movable = Movable::new(load, direction);
     let (position, amount) = movable.amounts_in(state.knobs);
     let [operations, bytes] = Figure::of_direction(direction);
-    let at_positions = solve::POSITIONS.map(|end| load.expected(&movable.with(state.knobs, end, amount)).figures);
+    let at_positions = solve::POSITIONS
+        .map(|end| load.expected_counts(&movable.with_position_and_amount(state.knobs, end, amount)).figures);
     let sizes_move = at_positions[0][bytes as usize] != at_positions[1][bytes as usize];
-    let now = load.expected(&movable.with(state.knobs, position, amount)).figures;
+    let now = load.expected_counts(&movable.with_position_and_amount(state.knobs, position, amount)).figures;
     // Because of rounding up to blocks, the last steps before a bound are all alike and show no difference.
     let bound = at_positions[usize::from(!above)];
     let at_bound = (bound[bytes as usize] / now[bytes as usize] - 1.0).abs() < state.tolerance;
-    if sizes_move && at_bound || amount == movable.bounds()[usize::from(!above)] {
+    if sizes_move && at_bound || amount == movable.amount_bounds()[usize::from(!above)] {
         return Why::Bound { lowest: above };
     }
     let theirs = [bytes, operations].map(|figure| state.production[figure as usize].unwrap_or_default());
-    Why::Tied { ours: ratio(now[bytes as usize], now[operations as usize]), theirs: ratio(theirs[0], theirs[1]) }
+    Why::Tied {
+        ours: ratio_or_one(now[bytes as usize], now[operations as usize]),
+        theirs: ratio_or_one(theirs[0], theirs[1]),
+    }
 }
 
 impl fmt::Display for Why {

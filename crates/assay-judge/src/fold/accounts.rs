@@ -54,18 +54,18 @@ impl Accounts {
     }
 
     /// How this interval follows. Unless it is the next one, what is carried into it is not known.
-    pub(crate) fn place(&mut self, interval: &Interval) -> Place {
+    pub(crate) fn classify_interval(&mut self, interval: &Interval) -> Place {
         let place = match interval.index.cmp(&self.next_index) {
             Ordering::Equal => return Place::Next,
             Ordering::Less => Place::Again,
             Ordering::Greater => Place::Behind(self.next_index, interval.index - 1),
         };
-        self.lose();
+        self.note_missing_part();
         place
     }
 
     /// Notes that a part of the segment is missing here.
-    pub(crate) fn lose(&mut self) {
+    pub(crate) fn note_missing_part(&mut self) {
         self.whole = false;
         self.carried = None;
         self.opened.clear();
@@ -73,7 +73,12 @@ impl Accounts {
 
     /// Counts an interval. The error says how it contradicts what precedes it: intervals follow each other on the run's
     /// time line, without overlap or gap, and before the closing line.
-    pub(crate) fn follow(&mut self, interval: &Interval, joins: bool, tolerance_ns: u64) -> Result<(), Contradiction> {
+    pub(crate) fn follow_interval(
+        &mut self,
+        interval: &Interval,
+        joins: bool,
+        tolerance_ns: u64,
+    ) -> Result<(), Contradiction> {
         self.next_index = interval.index.saturating_add(1);
         self.found += 1;
         let before = self.ended_ns.replace(interval.end_ns).filter(|_| joins);
@@ -86,11 +91,15 @@ impl Accounts {
     }
 
     /// Adds an interval with the right number of flows; returns what was carried into it, and its contradictions.
-    pub(crate) fn add(&mut self, interval: &Interval, layout: &Layout) -> (Vec<u64>, Result<(), Contradiction>) {
+    pub(crate) fn add_interval(
+        &mut self,
+        interval: &Interval,
+        layout: &Layout,
+    ) -> (Vec<u64>, Result<(), Contradiction>) {
         let carried = self.carried.take();
         for flow in &interval.flows {
             self.sums.issued = self.sums.issued.saturating_add(flow.issued);
-            self.sums.completed = self.sums.completed.saturating_add(flow.ended());
+            self.sums.completed = self.sums.completed.saturating_add(flow.ended_operations());
         }
         self.sums.stuck = interval.flows.iter().fold(0, |sum, flow| sum.saturating_add(flow.stuck));
         let fault = interval.flows.iter().enumerate().find_map(|(index, flow)| {
@@ -107,22 +116,22 @@ impl Accounts {
     }
 
     /// What each closed loop had open when an interval began, the next one of the segment; empty where that is not known.
-    pub(crate) fn opened(&mut self, interval: &Interval) -> Vec<i64> {
+    pub(crate) fn open_in_loops(&mut self, interval: &Interval) -> Vec<i64> {
         std::mem::replace(&mut self.opened, open_at_end(interval))
     }
 
     /// Takes the closing line.
-    pub(crate) fn close(&mut self, close: Close) {
+    pub(crate) fn take_closing_line(&mut self, close: Close) {
         self.closed = Some(close);
     }
 
     /// The closing line, if there is one.
-    pub(crate) fn closed(&self) -> Option<&Close> {
+    pub(crate) fn closing_line(&self) -> Option<&Close> {
         self.closed.as_ref()
     }
 
     /// Number of operations issued in the segment.
-    pub(crate) fn issued(&self) -> u64 {
+    pub(crate) fn issued_operations(&self) -> u64 {
         self.sums.issued
     }
 
@@ -137,7 +146,7 @@ impl Accounts {
     }
 
     /// How the closing line contradicts the sum of the intervals, where none of them is missing.
-    pub(crate) fn contradicts(&self, close: &Close) -> Option<Contradiction> {
+    pub(crate) fn contradiction_with_close(&self, close: &Close) -> Option<Contradiction> {
         let stated = Sums { issued: close.issued, completed: close.completed, stuck: close.stuck };
         (self.whole && stated != self.sums).then_some(Contradiction::Sums { stated, found: self.sums })
     }
@@ -145,14 +154,17 @@ impl Accounts {
 
 /// True when the interval's counts agree with each other: what came in is what went out, and every time was counted.
 fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), Unbalanced> {
-    let out = [flow.ok, flow.failed(), flow.short, flow.carried_out()].iter().map(|n| u128::from(*n)).sum::<u128>();
+    let out = [flow.ok, flow.failed_operations(), flow.short, flow.carried_out()]
+        .iter()
+        .map(|n| u128::from(*n))
+        .sum::<u128>();
     if let Some(carried) = carried_in {
         let into = u128::from(carried) + u128::from(flow.scheduled);
         if into != out {
             return Err(Unbalanced::Operations { carried, scheduled: flow.scheduled, out });
         }
     }
-    let back = flow.ended();
+    let back = flow.ended_operations();
     for (what, timing, whole) in
         [("response", &flow.response, flow.ok), ("service", &flow.service, flow.ok), ("lag", &flow.lag, back)]
     {
@@ -248,18 +260,18 @@ mod tests {
     fn what_is_carried_out_of_one_interval_is_carried_into_the_next() {
         let (header, layout) = (fixture::header(), Layout::new(&fixture::header(), &[]).unwrap());
         let mut accounts = Accounts::new(&header);
-        let (carried, result) = accounts.add(&interval(0, 3, 3), &layout);
+        let (carried, result) = accounts.add_interval(&interval(0, 3, 3), &layout);
         assert_eq!((carried, result), (vec![0, 0], Ok(())));
-        let (carried, result) = accounts.add(&interval(1, 2, 4), &layout);
+        let (carried, result) = accounts.add_interval(&interval(1, 2, 4), &layout);
         let why =
             "the log does not add up: interval 1, reads on disk: 3 carried in and 2 scheduled, but 4 accounted for";
         assert_eq!((carried, result.map_err(|it| it.to_string())), (vec![3, 0], Err(why.to_owned())));
-        accounts.lose();
-        let (carried, result) = accounts.add(&interval(9, 0, 77), &layout);
+        accounts.note_missing_part();
+        let (carried, result) = accounts.add_interval(&interval(9, 0, 77), &layout);
         assert_eq!((carried, result), (vec![0, 0], Ok(())), "behind a gap nothing is known");
         let mut damaged = interval(10, 0, 77);
         damaged.flows[1].damaged = 1;
-        assert!(accounts.add(&damaged, &layout).1.is_err(), "nothing failed for it");
+        assert!(accounts.add_interval(&damaged, &layout).1.is_err(), "nothing failed for it");
     }
 
     #[test]
@@ -277,11 +289,11 @@ mod tests {
         for (index, place) in
             [(0, Place::Next), (3, Place::Behind(1, 2)), (3, Place::Again), (4, Place::Next), (0, Place::Again)]
         {
-            assert_eq!(accounts.place(&interval(index, 0, 0)), place, "{index}");
-            assert_eq!(accounts.follow(&interval(index, 0, 0), place == Place::Next, 5), Ok(()));
+            assert_eq!(accounts.classify_interval(&interval(index, 0, 0)), place, "{index}");
+            assert_eq!(accounts.follow_interval(&interval(index, 0, 0), place == Place::Next, 5), Ok(()));
         }
         assert_eq!((accounts.found_instead(&close(5, 0)), accounts.found_instead(&close(6, 0))), (None, Some(5)));
-        assert_eq!(accounts.contradicts(&close(5, 9)), None, "some are missing, so that no sum is known");
+        assert_eq!(accounts.contradiction_with_close(&close(5, 9)), None, "some are missing, so that no sum is known");
         for (start_ns, end_ns, follows) in [
             (10, 20, true),
             (5, 20, true),
@@ -291,12 +303,12 @@ mod tests {
             (10, 10, true),
             (10, 9, false),
         ] {
-            assert_eq!(accounts.follow(&interval(0, 0, 0), false, 5), Ok(()), "it ends at 10");
+            assert_eq!(accounts.follow_interval(&interval(0, 0, 0), false, 5), Ok(()), "it ends at 10");
             let next = Interval { start_ns, end_ns, ..interval(1, 0, 0) };
-            assert_eq!(accounts.follow(&next, true, 5).is_ok(), follows, "from {start_ns} to {end_ns}");
+            assert_eq!(accounts.follow_interval(&next, true, 5).is_ok(), follows, "from {start_ns} to {end_ns}");
         }
         assert!(!accounts.ends_behind(&close(0, 0), 0));
-        accounts.close(close(0, 0));
-        assert!(accounts.follow(&interval(2, 0, 0), true, 5).is_err(), "it was closed");
+        accounts.take_closing_line(close(0, 0));
+        assert!(accounts.follow_interval(&interval(2, 0, 0), true, 5).is_err(), "it was closed");
     }
 }

@@ -28,22 +28,22 @@ const MEDIAN: f64 = 0.674_489_750_196_081_7;
 
 /// Indices at which a new level begins, ascending; none for a series that is too short. Values are positive, and their
 /// ratios count.
-pub(crate) fn changes(values: &[f64]) -> Vec<usize> {
+pub(crate) fn find_level_changes(values: &[f64]) -> Vec<usize> {
     let n = values.len();
     if n < SHORTEST || values.iter().any(|value| !(value.is_normal() && value.is_sign_positive())) {
         return Vec::new();
     }
     let logs = without_spikes(&values.iter().map(|value| ln(*value)).collect::<Vec<f64>>());
-    let block = block(n);
+    let block = block_length(n);
     let variance = long_run_variance(&logs, block).max(LEAST_SPREAD * LEAST_SPREAD);
-    let found = segments(&logs, PENALTY * variance * ln(n as f64), block);
-    outstanding(&logs, found, variance, block)
+    let found = optimal_segments(&logs, PENALTY * variance * ln(n as f64), block);
+    outstanding_changes(&logs, found, variance, block)
 }
 
 /// The changes that also stand out from the noise on their own two sides: a drive that becomes slower often
 /// becomes less even too, and the variance of the whole series is that of its calmer part. The change that stands out
 /// least is removed first; its two sides then become one.
-fn outstanding(values: &[f64], mut found: Vec<usize>, variance: f64, block: usize) -> Vec<usize> {
+fn outstanding_changes(values: &[f64], mut found: Vec<usize>, variance: f64, block: usize) -> Vec<usize> {
     // Six blocks on each side, whatever else changes in them: their median tolerates one step.
     loop {
         let bounds: Vec<usize> = [0].into_iter().chain(found.iter().copied()).chain([values.len()]).collect();
@@ -84,7 +84,7 @@ fn without_spikes(values: &[f64]) -> Vec<f64> {
 }
 
 /// Twice the cube root of `n`.
-fn block(n: usize) -> usize {
+fn block_length(n: usize) -> usize {
     let root = (1..).find(|root| root * root * root >= n).unwrap_or(n);
     2 * root
 }
@@ -103,7 +103,7 @@ fn long_run_variance(values: &[f64], block: usize) -> f64 {
 }
 
 /// PELT over the squared distance from the mean, apart from terms that are the same for all segmentations.
-fn segments(values: &[f64], penalty: f64, shortest: usize) -> Vec<usize> {
+fn optimal_segments(values: &[f64], penalty: f64, shortest: usize) -> Vec<usize> {
     let n = values.len();
     let mut sums = vec![0.0; n + 1];
     for (index, value) in values.iter().enumerate() {
@@ -149,12 +149,12 @@ mod tests {
 
     /// Sum of twelve uniform draws, less six: nearly normal, variance 1.
     fn normal(prng: &mut Prng) -> f64 {
-        (0..12).map(|_| prng.unit()).sum::<f64>() - 6.0
+        (0..12).map(|_| prng.uniform_unit()).sum::<f64>() - 6.0
     }
 
     /// A series around 100 with an autocorrelation of `rho` between neighbours, spread by `spread` of its level.
     fn series(seed: u64, n: usize, rho: f64, spread: f64) -> Vec<f64> {
-        let mut prng = Prng::seeded(seed);
+        let mut prng = Prng::from_seed(seed);
         let mut state = normal(&mut prng);
         let next = |_| {
             state = rho * state + (1.0 - rho * rho).sqrt() * normal(&mut prng);
@@ -167,7 +167,7 @@ mod tests {
     fn without_a_change_hardly_one_is_found_however_alike_neighbours_are() {
         for (n, rho) in [(60, 0.0), (60, 0.5), (300, 0.0), (300, 0.7), (1000, 0.8), (2000, 0.0), (2000, 0.8)] {
             let of = 40_000 / n.max(200) as u64;
-            let found = (0..of).filter(|seed| !changes(&series(1 + *seed, n, rho, 0.1)).is_empty()).count();
+            let found = (0..of).filter(|seed| !find_level_changes(&series(1 + *seed, n, rho, 0.1)).is_empty()).count();
             assert!(found * 20 <= of as usize, "{found} of {of} series of {n} values, autocorrelation {rho}");
         }
     }
@@ -180,7 +180,7 @@ mod tests {
                 let mut values = series(100 + seed, n, rho, 0.05);
                 let at = n / 3 + seed as usize % 10;
                 values[at..].iter_mut().for_each(|value| *value *= 1.31);
-                let found = changes(&values);
+                let found = find_level_changes(&values);
                 right += usize::from(found.len() == 1 && found[0].abs_diff(at) <= 2);
             }
             assert!(right >= 45, "{right} of 50 with {n} values, autocorrelation {rho}");
@@ -194,11 +194,11 @@ mod tests {
             let mut values = series(seed, 400, 0.3, 0.05);
             values[130..].iter_mut().for_each(|value| *value *= 1.5);
             values[250..320].iter_mut().for_each(|value| *value *= 0.6);
-            let expected = changes(&values);
+            let expected = find_level_changes(&values);
             assert!(!expected.is_empty(), "{seed}");
             for unit in [1e-6, 0.0091, 0.01, 0.011, 1e6] {
                 let scaled: Vec<f64> = values.iter().map(|value| value * unit).collect();
-                assert_eq!(changes(&scaled), expected, "{seed}, in units of {unit}");
+                assert_eq!(find_level_changes(&scaled), expected, "{seed}, in units of {unit}");
             }
         }
     }
@@ -209,7 +209,7 @@ mod tests {
         for seed in 0..10 {
             let mut values = series(seed, 600, 0.3, 0.8);
             values[300..].iter_mut().for_each(|value| *value *= 100.0);
-            let found = changes(&values);
+            let found = find_level_changes(&values);
             assert!(found.len() == 1 && found[0].abs_diff(300) <= 2, "{seed}: {found:?}");
         }
     }
@@ -219,7 +219,7 @@ mod tests {
         let mut values = series(5, 600, 0.3, 0.05);
         values[200..300].iter_mut().for_each(|value| *value *= 0.7);
         values[450..452].iter_mut().for_each(|value| *value *= 100.0);
-        let found = changes(&values);
+        let found = find_level_changes(&values);
         assert!(found.len() == 2 && found[0].abs_diff(200) <= 2 && found[1].abs_diff(300) <= 2, "{found:?}");
     }
 
@@ -229,7 +229,7 @@ mod tests {
             let mut values = series(seed, 600, 0.3, 0.01);
             let uneven = series(100 + seed, 230, 0.3, 0.12);
             values[370..].iter_mut().zip(uneven).for_each(|(value, uneven)| *value = 4.0 * uneven);
-            let found = changes(&values);
+            let found = find_level_changes(&values);
             assert!(found.len() == 1 && found[0].abs_diff(370) <= 2, "{seed}: {found:?}");
         }
     }
@@ -253,21 +253,21 @@ mod tests {
             values[330..].iter_mut().for_each(|value| *value *= 1.05);
             let noise = series(100 + seed, 150, 0.0, 0.3);
             values[450..].iter_mut().zip(noise).for_each(|(value, noise)| *value = 1.05 * noise);
-            let found = changes(&values);
+            let found = find_level_changes(&values);
             assert!(found.iter().any(|at| at.abs_diff(330) <= 2), "{seed}: {found:?}");
         }
     }
 
     #[test]
     fn what_cannot_tell_tells_nothing() {
-        assert!(changes(&[]).is_empty() && changes(&[1.0; 29]).is_empty());
-        assert!(changes(&[7.0; 500]).is_empty(), "no change, no noise");
+        assert!(find_level_changes(&[]).is_empty() && find_level_changes(&[1.0; 29]).is_empty());
+        assert!(find_level_changes(&[7.0; 500]).is_empty(), "no change, no noise");
         let mut step = vec![7.0; 250];
         step.extend([8.0; 250]);
-        assert_eq!(changes(&step), [250]);
+        assert_eq!(find_level_changes(&step), [250]);
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-310] {
             step[3] = bad;
-            assert!(changes(&step).is_empty(), "{bad}");
+            assert!(find_level_changes(&step).is_empty(), "{bad}");
         }
     }
 }

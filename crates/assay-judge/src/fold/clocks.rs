@@ -39,7 +39,7 @@ pub(crate) struct ClockFold {
 
 impl ClockFold {
     /// Begins a segment: the time between the previous one and this is a gap.
-    pub(crate) fn begin(&mut self, start: Option<ClockSample>) {
+    pub(crate) fn begin_segment(&mut self, start: Option<ClockSample>) {
         self.last = start;
         if let (None, Some(start)) = (&self.clocks, start) {
             self.clocks = Some(Clocks { start, end: start, events: Vec::new() });
@@ -48,7 +48,7 @@ impl ClockFold {
 
     /// Takes the readings collected with an interval that ended at `end_ns` on the run's time line; `at_ns` is the
     /// place of an event of now in measured time.
-    pub(crate) fn observe(&mut self, sample: ClockSample, end_ns: u64, at_ns: u64) -> ClockNotice {
+    pub(crate) fn observe_sample(&mut self, sample: ClockSample, end_ns: u64, at_ns: u64) -> ClockNotice {
         let clocks = self.clocks.get_or_insert(Clocks { start: sample, end: sample, events: Vec::new() });
         clocks.end = sample;
         let Some(before) = self.last.replace(sample) else { return ClockNotice::Nothing };
@@ -75,7 +75,7 @@ impl ClockFold {
             return ClockNotice::Slept(event("slept", slept).as_ns());
         }
         if set.abs() > NOISE_NS {
-            let by = event("wall-clock-set", set).human();
+            let by = event("wall-clock-set", set).human_text();
             let way = if set.is_positive() { "forward" } else { "back" };
             return ClockNotice::Set(format!(
                 "the wall clock was set {way} by {by} during the run; lengths of time do not depend on it"
@@ -108,8 +108,8 @@ mod tests {
     /// What a reading says in a word, after one at a second of the run.
     fn seen(next: ClockSample, end_ns: u64) -> &'static str {
         let mut fold = ClockFold::default();
-        fold.begin(Some(at(S, 100 * S, 200 * S, 900 * S)));
-        match fold.observe(next, end_ns, 7) {
+        fold.begin_segment(Some(at(S, 100 * S, 200 * S, 900 * S)));
+        match fold.observe_sample(next, end_ns, 7) {
             ClockNotice::Nothing => "nothing",
             ClockNotice::Set(text) if text.contains("forward by 10 ms") => "forward",
             ClockNotice::Set(text) if text.contains("back by 10 ms") => "back",
@@ -162,10 +162,10 @@ mod tests {
     fn a_hundred_events_are_kept() {
         let mut fold = ClockFold::default();
         assert_eq!(ClockFold::default().finish(), None, "no clock was read");
-        fold.begin(Some(at(0, 0, 0, 0)));
+        fold.begin_segment(Some(at(0, 0, 0, 0)));
         for n in 1..=103 {
             // Each second somebody sets the wall clock forward by another second.
-            let notice = fold.observe(at(n * S, n * S, n * S, 2 * n * S), n * S, n);
+            let notice = fold.observe_sample(at(n * S, n * S, n * S, 2 * n * S), n * S, n);
             assert!(matches!(notice, ClockNotice::Set(_)), "{n}: {notice:?}");
         }
         let clocks = fold.finish().unwrap();
@@ -190,11 +190,11 @@ mod tests {
             ("the largest numbers", at(u64::MAX, u64::MAX, 0, u64::MAX), 2 * S, "contradict"),
         ] {
             let mut fold = ClockFold::default();
-            fold.begin(Some(at(S, 100 * S, 200 * S, 900 * S)));
-            let text = match fold.observe(next, end, 7) {
+            fold.begin_segment(Some(at(S, 100 * S, 200 * S, 900 * S)));
+            let text = match fold.observe_sample(next, end, 7) {
                 ClockNotice::Nothing => "nothing".to_owned(),
                 ClockNotice::Set(text) => text,
-                ClockNotice::Slept(ns) => format!("slept for {}", Span::from_ns(ns).human()),
+                ClockNotice::Slept(ns) => format!("slept for {}", Span::from_ns(ns).human_text()),
                 ClockNotice::Contradiction(why) => format!("contradict: {why}"),
             };
             assert!(text.contains(expected), "{what}: {text}");

@@ -20,7 +20,7 @@ pub(crate) struct Ended {
 }
 
 /// Why the segment ended, where that is a reason against PASS.
-pub(crate) fn judge(close: &Close, ended: Ended) -> Option<CourseFinding> {
+pub(crate) fn judge_closing(close: &Close, ended: Ended) -> Option<CourseFinding> {
     let ending = match close.reason {
         CloseReason::TargetLost if ended.locked => Ending::Locked,
         CloseReason::TargetLost => Ending::TargetLost,
@@ -37,7 +37,7 @@ pub(crate) fn judge(close: &Close, ended: Ended) -> Option<CourseFinding> {
 }
 
 /// How a segment ended, in words.
-pub(crate) fn ended(reason: CloseReason) -> &'static str {
+pub(crate) fn ending_in_words(reason: CloseReason) -> &'static str {
     match reason {
         CloseReason::Completed => "completed",
         CloseReason::Interrupted => "interrupted",
@@ -60,7 +60,7 @@ mod tests {
         for (text, quoted) in [("", None), ("it did not answer", Some("it did not answer".to_owned()))] {
             let (reason, text) = (CloseReason::TargetLost, text.to_owned());
             let close = Close { reason, at_ns: 0, text, intervals: 0, issued: 0, completed: 0, stuck: 0 };
-            assert_eq!(judge(&close, ended.clone()), Some(CourseFinding::Ended(Ending::TargetLost, quoted)));
+            assert_eq!(judge_closing(&close, ended.clone()), Some(CourseFinding::Ended(Ending::TargetLost, quoted)));
         }
     }
 
@@ -80,19 +80,25 @@ mod tests {
             (CloseReason::Interrupted, 0, 99, None),
             (CloseReason::LogFailed, 0, 99, None),
         ] {
-            let found = judge(
+            let found = judge_closing(
                 &close(reason),
                 Ended { issued, generator_behind_ns, max_lag_ns: 100, others: None, locked: false },
             );
-            assert_eq!(found.map(|it| it.class()), class, "{reason:?} {issued} {generator_behind_ns}");
+            assert_eq!(found.map(|it| it.severity_class()), class, "{reason:?} {issued} {generator_behind_ns}");
             let others = Some(OthersUse { name: "vda".into(), ..OthersUse::default() });
-            let found =
-                judge(&close(reason), Ended { issued, generator_behind_ns, max_lag_ns: 100, others, locked: false });
+            let found = judge_closing(
+                &close(reason),
+                Ended { issued, generator_behind_ns, max_lag_ns: 100, others, locked: false },
+            );
             let excused = class.map(|class| if class == Class::Broken { Class::Unproven } else { class });
-            assert_eq!(found.map(|it| it.class()), excused, "beside others: {reason:?}");
+            assert_eq!(found.map(|it| it.severity_class()), excused, "beside others: {reason:?}");
             let ended = Ended { issued, generator_behind_ns, max_lag_ns: 100, others: None, locked: true };
             let excused = class.map(|class| if class == Class::Errors { Class::Unproven } else { class });
-            assert_eq!(judge(&close(reason), ended).map(|it| it.class()), excused, "on a lock: {reason:?}");
+            assert_eq!(
+                judge_closing(&close(reason), ended).map(|it| it.severity_class()),
+                excused,
+                "on a lock: {reason:?}"
+            );
         }
     }
 }

@@ -22,7 +22,7 @@ pub struct CountedTimes {
 
 impl CountedTimes {
     pub(crate) fn new(header: &Header, thresholds: Thresholds, criteria: &[Criterion]) -> CountedTimes {
-        let asked = || criteria.iter().filter_map(Criterion::threshold);
+        let asked = || criteria.iter().filter_map(Criterion::counted_threshold);
         let shown = asked().chain(STANDARD_MS.map(Span::from_ms));
         let shown = shown.filter(|span| thresholds.first_over(*span).is_some()).collect();
         CountedTimes { shown, thresholds, smallest: asked().min(), lateness: header.lateness }

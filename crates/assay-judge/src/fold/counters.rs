@@ -49,18 +49,18 @@ impl Lengths {
     }
 
     /// Number of times counted.
-    pub(crate) fn total(&self) -> u64 {
-        total(&self.counts)
+    pub(crate) fn total_count(&self) -> u64 {
+        sum_of_counts(&self.counts)
     }
 
     /// Number of times at or over `threshold`; `None` when the log does not count it exactly.
-    pub(crate) fn over(&self, thresholds: &Thresholds, threshold: Span) -> Option<u64> {
-        over(&self.counts, thresholds, threshold)
+    pub(crate) fn count_over(&self, thresholds: &Thresholds, threshold: Span) -> Option<u64> {
+        sum_of_counts_over(&self.counts, thresholds, threshold)
     }
 
     /// Mean in nanoseconds; `None` when nothing was counted.
     pub(crate) fn mean_ns(&self) -> Option<u64> {
-        let total = u128::from(self.total());
+        let total = u128::from(self.total_count());
         (total > 0).then(|| u64::try_from(self.sum_ns / total).unwrap_or(u64::MAX))
     }
 
@@ -68,14 +68,14 @@ impl Lengths {
     /// last boundary. With fewer than a hundred operations, one of them may still lie above it: a single outlier is not
     /// a percentile.
     pub(crate) fn p99_between(&self, thresholds: &Thresholds) -> Option<(u64, Option<u64>)> {
-        let total = u128::from(self.total());
+        let total = u128::from(self.total_count());
         let rank = total.saturating_sub((total / 100).max(1)).max(1);
         let mut seen = 0u128;
         for (bucket, count) in self.counts.iter().enumerate() {
             seen += u128::from(*count);
             if seen >= rank {
-                let lower = bucket.checked_sub(1).map_or(0, |below| thresholds.bounds()[below]);
-                return Some((lower, thresholds.bounds().get(bucket).copied()));
+                let lower = bucket.checked_sub(1).map_or(0, |below| thresholds.bounds_ns()[below]);
+                return Some((lower, thresholds.bounds_ns().get(bucket).copied()));
             }
         }
         None
@@ -83,12 +83,12 @@ impl Lengths {
 
     /// The figures for a slice, with the counts over `shown`.
     pub(crate) fn slice_times(&self, thresholds: &Thresholds, shown: &BTreeSet<Span>) -> SliceTimes {
-        let operations = self.total();
+        let operations = self.total_count();
         SliceTimes {
             operations,
             mean_ns: self.mean_ns(),
             max_ns: (operations > 0).then_some(self.max_ns),
-            over: shown.iter().filter_map(|span| self.over(thresholds, *span).map(|n| (*span, n))).collect(),
+            over: shown.iter().filter_map(|span| self.count_over(thresholds, *span).map(|n| (*span, n))).collect(),
         }
     }
 }
@@ -152,11 +152,11 @@ impl Counters {
         flow.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         add_named(&mut self.counted, &flow.counted);
         if let Some(failures) = &flow.failures {
-            add_parts(&mut self.failed_at, parts(failures));
+            add_parts(&mut self.failed_at, failures_by_part(failures));
         }
         (self.in_flight, self.waiting, self.stuck) = (flow.in_flight, flow.waiting, flow.stuck);
         if self.floors.is_some() || flow.floor.is_some() || flow.service_floor.is_some() {
-            let [response, service] = self.floors();
+            let [response, service] = self.floors_or_copies();
             response.add_timing(flow.floor.as_ref().unwrap_or(&flow.response))?;
             service.add_timing(flow.service_floor.as_ref().unwrap_or(&flow.service))?;
         }
@@ -181,7 +181,7 @@ impl Counters {
     }
 
     /// Adds another flow over the same period.
-    pub(crate) fn merge(&mut self, other: &Counters) {
+    pub(crate) fn merge_flow(&mut self, other: &Counters) {
         self.work.add(&other.work);
         other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         add_named(&mut self.counted, &other.counted);
@@ -193,7 +193,7 @@ impl Counters {
         ends.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
         if self.floors.is_some() || other.floors.is_some() {
             let theirs = other.floors.as_ref().map_or([&other.response, &other.service], |floors| floors.each_ref());
-            self.floors().iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.add(theirs));
+            self.floors_or_copies().iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.add(theirs));
         }
         self.response.add(&other.response);
         self.service.add(&other.service);
@@ -214,14 +214,14 @@ impl Counters {
         }
         if self.floors.is_some() || part.floors.is_some() {
             let theirs = part.floors.as_ref().map_or([&part.response, &part.service], |floors| floors.each_ref());
-            self.floors().iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.subtract(theirs));
+            self.floors_or_copies().iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.subtract(theirs));
         }
         self.response.subtract(&part.response);
         self.service.subtract(&part.service);
     }
 
     /// The floors; where there were none until now, they begin as copies of the times themselves.
-    fn floors(&mut self) -> &mut [Lengths; 2] {
+    fn floors_or_copies(&mut self) -> &mut [Lengths; 2] {
         self.floors.get_or_insert_with(|| [self.response.clone(), self.service.clone()])
     }
 
@@ -236,7 +236,7 @@ impl Counters {
     }
 
     /// Number of failed operations over all kinds of errors.
-    pub(crate) fn failed(&self) -> u64 {
+    pub(crate) fn failed_operations(&self) -> u64 {
         self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
@@ -246,8 +246,8 @@ impl Counters {
     }
 
     /// Operations that ended, successfully or not.
-    pub(crate) fn ended(&self) -> u64 {
-        self.work.ok.saturating_add(self.work.short).saturating_add(self.failed())
+    pub(crate) fn ended_operations(&self) -> u64 {
+        self.work.ok.saturating_add(self.work.short).saturating_add(self.failed_operations())
     }
 
     /// Operations over `threshold` that own lag pushed there; `None` when it is not a boundary.
@@ -256,7 +256,7 @@ impl Counters {
     }
 
     /// The counters in the form that is reported.
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn reported_counts(&self) -> Counts {
         Counts {
             scheduled: self.work.scheduled,
             issued: self.work.issued,
@@ -293,7 +293,7 @@ pub(crate) fn of_the_device(errors: &BTreeMap<String, u64>) -> impl Iterator<Ite
 
 /// The parts of the target in which operations failed, and how many in each. A part number that does not exist counts
 /// as the last part.
-pub(crate) fn parts(failures: &FailureTimes) -> impl Iterator<Item = (u64, u64)> {
+pub(crate) fn failures_by_part(failures: &FailureTimes) -> impl Iterator<Item = (u64, u64)> {
     failures.at.chunks_exact(2).map(|pair| (pair[0].min(PARTS as u64 - 1), pair[1]))
 }
 
@@ -306,7 +306,7 @@ pub(crate) fn add_parts(sum: &mut BTreeMap<u64, u64>, parts: impl Iterator<Item 
 }
 
 /// Sum of counts.
-pub(crate) fn total(counts: &[u64]) -> u64 {
+pub(crate) fn sum_of_counts(counts: &[u64]) -> u64 {
     counts.iter().fold(0, |sum, n| sum.saturating_add(*n))
 }
 
@@ -315,8 +315,8 @@ pub(crate) fn sparse_total(counts: &[u64]) -> u64 {
     counts.chunks_exact(2).fold(0, |sum, pair| sum.saturating_add(pair[1]))
 }
 
-fn over(counts: &[u64], thresholds: &Thresholds, threshold: Span) -> Option<u64> {
-    counts.get(thresholds.first_over(threshold)?..).map(total)
+fn sum_of_counts_over(counts: &[u64], thresholds: &Thresholds, threshold: Span) -> Option<u64> {
+    counts.get(thresholds.first_over(threshold)?..).map(sum_of_counts)
 }
 
 fn add_counts(mine: &mut [u64], theirs: &[u64]) {
@@ -371,7 +371,7 @@ mod tests {
             assert_eq!(floors(&of(intervals)), expected);
             // The same as flows of one stream.
             let mut sum = Counters::new(3);
-            intervals.iter().for_each(|interval| sum.merge(&of(&[interval])));
+            intervals.iter().for_each(|interval| sum.merge_flow(&of(&[interval])));
             assert_eq!(floors(&sum), expected);
         }
     }
@@ -386,11 +386,11 @@ mod tests {
         one.end_segment();
         one.stuck = 1;
         let mut sum = Counters::new(3);
-        sum.merge(&one);
-        sum.merge(&one);
-        assert_eq!((sum.failed(), sum.failed_on_device(), sum.ended()), (14, 4, 36));
+        sum.merge_flow(&one);
+        sum.merge_flow(&one);
+        assert_eq!((sum.failed_operations(), sum.failed_on_device(), sum.ended_operations()), (14, 4, 36));
         assert_eq!((sum.drained, sum.waiting), ((4, 16384), 8));
-        assert_eq!(sum.counts().stuck, 8, "what was stuck when a segment ended, and what is stuck now");
+        assert_eq!(sum.reported_counts().stuck, 8, "what was stuck when a segment ended, and what is stuck now");
     }
 
     #[test]
@@ -411,7 +411,7 @@ mod tests {
             (&[last, 1, last + 1, 2, u64::MAX, 3], vec![(last, 1), (last, 2), (last, 3)]),
             (&[5], vec![]),
         ] {
-            assert_eq!(parts(&failures(at)).collect::<Vec<_>>(), expected);
+            assert_eq!(failures_by_part(&failures(at)).collect::<Vec<_>>(), expected);
         }
     }
 }

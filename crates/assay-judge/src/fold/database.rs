@@ -33,16 +33,16 @@ impl Databases {
     }
 
     /// Keeps what an event tells.
-    pub(crate) fn event(&mut self, event: &Event) {
+    pub(crate) fn take_event(&mut self, event: &Event) {
         let target = event.details.get(TARGET).map_or(Some(0), |target| target.parse().ok());
         if let Some(found) = target.and_then(|target: usize| self.0.get_mut(target)) {
-            found.event(event);
+            found.take_event(event);
         }
     }
 
     /// Continues with another segment: what was found before says nothing about what is written now. A condition that
     /// was broken once stays so.
-    pub(crate) fn resume(&mut self) {
+    pub(crate) fn continue_with_segment(&mut self) {
         for found in &mut self.0 {
             *found = DatabaseState { broken: found.broken, ..DatabaseState::default() };
         }
@@ -81,11 +81,11 @@ impl Databases {
 /// Commits per minute.
 fn per_minute(server: &MeterFigures) -> Option<f64> {
     let at = server.head.counters.iter().position(|name| name == COMMITS)?;
-    server.mean(at).map(|per_second| per_second * 60.0)
+    server.mean_figure(at).map(|per_second| per_second * 60.0)
 }
 
 impl DatabaseState {
-    fn event(&mut self, event: &Event) {
+    fn take_event(&mut self, event: &Event) {
         match event.what {
             EventKind::Settings => {
                 let own = event.details.iter().filter(|(name, _)| *name != TARGET);

@@ -36,7 +36,7 @@ impl Distributions {
     }
 
     /// Adds a flow's distributions; returns its stream and the responses. The error says what is wrong with them.
-    pub(crate) fn add(&mut self, flow: &FlowHistograms, layout: &Layout) -> Result<(usize, &Filled), String> {
+    pub(crate) fn add_flow(&mut self, flow: &FlowHistograms, layout: &Layout) -> Result<(usize, &Filled), String> {
         let index = usize::from(flow.flow);
         let head = layout.flows.get(index);
         let head = head.ok_or_else(|| format!("distributions of flow {index}, which is not there"))?;
@@ -47,14 +47,14 @@ impl Distributions {
         let stream = usize::from(head.stream);
         let alone = layout.streams[stream].flows.len() == 1;
         if !alone && layout.flows.len() <= FLOW_TIMES {
-            add(&mut self.flows[index], &self.latest);
+            add_times(&mut self.flows[index], &self.latest);
         }
-        add(&mut self.streams[stream], &self.latest);
+        add_times(&mut self.streams[stream], &self.latest);
         Ok((stream, &self.latest[0]))
     }
 }
 
-fn add(sum: &mut Option<Three>, latest: &[Filled; 3]) {
+fn add_times(sum: &mut Option<Three>, latest: &[Filled; 3]) {
     let sum = sum.get_or_insert_with(Default::default);
     sum.iter_mut().zip(latest).for_each(|(sum, times)| sum.add_filled(times));
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::fold::fixture;
     use assay_base::Span;
-    use assay_record::{FlowHead, Recorder, Thresholds, Took};
+    use assay_record::{FlowHead, OperationTimes, Recorder, Thresholds};
 
     /// The distributions of a flow are kept where its stream has several, up to sixty-four flows.
     #[test]
@@ -75,15 +75,15 @@ mod tests {
             let layout = Layout::new(&header, &[]).unwrap();
             let mut recorder = Recorder::new(Thresholds::new([]), 1);
             let (response, service, lag) = (Span::from_us(30), Span::from_us(20), Span::from_us(10));
-            recorder.completed(0, 512, Took { response, service, lag, ..Took::default() });
-            let lines = recorder.take(0, 0, 1, 0, true).histograms().unwrap();
+            recorder.count_completed(0, 512, OperationTimes { response, service, lag, ..OperationTimes::default() });
+            let lines = recorder.take_frame(0, 0, 1, 0, true).histograms_line().unwrap();
             let mut distributions = Distributions::new(&layout, true);
-            distributions.add(&lines.flows[0], &layout).unwrap();
+            distributions.add_flow(&lines.flows[0], &layout).unwrap();
             assert_eq!(distributions.flows[0].is_some(), kept, "{flows}");
             let times = distributions.streams[0].as_ref().unwrap();
-            assert_eq!(times.each_ref().map(Times::count), [1; 3], "{flows}");
+            assert_eq!(times.each_ref().map(Times::total_count), [1; 3], "{flows}");
             let alien = FlowHistograms { flow: flows as u16, ..lines.flows[0].clone() };
-            assert!(distributions.add(&alien, &layout).unwrap_err().contains("which is not there"));
+            assert!(distributions.add_flow(&alien, &layout).unwrap_err().contains("which is not there"));
         }
     }
 }

@@ -16,13 +16,13 @@ pub(crate) struct Environment {
 
 impl Environment {
     /// Notes a change of the machine: the interval in which it was found, whose line follows, proves nothing.
-    pub(crate) fn change(&mut self, how: Flaw) {
+    pub(crate) fn note_change(&mut self, how: Flaw) {
         self.changes += 1;
         self.latest.get_or_insert(how);
     }
 
     /// The change that the open windows are not informed of yet.
-    pub(crate) fn take(&mut self) -> Option<Flaw> {
+    pub(crate) fn take_change(&mut self) -> Option<Flaw> {
         self.latest.take()
     }
 }

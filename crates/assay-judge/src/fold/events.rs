@@ -22,7 +22,7 @@ pub(crate) struct Events {
 
 impl Events {
     /// Keeps an event.
-    pub(crate) fn keep(&mut self, event: Event) {
+    pub(crate) fn keep_event(&mut self, event: Event) {
         if self.kept.len() < EVENTS {
             self.kept.push(event);
         } else {
@@ -32,7 +32,7 @@ impl Events {
 
     /// Converts the times of events from the run's time line to measured time. The line of an interval follows its
     /// events, so that interval gives their place.
-    pub(crate) fn place(&mut self, placement: &Placement) {
+    pub(crate) fn place_events(&mut self, placement: &Placement) {
         for event in &mut self.kept[self.unplaced..] {
             event.at_ns = placement.place_event(event);
         }
@@ -48,7 +48,7 @@ mod tests {
     fn a_thousand_events_are_kept_and_the_others_are_counted() {
         let mut events = Events::default();
         for at_ns in 0..1003 {
-            events.keep(Event { at_ns, what: "stuck".into(), text: String::new(), details: Default::default() });
+            events.keep_event(Event { at_ns, what: "stuck".into(), text: String::new(), details: Default::default() });
         }
         assert_eq!((events.kept.len(), events.kept[999].at_ns, events.left_out), (1000, 999, 3));
     }

@@ -6,8 +6,8 @@
 
 use crate::finding::criterion::CriterionFinding;
 use crate::finding::failed::{Failures, Moment, may_be_excused};
-use crate::finding::{Class, Finding, FindingKind, nowhere};
-use crate::fold::counters::{add_parts, of_the_device, parts};
+use crate::finding::{Class, Finding, FindingKind, deciding_without_place};
+use crate::fold::counters::{add_parts, failures_by_part, of_the_device};
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
 use crate::judgement::Deciding;
@@ -35,7 +35,7 @@ struct Allowed {
 impl FlowFailures {
     /// Takes an interval of a flow. An error, a short or a stuck operation decides, in any phase; `at_ns` is the
     /// measured time so far.
-    pub(crate) fn add(
+    pub(crate) fn add_flow_interval(
         &mut self,
         flow: usize,
         first: Moment,
@@ -46,7 +46,7 @@ impl FlowFailures {
     ) {
         let unexcused;
         let interval = if layout.stream_of(flow).may_fail.is_some() {
-            unexcused = self.excuse(flow, first, interval, layout);
+            unexcused = self.excuse_allowed_errors(flow, first, interval, layout);
             &unexcused
         } else {
             interval
@@ -56,18 +56,24 @@ impl FlowFailures {
         }
         let place = *self.findings.entry(flow).or_insert_with(|| {
             let failures = of_flow(flow, first, layout);
-            notes.findings.push(none_yet(failures, at_ns, notes.step()));
+            notes.findings.push(none_yet(failures, at_ns, notes.step_number()));
             notes.findings.len() - 1
         });
         let Finding { kind, deciding } = &mut notes.findings[place];
         if let FindingKind::Failed(failures) = kind {
-            add(failures, interval);
-            deciding.measured = Some(failures.measured());
+            add_failures(failures, interval);
+            deciding.measured = Some(failures.counts_text());
         }
     }
 
     /// Counts the errors that may be, and returns what is left.
-    fn excuse(&mut self, flow: usize, first: Moment, interval: &FlowInterval, layout: &Layout) -> FlowInterval {
+    fn excuse_allowed_errors(
+        &mut self,
+        flow: usize,
+        first: Moment,
+        interval: &FlowInterval,
+        layout: &Layout,
+    ) -> FlowInterval {
         let (allowed, left): (BTreeMap<_, _>, BTreeMap<_, _>) =
             interval.errors.clone().into_iter().partition(|(name, _)| may_be_excused(name));
         let excused = self.allowed.entry(flow).or_default();
@@ -79,7 +85,7 @@ impl FlowFailures {
             if excused.failures.errors.is_empty() {
                 excused.failures = of_flow(flow, first, layout);
             }
-            add(
+            add_failures(
                 &mut excused.failures,
                 &FlowInterval { errors: allowed, failures: interval.failures.clone(), ..FlowInterval::default() },
             );
@@ -92,12 +98,12 @@ impl FlowFailures {
         for (flow, Allowed { failures, ended }) in std::mem::take(&mut self.allowed) {
             let Some(share) = layout.stream_of(flow).may_fail else { continue };
             let failed = failures.errors.values().fold(0u64, |sum, n| sum.saturating_add(*n));
-            if share.holds(failed, ended) || is_bound_broken(&failures.stream, notes) {
+            if share.allows_part(failed, ended) || is_bound_broken(&failures.stream, notes) {
                 continue;
             }
             let failures = Failures { more_than: Some((share, ended)), ..failures };
-            let measured = Some(failures.measured());
-            let mut finding = none_yet(failures, at_ns, notes.step());
+            let measured = Some(failures.counts_text());
+            let mut finding = none_yet(failures, at_ns, notes.step_number());
             finding.deciding.measured = measured;
             notes.findings.push(finding);
         }
@@ -114,7 +120,9 @@ fn is_bound_broken(stream: &str, notes: &Notes) -> bool {
 
 fn is_broken(found: &CriterionFinding, stream: &str) -> bool {
     let criterion = &found.criterion;
-    criterion.stream == stream && matches!(criterion.bound, Bound::ErrorsAtMost(_)) && found.class() == Class::Broken
+    criterion.stream == stream
+        && matches!(criterion.bound, Bound::ErrorsAtMost(_))
+        && found.severity_class() == Class::Broken
 }
 
 fn of_flow(flow: usize, first: Moment, layout: &Layout) -> Failures {
@@ -127,7 +135,7 @@ fn of_flow(flow: usize, first: Moment, layout: &Layout) -> Failures {
 
 fn none_yet(failures: Failures, at_ns: u64, step: u32) -> Finding {
     let (stream, target) = (Some(failures.stream.clone()), Some(failures.target.clone()));
-    let deciding = Deciding { stream, target, start_ns: at_ns, end_ns: at_ns, ..nowhere(step) };
+    let deciding = Deciding { stream, target, start_ns: at_ns, end_ns: at_ns, ..deciding_without_place(step) };
     Finding::new(failures, deciding)
 }
 
@@ -136,7 +144,7 @@ fn in_interval(flow: &FlowInterval) -> bool {
     flow.short > 0 || flow.stuck > 0 || of_the_device(&flow.errors).any(|(_, n)| n > 0)
 }
 
-fn add(sum: &mut Failures, flow: &FlowInterval) {
+fn add_failures(sum: &mut Failures, flow: &FlowInterval) {
     for (name, n) in of_the_device(&flow.errors).filter(|(_, n)| *n > 0) {
         let sum = sum.errors.entry(name.clone()).or_default();
         *sum = sum.saturating_add(n);
@@ -144,7 +152,7 @@ fn add(sum: &mut Failures, flow: &FlowInterval) {
     sum.short = sum.short.saturating_add(flow.short);
     sum.stuck = sum.stuck.max(flow.stuck);
     if let Some(failures) = &flow.failures {
-        add_parts(&mut sum.at, parts(failures));
+        add_parts(&mut sum.at, failures_by_part(failures));
         sum.longest_ns = sum.longest_ns.max(failures.response.max_ns);
     }
 }
@@ -177,10 +185,10 @@ mod tests {
             ),
         ] {
             assert_eq!(in_interval(&interval), fails, "{interval:?}");
-            add(&mut failures, &interval);
-            assert_eq!(failures.measured(), told);
+            add_failures(&mut failures, &interval);
+            assert_eq!(failures.counts_text(), told);
         }
-        assert_eq!(failures.place(), "", "an older log does not say where");
+        assert_eq!(failures.place_text(), "", "an older log does not say where");
     }
 
     #[test]
@@ -198,8 +206,8 @@ mod tests {
         ] {
             let mut failures = Failures::default();
             let errors = errors.into_iter().map(|name| (name.to_owned(), 1)).collect();
-            add(&mut failures, &FlowInterval { errors, short, stuck, ..FlowInterval::default() });
-            assert_eq!(failures.rule(), rule, "{failures:?}");
+            add_failures(&mut failures, &FlowInterval { errors, short, stuck, ..FlowInterval::default() });
+            assert_eq!(failures.violated_rule(), rule, "{failures:?}");
         }
     }
 
@@ -211,7 +219,7 @@ mod tests {
         layout.streams[1].may_fail = None;
         let (mut fold, mut notes) = (FlowFailures::default(), Notes::new(1));
         for (start_ns, interval) in intervals {
-            fold.add(0, Moment::UnderLoad(*start_ns), interval, 0, &layout, &mut notes);
+            fold.add_flow_interval(0, Moment::UnderLoad(*start_ns), interval, 0, &layout, &mut notes);
         }
         let others = beside.len();
         notes.findings.extend(beside.into_iter().map(|it| Finding::of_step(it, 1)));
@@ -219,7 +227,7 @@ mod tests {
         let kinds: Vec<FindingKind> = notes.findings.into_iter().skip(others).map(|found| found.kind).collect();
         assert!(kinds.len() < 2, "{kinds:?}");
         kinds.into_iter().next().map(|kind| match kind {
-            FindingKind::Failed(it) => (it.measured(), it.place(), it.first),
+            FindingKind::Failed(it) => (it.counts_text(), it.place_text(), it.first),
             other => panic!("{other:?}"),
         })
     }
@@ -270,11 +278,11 @@ mod tests {
         let mut failures = Failures::default();
         for (at, max_ns) in [(vec![2, 7, 3, 1], 1_000_000), (vec![1, 1, u64::MAX, 1], 30_000_000_000)] {
             let response = Timing { max_ns, ..Timing::default() };
-            add(
+            add_failures(
                 &mut failures,
                 &FlowInterval { failures: Some(FailureTimes { at, response }), ..FlowInterval::default() },
             );
         }
-        assert_eq!(failures.place(), " between 1.6 % and 100.0 % of the target, after up to 30 s");
+        assert_eq!(failures.place_text(), " between 1.6 % and 100.0 % of the target, after up to 30 s");
     }
 }

@@ -1,10 +1,10 @@
 //! Ends a step: collects its findings, lets the most severe one decide, and makes the step's result.
 
 use crate::fold::notes::Notes;
-use crate::fold::reason::{decide, failure};
+use crate::fold::reason::{decide_verdict, failure_in_words};
 use crate::fold::series::Lines;
 use crate::fold::step::StepFold;
-use crate::fold::streams::{groups, streams, together};
+use crate::fold::streams::{totals_by_group, totals_by_stream, totals_together};
 use crate::fold::{lacks, laws, per_minute};
 use crate::judgement::{
     CacheFigures, Course, CriterionOutcome, GeneratorFigures, Intervals, LogHistory, MeasuredTime, PlanAsRun,
@@ -25,11 +25,11 @@ pub(crate) struct Finished {
 }
 
 /// Ends a step.
-pub(crate) fn finish(mut fold: StepFold) -> Finished {
-    let ended = fold.end();
+pub(crate) fn finish_step(mut fold: StepFold) -> Finished {
+    let ended = fold.end_step();
     let targets = fold.target_totals();
     let mut notes = fold.take_notes();
-    let (between, warnings) = disk::check(&targets, notes.step(), fold.others.is_counted());
+    let (between, warnings) = disk::check_targets(&targets, notes.step_number(), fold.others.is_counted());
     notes.findings.extend(between);
     notes.warnings.extend(warnings);
     if fold.targets.cache_errors > 0 {
@@ -39,31 +39,31 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
         );
     }
     notes.warnings.extend(loops::more_than_tags(&fold.header, &fold.layout));
-    lacks::blank(&targets, &mut notes);
-    lacks::unseen(&fold, &mut notes);
-    lacks::missing(&fold, ended, &mut notes);
-    lacks::unverified(&fold, ended, &mut notes);
-    lacks::unchecked(&fold, ended, &mut notes);
-    lacks::uncounted(&fold, ended, &mut notes);
-    gather(&mut fold, &mut notes);
-    let streams = streams(&fold, &mut notes.warnings);
-    let together = together(&fold);
-    let groups = groups(&fold);
+    lacks::report_blank_reads(&targets, &mut notes);
+    lacks::report_unchecked_blanks(&fold, &mut notes);
+    lacks::report_missing_parts(&fold, ended, &mut notes);
+    lacks::report_unverified_data(&fold, ended, &mut notes);
+    lacks::report_unchecked_databases(&fold, ended, &mut notes);
+    lacks::report_uncounted_figures(&fold, ended, &mut notes);
+    gather_findings(&mut fold, &mut notes);
+    let streams = totals_by_stream(&fold, &mut notes.warnings);
+    let together = totals_together(&fold);
+    let groups = totals_by_group(&fold);
     let head = fold.header.clone();
     let (layout, peak) = (fold.layout.clone(), fold.measured.totals.peak);
-    let part = part(
+    let part = step_figures(
         fold,
         targets,
         StreamFigures { each: streams, together, groups, ..StreamFigures::default() },
         ended,
         notes.contradictions,
     );
-    let part = StepFigures { failure: failure(&notes.findings), ..part };
+    let part = StepFigures { failure: failure_in_words(&notes.findings), ..part };
     laws::assert_all(&part, &layout, peak);
     notes.warnings.extend(part.generator.cost.and_then(|cost| cost.throttled_warning()));
     let used = part.targets.foreign.iter();
-    notes.warnings.extend(used.filter_map(|foreign| foreign.warning(part.time.measured_ns)));
-    let (verdict, reason, deciding) = decide(&notes.findings, &part);
+    notes.warnings.extend(used.filter_map(|foreign| foreign.warning_text(part.time.measured_ns)));
+    let (verdict, reason, deciding) = decide_verdict(&notes.findings, &part);
     let step = head.step.as_ref();
     Finished {
         until_certain: step.is_some_and(|step| step.until_certain),
@@ -84,7 +84,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
 }
 
 /// Adds what the rules that followed the windows found.
-fn gather(fold: &mut StepFold, notes: &mut Notes) {
+fn gather_findings(fold: &mut StepFold, notes: &mut Notes) {
     notes.findings.append(&mut fold.slices.load.take_findings());
     notes.warnings.extend(fold.slices.own_lag.warning.take());
     notes.warnings.extend(fold.measured.silences.finish(&fold.layout));
@@ -92,7 +92,7 @@ fn gather(fold: &mut StepFold, notes: &mut Notes) {
     fold.count_failures(notes);
 }
 
-fn part(
+fn step_figures(
     mut fold: StepFold,
     targets: Vec<TargetTotals>,
     streams: StreamFigures,
@@ -102,15 +102,19 @@ fn part(
     let slice_ns = fold.slices.windows().length_ns();
     let mut criteria: Vec<(usize, CriterionOutcome)> = Vec::new();
     for judged in std::mem::take(&mut fold.slices.judged) {
-        let planned = judged.windows.planned();
+        let planned = judged.windows.planned_windows();
         criteria.extend(
-            judged.trackers.into_iter().map(|(order, tracker)| (order, tracker.outcome(planned, fold.slices.stress))),
+            judged
+                .trackers
+                .into_iter()
+                .map(|(order, tracker)| (order, tracker.final_outcome(planned, fold.slices.stress))),
         );
     }
     criteria.sort_by_key(|(order, _)| *order);
-    let load = fold.slices.load.outcome(slice_ns);
+    let load = fold.slices.load.final_outcome(slice_ns);
     let Lines { series, per_minute: over_time, meters, foreign } = fold.measured.series.finish(&fold.layout);
-    let per_minute = per_minute::figures(&fold.layout, &fold.measured.totals, &fold.slices.kept.slices, over_time);
+    let per_minute =
+        per_minute::figures_per_minute(&fold.layout, &fold.measured.totals, &fold.slices.kept.slices, over_time);
     let listed = fold.slices.kept.slices;
     StepFigures {
         stress: fold.slices.stress,
@@ -125,7 +129,7 @@ fn part(
             },
         },
         history: LogHistory {
-            segments: fold.placement.segments(),
+            segments: fold.placement.segment_count(),
             clocks: fold.environment.clocks.finish(),
             signer: fold.header.signer,
             closed,

@@ -23,7 +23,7 @@ pub(crate) fn header() -> Header {
 
 /// The second window, of ten seconds, complete and valid, in which nothing was counted.
 pub(crate) fn window(layout: &Layout) -> Window {
-    let nothing = Counters::new(layout.times.thresholds.buckets());
+    let nothing = Counters::new(layout.times.thresholds.bucket_count());
     Window {
         number: 2,
         start_ns: 10_000_000_000,

@@ -39,12 +39,12 @@ impl ForeignFold {
     /// The state before the first interval.
     pub(crate) fn new(header: &Header) -> ForeignFold {
         let mut fold = ForeignFold::default();
-        fold.resume(header);
+        fold.continue_with_segment(header);
         fold
     }
 
     /// Continues with another segment. What it lists under the same description is the same disk.
-    pub(crate) fn resume(&mut self, header: &Header) {
+    pub(crate) fn continue_with_segment(&mut self, header: &Header) {
         self.listed = header.watched.iter().take(MOST_DISKS).map(|head| self.place_of(head)).collect();
     }
 
@@ -58,10 +58,10 @@ impl ForeignFold {
     }
 
     /// Adds an interval.
-    pub(crate) fn add(&mut self, placed: &Placed<'_>) {
+    pub(crate) fn add_interval(&mut self, placed: &Placed<'_>) {
         for load in &placed.interval.foreign {
             let Some(place) = self.listed.get(usize::from(load.disk)) else { continue };
-            self.disks[*place].add(load, placed.at_ns, placed.length_ns());
+            self.disks[*place].add_load(load, placed.at_ns, placed.length_ns());
         }
     }
 
@@ -83,8 +83,8 @@ impl ForeignFold {
 }
 
 impl Disk {
-    fn add(&mut self, load: &ForeignLoad, at_ns: u64, length_ns: u64) {
-        let work = load.work();
+    fn add_load(&mut self, load: &ForeignLoad, at_ns: u64, length_ns: u64) {
+        let work = load.foreign_work();
         let figures = &mut self.figures;
         for (sum, n) in [
             (&mut figures.reads, work.reads),
@@ -93,22 +93,22 @@ impl Disk {
             (&mut figures.written_bytes, work.written_bytes),
             (&mut figures.discards, work.discards),
             (&mut figures.flushes, work.flushes),
-            (&mut self.open.0, work.operations()),
-            (&mut self.open.1, work.bytes()),
+            (&mut self.open.0, work.total_operations()),
+            (&mut self.open.1, work.total_bytes()),
         ] {
             *sum = sum.saturating_add(n);
         }
-        if load.share() < ForeignLoad::NOTABLE {
+        if load.largest_share() < ForeignLoad::NOTABLE {
             return;
         }
-        self.part = self.part.plus(work);
+        self.part = self.part.sum_with(work);
         let all = DiskWork {
             reads: load.all_operations,
             read_bytes: load.all_bytes,
             time_ns: load.all_time_ns,
             ..DiskWork::default()
         };
-        self.all = self.all.plus(all);
+        self.all = self.all.sum_with(all);
         figures.notable_ns = figures.notable_ns.saturating_add(length_ns);
         let end_ns = at_ns.saturating_add(length_ns);
         let kept = figures.notable.len();
@@ -121,7 +121,7 @@ impl Disk {
 
     fn finish(self, width_ns: &[u64]) -> ForeignFigures {
         let (part, all) = (self.part, self.all);
-        let share = ForeignLoad::new(0, part, all).map_or(0.0, |load| load.share());
+        let share = ForeignLoad::new(0, part, all).map_or(0.0, |load| load.largest_share());
         let (operations_per_second, bytes_per_second) =
             (per_second(&self.points, width_ns, |point| point.0), per_second(&self.points, width_ns, |point| point.1));
         let said = (self.figures.notable_ns > 0).then(|| in_words(&self.figures, part).to_string());
@@ -136,7 +136,7 @@ fn per_second(points: &[(u64, u64)], width_ns: &[u64], of: fn(&(u64, u64)) -> u6
 
 impl ForeignFigures {
     /// What a reader should know of it, with the length of the measured time; `None` where others did too little.
-    pub(crate) fn warning(&self, measured_ns: u64) -> Option<String> {
+    pub(crate) fn warning_text(&self, measured_ns: u64) -> Option<String> {
         let long = u128::from(self.notable_ns) * u128::from(WARN_FROM) >= u128::from(measured_ns);
         let said = self.said.as_ref().filter(|_| long)?;
         Some(format!("{said}; that was {:.0}% of what the disk did then", self.share * 100.0))
@@ -179,7 +179,14 @@ mod tests {
         let foreign = loads.iter().map(load).collect();
         let interval = Interval { end_ns: SECOND, foreign, ..Interval::default() };
         let at_ns = second * SECOND;
-        fold.add(&Placed { at_ns, joins: true, interval: &interval, carried: &[], opened: &[], disturbed: None });
+        fold.add_interval(&Placed {
+            at_ns,
+            joins: true,
+            interval: &interval,
+            carried: &[],
+            opened: &[],
+            disturbed: None,
+        });
     }
 
     #[test]
@@ -206,10 +213,10 @@ mod tests {
         assert_eq!(vda.operations_per_second, [250.0, 154.5, 50.0]);
         assert!((vda.share - 900.0 / 3000.0).abs() < 1e-9, "{}", vda.share);
         assert_eq!(
-            vda.warning(300 * SECOND).unwrap(),
+            vda.warning_text(300 * SECOND).unwrap(),
             "another program used vda: 300 reads/s in seconds 1 to 3 and 5 to 6; that was 30% of what the disk did then"
         );
-        assert_eq!((vda.warning(301 * SECOND), all[1].warning(SECOND)), (None, None));
+        assert_eq!((vda.warning_text(301 * SECOND), all[1].warning_text(SECOND)), (None, None));
         assert!(all[1].is_used() && all[1].notable.is_empty(), "a little was counted");
     }
 
@@ -220,7 +227,7 @@ mod tests {
         let mut fold = ForeignFold::new(&header(&["a", "b"]));
         add(&mut fold, 0, &[(0, 10), (1, 20)]);
         fold.end_point();
-        fold.resume(&header(&["c", "b"]));
+        fold.continue_with_segment(&header(&["c", "b"]));
         add(&mut fold, 1, &[(0, 40), (1, 80)]);
         fold.end_point();
         let all = fold.finish(&[SECOND, SECOND]);

@@ -20,14 +20,14 @@ pub(crate) struct IntegrityFold {
 
 impl IntegrityFold {
     /// Adds a flow's interval.
-    pub(crate) fn add(&mut self, flow: &FlowInterval) {
+    pub(crate) fn add_flow_interval(&mut self, flow: &FlowInterval) {
         self.verified = self.verified.saturating_add(flow.verified);
         self.unverified = self.unverified.saturating_add(flow.unverified);
         self.damaged = self.damaged.saturating_add(flow.damaged);
     }
 
     /// Keeps a damaged place; ignores other events, and those whose figures are not numbers.
-    pub(crate) fn event(&mut self, event: &Event, targets: &[String]) {
+    pub(crate) fn take_event(&mut self, event: &Event, targets: &[String]) {
         if event.what != EventKind::Damage || self.places.len() >= KEPT {
             return;
         }
@@ -89,7 +89,7 @@ fn number_in(event: &Event, name: &str) -> Option<u64> {
 
 impl DamagedPlace {
     /// `lost: 4096 B at 8192 of /dev/sdb, generation 3, found 2; it is at 12288`
-    pub fn text(&self) -> String {
+    pub fn in_words(&self) -> String {
         let DamagedPlace { target, damage, offset, bytes, generation, .. } = self;
         let mut text = format!("{damage}: {bytes} B at {offset} of {target}, generation {generation}");
         match (self.found_generation, self.found_offset) {
@@ -128,12 +128,12 @@ mod tests {
             Event { details: BTreeMap::new(), ..event("lost", "0", "1", None) },
             Event { what: "io-error".into(), ..event("lost", "0", "1", None) },
         ] {
-            fold.event(&event, &targets);
+            fold.take_event(&event, &targets);
         }
         assert_eq!(fold.finish(&PlanHead::default()), None, "it was not asked for");
         let verifies = PlanHead { verify: true, ..PlanHead::default() };
         let places = fold.finish(&verifies).unwrap().places;
-        let texts: Vec<String> = places.iter().map(DamagedPlace::text).collect();
+        let texts: Vec<String> = places.iter().map(DamagedPlace::in_words).collect();
         assert_eq!(
             texts,
             [
@@ -142,7 +142,7 @@ mod tests {
                 "lost: 4096 B at 12288 of disk, generation 1",
             ]
         );
-        (0..100).for_each(|i| fold.event(&event("torn", &(i * 4096).to_string(), "1", None), &targets));
+        (0..100).for_each(|i| fold.take_event(&event("torn", &(i * 4096).to_string(), "1", None), &targets));
         assert_eq!(fold.finish(&verifies).unwrap().places.len(), LISTED);
     }
 }

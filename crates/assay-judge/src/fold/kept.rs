@@ -33,7 +33,7 @@ pub(crate) const BROKEN: CameOut = CameOut { within: false, flaw: None };
 
 impl KeptSlices {
     /// Keeps a slice; `usual_ns` is the planned length of a slice.
-    pub(crate) fn keep(&mut self, window: &Window, came_out: CameOut, usual_ns: u64, layout: &Layout) {
+    pub(crate) fn keep_slice(&mut self, window: &Window, came_out: CameOut, usual_ns: u64, layout: &Layout) {
         let CameOut { within, flaw } = came_out;
         let full = self.slices.len() >= SLICES;
         if full && (within && flaw.is_none() || self.slices.len() >= 2 * SLICES) {
@@ -47,8 +47,8 @@ impl KeptSlices {
             complete: window.complete,
             valid: window.invalid.is_none() && flaw.is_none(),
             within,
-            note: note(window, came_out, usual_ns),
-            streams: streams(window, layout),
+            note: slice_note(window, came_out, usual_ns),
+            streams: slice_streams(window, layout),
         });
     }
 
@@ -95,7 +95,7 @@ fn listed_streams(layout: &Layout) -> Vec<ListedStream> {
     listed
 }
 
-fn note(window: &Window, CameOut { within, flaw }: CameOut, usual_ns: u64) -> Option<String> {
+fn slice_note(window: &Window, CameOut { within, flaw }: CameOut, usual_ns: u64) -> Option<String> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     if !window.complete {
         let state = if within { "not complete, does not count" } else { "not complete, and broken already" };
@@ -105,11 +105,11 @@ fn note(window: &Window, CameOut { within, flaw }: CameOut, usual_ns: u64) -> Op
     } else if window.repeated {
         Some("measured once more".to_owned())
     } else {
-        (length < usual_ns).then(|| format!("{} long", Span::from_ns(length).human()))
+        (length < usual_ns).then(|| format!("{} long", Span::from_ns(length).human_text()))
     }
 }
 
-fn streams(window: &Window, layout: &Layout) -> Vec<SliceStream> {
+fn slice_streams(window: &Window, layout: &Layout) -> Vec<SliceStream> {
     let listed = listed_streams(layout).into_iter();
     listed.map(|listed| slice_stream(listed, window, layout)).collect()
 }
@@ -121,7 +121,7 @@ fn slice_stream(listed: ListedStream, window: &Window, layout: &Layout) -> Slice
     SliceStream {
         stream: layout.streams[stream].head.name.clone(),
         target: flow.map(|flow| layout.target_of(flow).to_owned()),
-        counts: cell.counts(),
+        counts: cell.reported_counts(),
         response: cell.response.slice_times(&layout.times.thresholds, &layout.times.shown),
         service: cell.service.slice_times(&layout.times.thresholds, &layout.times.shown),
         own_lag_p99_below_ns: cell.own_lag.p99_between(&layout.times.thresholds).and_then(|(_, upper)| upper),
@@ -143,19 +143,19 @@ mod tests {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
         let mut windows = Windows::new(Some(100), 1000);
         let interval = Interval { end_ns: 100, flows: vec![FlowInterval::default(); 2], ..Interval::default() };
-        windows.add(
+        windows.add_interval(
             &Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
             &layout,
         );
-        let window = windows.close(&layout).unwrap();
+        let window = windows.close_open_window(&layout).unwrap();
         let mut kept = KeptSlices::default();
         let (holds, flawed) = (CameOut { within: true, flaw: None }, CameOut { within: true, flaw: Some("why") });
-        (0..SLICES).for_each(|_| kept.keep(&window, holds, 100, &layout));
+        (0..SLICES).for_each(|_| kept.keep_slice(&window, holds, 100, &layout));
         for (came_out, slices, left_out) in [(holds, 0, 1), (BROKEN, 1, 1), (flawed, 2, 1), (holds, 2, 2)] {
-            kept.keep(&window, came_out, 100, &layout);
+            kept.keep_slice(&window, came_out, 100, &layout);
             assert_eq!((kept.slices.len(), kept.left_out), (SLICES + slices, left_out), "{came_out:?}");
         }
-        (0..2 * SLICES).for_each(|_| kept.keep(&window, BROKEN, 100, &layout));
+        (0..2 * SLICES).for_each(|_| kept.keep_slice(&window, BROKEN, 100, &layout));
         assert_eq!((kept.slices.len(), kept.left_out), (2 * SLICES, 2004), "a log may hold any number");
     }
 
@@ -172,7 +172,7 @@ mod tests {
             [(0, None, [1, 0, 0, 0]), (0, Some(0), [0, 1, 0, 0]), (0, Some(1), [0, 0, 1, 0]), (1, None, [0, 0, 0, 1])]
         {
             let mut kept = KeptSlices::default();
-            kept.keep(&window, BROKEN, 100, &layout);
+            kept.keep_slice(&window, BROKEN, 100, &layout);
             kept.mark(&window, &[Unkept { stream, target, bound }], &layout);
             let found: Vec<_> = kept.slices[0].streams.iter().map(|entry| entry.unkept.len()).collect();
             assert_eq!(found, marked, "{stream} {target:?}");
@@ -187,11 +187,11 @@ mod tests {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
         let mut windows = Windows::new(Some(100), 1000);
         let interval = Interval { end_ns: 100, flows: vec![FlowInterval::default(); 2], ..Interval::default() };
-        windows.add(
+        windows.add_interval(
             &Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
             &layout,
         );
-        let whole = windows.close(&layout).unwrap();
+        let whole = windows.close_open_window(&layout).unwrap();
         let (holds, flawed) = (CameOut { within: true, flaw: None }, CameOut { within: true, flaw: Some("why") });
         let cut = Window { complete: false, ..whole.clone() };
         let repeated = Window { repeated: true, ..whole.clone() };
@@ -204,7 +204,7 @@ mod tests {
             (&cut, holds, 100, Some("not complete, does not count")),
             (&cut, BROKEN, 100, Some("not complete, and broken already")),
         ] {
-            assert_eq!(note(window, came_out, usual_ns).as_deref(), expected, "{came_out:?} {usual_ns}");
+            assert_eq!(slice_note(window, came_out, usual_ns).as_deref(), expected, "{came_out:?} {usual_ns}");
         }
     }
 }

@@ -26,12 +26,12 @@ pub struct Late {
 
 impl Late {
     /// Adds an interval's figures; `Err` is the number of a bucket that does not exist.
-    pub fn add(&mut self, lateness: &Lateness, thresholds: &Thresholds) -> Result<(), u64> {
+    pub fn add_lateness(&mut self, lateness: &Lateness, thresholds: &Thresholds) -> Result<(), u64> {
         self.shift_ns = self.shift_ns.max(lateness.shift_ns);
         self.gap_ns = self.gap_ns.max(lateness.gap_ns);
         self.idle.add(&lateness.idle);
         self.overslept.add(&lateness.overslept);
-        self.idle_in.resize(thresholds.buckets(), 0);
+        self.idle_in.resize(thresholds.bucket_count(), 0);
         assay_record::Timing::add_to(&lateness.idle_in, &mut self.idle_in)
     }
 
@@ -50,9 +50,9 @@ impl Late {
     /// begins at the sum.
     pub(crate) fn rest_ns(&self, thresholds: &Thresholds, margin_ns: u64) -> u64 {
         let allowed = self.gap_ns.saturating_add(margin_ns);
-        let longer = thresholds.bounds().partition_point(|bound| *bound < allowed) + 1;
+        let longer = thresholds.bounds_ns().partition_point(|bound| *bound < allowed) + 1;
         // A gap above all boundaries lies in the last bucket, which begins at the last boundary.
-        self.idle_in.get(longer.min(thresholds.buckets() - 1)..).map_or(0, crate::fold::counters::total)
+        self.idle_in.get(longer.min(thresholds.bucket_count() - 1)..).map_or(0, crate::fold::counters::sum_of_counts)
     }
 }
 

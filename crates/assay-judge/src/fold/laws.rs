@@ -14,17 +14,17 @@ use crate::judgement::{FLUSH, StepFigures, StreamTotals};
 /// # Panics
 /// If a figure breaks a law: it was computed wrongly, and a wrong number is worse than none.
 pub(crate) fn assert_all(part: &StepFigures, layout: &Layout, peak: Option<f64>) {
-    let broken = broken(part, layout, peak);
+    let broken = first_broken_law(part, layout, peak);
     assert!(broken.is_none(), "a figure contradicts its counters: {}", broken.unwrap_or_default());
 }
 
 /// The first law that is broken, in words.
-fn broken(part: &StepFigures, layout: &Layout, peak: Option<f64>) -> Option<String> {
-    streams(part)
-        .or_else(|| targets(part, layout))
-        .or_else(|| throughput(part))
+fn first_broken_law(part: &StepFigures, layout: &Layout, peak: Option<f64>) -> Option<String> {
+    broken_stream_law(part)
+        .or_else(|| broken_target_law(part, layout))
+        .or_else(|| broken_throughput_law(part))
         .or_else(|| mean_of_intervals(part, peak?))
-        .or_else(|| phases(part, layout))
+        .or_else(|| broken_phase_law(part, layout))
         .or_else(|| per_minute(part, layout))
         .or_else(|| over_time(part, layout))
 }
@@ -35,12 +35,12 @@ fn is_at_most(figure: f64, counted: f64) -> bool {
 }
 
 /// The operations of a rate within its time.
-fn operations(rate: Option<f64>, ns: u64) -> f64 {
+fn operations_in_time(rate: Option<f64>, ns: u64) -> f64 {
     rate.unwrap_or(0.0) * ns as f64 / 1e9
 }
 
 /// The entries of each stream of the layout: the one of all its targets, and those of each where there are several.
-fn entries<'a>(part: &'a StepFigures, layout: &Layout) -> Vec<(&'a StreamTotals, &'a [StreamTotals])> {
+fn entries_by_stream<'a>(part: &'a StepFigures, layout: &Layout) -> Vec<(&'a StreamTotals, &'a [StreamTotals])> {
     let mut left = part.streams.each.as_slice();
     let mut all = Vec::new();
     for stream in &layout.streams {
@@ -58,78 +58,80 @@ fn is_full(counter: u64) -> bool {
 }
 
 /// A stream ran within the measured time, and did no more in it than was counted.
-fn streams(part: &StepFigures) -> Option<String> {
+fn broken_stream_law(part: &StepFigures) -> Option<String> {
     let measured_ns = part.time.measured_ns;
     let shown = part.streams.each.iter().chain(&part.streams.together).chain(&part.streams.groups);
     shown.into_iter().find_map(|totals| {
         let ran_ns = totals.ran_ns.unwrap_or(measured_ns);
-        let (named, counted) = (operations(totals.rate_achieved, ran_ns), totals.counts.operations);
+        let (named, counted) = (operations_in_time(totals.rate_achieved, ran_ns), totals.counts.operations);
         let holds = ran_ns <= measured_ns && is_at_most(named, counted as f64);
         (!holds).then(|| format!("{} did {named} operations in {ran_ns} ns, of {counted} counted", totals.name))
     })
 }
 
 /// What a stream did on its targets is what it did.
-fn targets(part: &StepFigures, layout: &Layout) -> Option<String> {
-    entries(part, layout).into_iter().filter(|(_, targets)| !targets.is_empty()).find_map(|(whole, targets)| {
-        let all = whole.counts.operations;
-        let sum = targets.iter().fold(0u64, |sum, totals| sum.saturating_add(totals.counts.operations));
-        (sum != all).then(|| format!("{} did {all} operations, and {sum} on its targets", whole.name))
-    })
+fn broken_target_law(part: &StepFigures, layout: &Layout) -> Option<String> {
+    entries_by_stream(part, layout).into_iter().filter(|(_, targets)| !targets.is_empty()).find_map(
+        |(whole, targets)| {
+            let all = whole.counts.operations;
+            let sum = targets.iter().fold(0u64, |sum, totals| sum.saturating_add(totals.counts.operations));
+            (sum != all).then(|| format!("{} did {all} operations, and {sum} on its targets", whole.name))
+        },
+    )
 }
 
 /// All streams together do no more than what they did, in no less time than any of them ran.
-fn throughput(part: &StepFigures) -> Option<String> {
-    let counted: Vec<_> = part.streams.whole().filter(|totals| totals.direction != FLUSH).collect();
-    let (rate, bytes) = part.streams.throughput()?;
+fn broken_throughput_law(part: &StepFigures) -> Option<String> {
+    let counted: Vec<_> = part.streams.streams_over_all_targets().filter(|totals| totals.direction != FLUSH).collect();
+    let (rate, bytes) = part.streams.total_throughput()?;
     let ran_ns = part.streams.throughput.as_ref().map_or(part.time.measured_ns, |together| together.ran_ns);
     let all: f64 = counted.iter().map(|totals| totals.counts.operations as f64).sum();
     let all_bytes: f64 = counted.iter().map(|totals| totals.counts.bytes as f64).sum();
     let longest = counted.iter().filter_map(|totals| totals.ran_ns).max().unwrap_or(0);
     let holds = ran_ns <= part.time.measured_ns
         && longest <= ran_ns
-        && is_at_most(operations(Some(rate), ran_ns), all)
-        && is_at_most(operations(Some(bytes), ran_ns), all_bytes);
+        && is_at_most(operations_in_time(Some(rate), ran_ns), all)
+        && is_at_most(operations_in_time(Some(bytes), ran_ns), all_bytes);
     (!holds).then(|| format!("{rate} operations and {bytes} bytes a second for {ran_ns} ns, of {all} and {all_bytes}"))
 }
 
 /// A mean is not above the largest of what it is the mean of, however the time was counted in which streams ran.
 fn mean_of_intervals(part: &StepFigures, peak: f64) -> Option<String> {
-    let (rate, _) = part.streams.throughput()?;
+    let (rate, _) = part.streams.total_throughput()?;
     (!is_at_most(rate, peak)).then(|| format!("{rate} operations a second, and at most {peak} in any interval"))
 }
 
 /// The phases of a stream are no more than the stream.
-fn phases(part: &StepFigures, layout: &Layout) -> Option<String> {
-    entries(part, layout).into_iter().enumerate().find_map(|(index, (whole, _))| {
+fn broken_phase_law(part: &StepFigures, layout: &Layout) -> Option<String> {
+    entries_by_stream(part, layout).into_iter().enumerate().find_map(|(index, (whole, _))| {
         let phases = part.streams.phases.iter();
-        let of =
-            phases.filter_map(|phase| Some(operations(phase.streams.get(index)?.rate_achieved, phase.measured_ns)));
-        exceeds(of.sum(), whole).map(|more| format!("{more} in its phases"))
+        let of = phases
+            .filter_map(|phase| Some(operations_in_time(phase.streams.get(index)?.rate_achieved, phase.measured_ns)));
+        excess_sentence(of.sum(), whole).map(|more| format!("{more} in its phases"))
     })
 }
 
 /// The points of a line are no more than the stream.
 fn over_time(part: &StepFigures, layout: &Layout) -> Option<String> {
     let series = &part.course.series;
-    entries(part, layout).into_iter().zip(&series.streams).find_map(|((whole, _), line)| {
+    entries_by_stream(part, layout).into_iter().zip(&series.streams).find_map(|((whole, _), line)| {
         let points = line.achieved.iter().zip(&series.width_ns);
-        let of = points.map(|(rate, width_ns)| operations(Some(*rate), *width_ns));
-        exceeds(of.sum(), whole).map(|more| format!("{more} over time"))
+        let of = points.map(|(rate, width_ns)| operations_in_time(Some(*rate), *width_ns));
+        excess_sentence(of.sum(), whole).map(|more| format!("{more} over time"))
     })
 }
 
 /// A figure per minute counts operations of the streams.
 fn per_minute(part: &StepFigures, layout: &Layout) -> Option<String> {
-    let all: f64 = entries(part, layout).iter().map(|(whole, _)| whole.counts.operations as f64).sum();
+    let all: f64 = entries_by_stream(part, layout).iter().map(|(whole, _)| whole.counts.operations as f64).sum();
     part.streams.per_minute.iter().find_map(|figure| {
-        let named = operations(figure.value, part.time.measured_ns) / 60.0;
+        let named = operations_in_time(figure.value, part.time.measured_ns) / 60.0;
         (!is_at_most(named, all)).then(|| format!("{} counts {named} operations, of {all}", figure.name))
     })
 }
 
 /// Says that the parts of a stream are more than the stream, where they are.
-fn exceeds(parts: f64, whole: &StreamTotals) -> Option<String> {
+fn excess_sentence(parts: f64, whole: &StreamTotals) -> Option<String> {
     let counted = whole.counts.operations;
     let holds = is_full(counted) || is_at_most(parts, counted as f64);
     (!holds).then(|| format!("{} did {parts} operations, of {counted} counted,", whole.name))
@@ -187,7 +189,7 @@ mod tests {
         let streams = lawful();
         let expected = Throughput { ran_ns: 10 * SECOND, operations_per_second: 30.0, bytes_per_second: 30.0 * 512.0 };
         assert_eq!(streams.throughput, Some(expected), "300 operations in ten seconds, not 60 a second");
-        assert_eq!(broken(&part(streams), &layout(), Some(40.0)), None);
+        assert_eq!(first_broken_law(&part(streams), &layout(), Some(40.0)), None);
     }
 
     /// Each row forges a figure.
@@ -211,14 +213,14 @@ mod tests {
         for (words, forge) in forged {
             let mut part = part(lawful());
             forge(&mut part);
-            let found = broken(&part, &layout(), Some(40.0));
+            let found = first_broken_law(&part, &layout(), Some(40.0));
             assert!(found.as_ref().is_some_and(|found| found.contains(words)), "{words}: {found:?}");
         }
         let mut lawful = part(lawful());
         lawful.streams.phases = phases_of([20.0, 40.0]);
         lawful.course.series = points_of([20.0, 40.0]);
         lawful.streams.per_minute = vec![minute(300.0 * 6.0)];
-        assert_eq!(broken(&lawful, &layout(), Some(40.0)), None);
+        assert_eq!(first_broken_law(&lawful, &layout(), Some(40.0)), None);
     }
 
     fn phases_of(rates: [f64; 2]) -> Vec<PhaseFigures> {
@@ -258,6 +260,6 @@ mod tests {
         let mut part = part(lawful());
         part.streams.each[3].counts.operations = u64::MAX;
         part.streams.phases = phases_of([20.0, 1e19]);
-        assert_eq!(broken(&part, &layout(), Some(40.0)), None);
+        assert_eq!(first_broken_law(&part, &layout(), Some(40.0)), None);
     }
 }

@@ -33,7 +33,7 @@ pub struct GroupLayout {
 
 impl GroupLayout {
     /// The groups of a plan, of these streams. What names no stream of the header is left out.
-    fn all(header: &Header, plan: &PlanHead, layouts: &[StreamLayout]) -> Vec<GroupLayout> {
+    fn all_from_plan(header: &Header, plan: &PlanHead, layouts: &[StreamLayout]) -> Vec<GroupLayout> {
         let place: BTreeMap<&str, usize> =
             header.streams.iter().enumerate().map(|(at, stream)| (stream.name.as_str(), at)).collect();
         let planned = plan.groups.iter().take(LONGEST_LIST);
@@ -106,8 +106,8 @@ impl Layout {
             return Err(format!("a list of more than {LONGEST_LIST} streams, phases or criteria"));
         }
         let windows = 2 + criteria.len();
-        if header.flows.len().saturating_mul(thresholds.buckets()).saturating_mul(windows) > MOST_COUNTERS {
-            return Err(format!("{} flows with {} thresholds", header.flows.len(), thresholds.bounds().len()));
+        if header.flows.len().saturating_mul(thresholds.bucket_count()).saturating_mul(windows) > MOST_COUNTERS {
+            return Err(format!("{} flows with {} thresholds", header.flows.len(), thresholds.bounds_ns().len()));
         }
         let plan = PlanHead::parse(&header.plan);
         let each = 0..header.streams.len();
@@ -132,7 +132,7 @@ impl Layout {
         }
         Ok(Layout {
             combined: Combined {
-                groups: GroupLayout::all(header, &plan, &streams),
+                groups: GroupLayout::all_from_plan(header, &plan, &streams),
                 all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
                     && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),
                 per_minute: header.per_minute.iter().take(MOST_PER_MINUTE).cloned().collect(),
@@ -140,7 +140,7 @@ impl Layout {
             streams,
             flows: header.flows.clone(),
             targets: header.targets.iter().map(|target| target.name.clone()).collect(),
-            loops: LoopLayout::all(header, &plan)?,
+            loops: LoopLayout::all_from_plan(header, &plan)?,
             times: CountedTimes::new(header, thresholds, criteria),
             lives: Lives::new(header, &plan),
             watched: header.watched.clone(),
@@ -180,7 +180,7 @@ impl Layout {
     }
 
     /// Whether an interval that begins at `at` in measured time only drains what was due within the planned time.
-    pub fn drains(&self, at: u64) -> bool {
+    pub fn is_draining_at(&self, at: u64) -> bool {
         at >= self.planned_ns
     }
 

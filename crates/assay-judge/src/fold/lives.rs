@@ -34,7 +34,7 @@ struct Life {
 impl Lives {
     /// The lives of the streams of a header, of which this is the plan.
     pub(crate) fn new(header: &Header, plan: &PlanHead) -> Lives {
-        let streams: Vec<Life> = (0..header.streams.len()).map(|stream| Life::new(plan.life(stream))).collect();
+        let streams: Vec<Life> = (0..header.streams.len()).map(|stream| Life::new(plan.life_at(stream))).collect();
         if streams.iter().all(|life| !life.planned.is_special()) {
             return Lives::default();
         }
@@ -55,18 +55,18 @@ impl Lives {
     }
 
     /// Whether a stream has an end of its own.
-    pub(crate) fn ends(&self, stream: usize) -> bool {
+    pub(crate) fn has_own_end(&self, stream: usize) -> bool {
         self.streams.get(stream).is_some_and(|life| life.planned.by_number || life.planned.lasts_ns.is_some())
     }
 
     /// What an event tells, where it is about a life.
-    pub(crate) fn news(&self, event: &Event) -> Option<LifeNews> {
-        self.running.news(event)
+    pub(crate) fn news_from_event(&self, event: &Event) -> Option<LifeNews> {
+        self.running.life_news(event)
     }
 
     /// Takes what was told, at `at_ns` of the measured time.
-    pub(crate) fn take(&mut self, news: LifeNews, at_ns: u64) {
-        self.running.take(news, at_ns);
+    pub(crate) fn take_news(&mut self, news: LifeNews, at_ns: u64) {
+        self.running.note_life_news(news, at_ns);
         let stream = self.flows.get(news.flow).copied();
         let Some(life) = stream.and_then(|stream| self.streams.get_mut(stream)) else { return };
         if news.begins {
@@ -86,7 +86,7 @@ impl Lives {
     }
 
     /// The part of a window in which a stream lives, in measured time; empty where it does not.
-    pub(crate) fn within(&self, stream: usize, from_ns: u64, to_ns: u64) -> (u64, u64) {
+    pub(crate) fn lived_part(&self, stream: usize, from_ns: u64, to_ns: u64) -> (u64, u64) {
         let Some(life) = self.streams.get(stream).filter(|_| !self.together) else { return (from_ns, to_ns) };
         let Some(begin) = life.begins_ns() else { return (from_ns, from_ns) };
         let from = from_ns.max(begin).min(to_ns);
@@ -95,13 +95,13 @@ impl Lives {
 
     /// How long a stream lives within a window.
     pub(crate) fn lived_ns(&self, stream: usize, from_ns: u64, to_ns: u64) -> u64 {
-        let (from, to) = self.within(stream, from_ns, to_ns);
+        let (from, to) = self.lived_part(stream, from_ns, to_ns);
         to - from
     }
 
     /// Whether a stream lives through all of a window.
-    pub(crate) fn covers(&self, stream: usize, from_ns: u64, to_ns: u64) -> bool {
-        self.within(stream, from_ns, to_ns) == (from_ns, to_ns)
+    pub(crate) fn lives_through(&self, stream: usize, from_ns: u64, to_ns: u64) -> bool {
+        self.lived_part(stream, from_ns, to_ns) == (from_ns, to_ns)
     }
 
     /// Whether a stream begins within a window and lives beyond it: an operation that was issued last may complete in
@@ -188,14 +188,18 @@ mod tests {
     #[test]
     fn a_stream_lives_within_its_times() {
         let lives = lives(json!({"start": "10s", "for": "20s"}), json!({}));
-        assert!(lives.ends(0) && !lives.ends(1));
+        assert!(lives.has_own_end(0) && !lives.has_own_end(1));
         for (from, to, expected) in
             [(0, 10, (10, 10)), (5, 15, (10, 15)), (12, 18, (12, 18)), (20, 40, (20, 30)), (35, 40, (35, 35))]
         {
-            assert_eq!(lives.within(0, from * S, to * S), (expected.0 * S, expected.1 * S), "{from} to {to}");
-            assert!(lives.covers(1, from * S, to * S), "the other one lasts as long as the run");
+            assert_eq!(lives.lived_part(0, from * S, to * S), (expected.0 * S, expected.1 * S), "{from} to {to}");
+            assert!(lives.lives_through(1, from * S, to * S), "the other one lasts as long as the run");
         }
-        assert!(lives.covers(0, 10 * S, 30 * S) && !lives.covers(0, 9 * S, 30 * S) && !lives.covers(0, 10 * S, 31 * S));
+        assert!(
+            lives.lives_through(0, 10 * S, 30 * S)
+                && !lives.lives_through(0, 9 * S, 30 * S)
+                && !lives.lives_through(0, 10 * S, 31 * S)
+        );
         assert!(lives.begins_within(0, 5 * S, 15 * S) && !lives.begins_within(0, 5 * S, 40 * S));
         assert!(lives.is_out_of_time_by(0, 30 * S) && !lives.is_out_of_time_by(0, 29 * S));
         assert!(lives.is_some());
@@ -226,10 +230,10 @@ mod tests {
         assert!(told(json!({})), "the other one lasts as long as the run");
         let mut lives = lives(counted.clone(), counted.clone());
         for flow in [0, 1] {
-            let news = lives.news(&event(EventKind::StreamEnd, flow, "completed_ns", 7 * S)).unwrap();
-            lives.take(news, news.at_ns);
+            let news = lives.news_from_event(&event(EventKind::StreamEnd, flow, "completed_ns", 7 * S)).unwrap();
+            lives.take_news(news, news.at_ns);
         }
-        assert!(lives.covers(0, 0, 100 * S) && !lives.is_done_by(0, 100 * S));
+        assert!(lives.lives_through(0, 0, 100 * S) && !lives.is_done_by(0, 100 * S));
     }
 
     /// Without a flow nothing of it can have completed.
@@ -237,7 +241,7 @@ mod tests {
     fn a_stream_without_a_flow_is_never_done() {
         let plan = json!({ "streams": [{"operations": 5}, {"start": "1s"}] });
         let lives = lives_of(&Header { plan, flows: vec![FlowHead { stream: 1, target: 0 }], ..fixture::header() });
-        assert!(lives.covers(0, 0, 100 * S) && !lives.is_done_by(0, 100 * S));
+        assert!(lives.lives_through(0, 0, 100 * S) && !lives.is_done_by(0, 100 * S));
     }
 
     #[test]
@@ -253,22 +257,25 @@ mod tests {
     fn numbers_and_waiting_are_told_by_events() {
         let looped = json!({"arrival": {"looped": {"looped": "mix", "share": "100%"}}});
         let mut lives = lives(looped, json!({"after": "mix", "for": "5s"}));
-        assert!(lives.ends(0) && lives.covers(0, 0, 100 * S) && !lives.is_done_by(0, 100 * S), "not done yet");
+        assert!(
+            lives.has_own_end(0) && lives.lives_through(0, 0, 100 * S) && !lives.is_done_by(0, 100 * S),
+            "not done yet"
+        );
         assert_eq!(lives.lived_ns(1, 0, 100 * S), 0);
         assert_eq!(lives.never_began().collect::<Vec<_>>(), [(1, "mix")]);
         for told in
             [event(EventKind::StreamEnd, 0, "completed_ns", 7 * S), event(EventKind::StreamBegin, 1, "begun_ns", 8 * S)]
         {
-            let news = lives.news(&told).unwrap();
-            lives.take(news, news.at_ns);
+            let news = lives.news_from_event(&told).unwrap();
+            lives.take_news(news, news.at_ns);
         }
-        assert_eq!(lives.within(0, 0, 100 * S), (0, 7 * S));
+        assert_eq!(lives.lived_part(0, 0, 100 * S), (0, 7 * S));
         assert!(lives.is_done_by(0, 10 * S) && !lives.is_done_by(0, 6 * S));
-        assert_eq!(lives.within(1, 0, 100 * S), (8 * S, 13 * S));
+        assert_eq!(lives.lived_part(1, 0, 100 * S), (8 * S, 13 * S));
         assert_eq!(lives.never_began().count(), 0);
-        assert_eq!(lives.news(&event(EventKind::StreamEnd, 9, "completed_ns", 1)), None, "no such flow");
-        assert_eq!(lives.news(&event(EventKind::StreamEnd, 0, "other", 1)), None);
+        assert_eq!(lives.news_from_event(&event(EventKind::StreamEnd, 9, "completed_ns", 1)), None, "no such flow");
+        assert_eq!(lives.news_from_event(&event(EventKind::StreamEnd, 0, "other", 1)), None);
         lives.start_over();
-        assert!(lives.covers(0, 0, 100 * S) && lives.never_began().count() == 1);
+        assert!(lives.lives_through(0, 0, 100 * S) && lives.never_began().count() == 1);
     }
 }

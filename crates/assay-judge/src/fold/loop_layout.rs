@@ -17,7 +17,7 @@ pub struct LoopLayout {
 
 impl LoopLayout {
     /// The closed loops of a header with its plan; the error says which part of the header is impossible.
-    pub(crate) fn all(header: &Header, plan: &PlanHead) -> Result<Vec<LoopLayout>, String> {
+    pub(crate) fn all_from_plan(header: &Header, plan: &PlanHead) -> Result<Vec<LoopLayout>, String> {
         if header.loops.len() > header.flows.len() {
             return Err("more closed loops than streams on targets".to_owned());
         }
@@ -46,7 +46,7 @@ mod tests {
         let mut header = fixture::header();
         for (flows, fits) in [(vec![0], true), (vec![0, 1], true), (vec![2], false), (vec![], false)] {
             header.loops = vec![LoopHead { flows, slots: 4 }];
-            assert_eq!(LoopLayout::all(&header, &PlanHead::default()).is_ok(), fits, "{:?}", header.loops);
+            assert_eq!(LoopLayout::all_from_plan(&header, &PlanHead::default()).is_ok(), fits, "{:?}", header.loops);
         }
     }
 
@@ -62,7 +62,7 @@ mod tests {
             (serde_json::json!({"streams": [looped, looped], "loops": [{"name": "mix", "operations": 7}]}), true),
             (serde_json::json!({"streams": [looped, looped], "loops": [{"name": "other", "operations": 7}]}), false),
         ] {
-            let loops = LoopLayout::all(&header, &PlanHead::parse(&plan)).unwrap();
+            let loops = LoopLayout::all_from_plan(&header, &PlanHead::parse(&plan)).unwrap();
             assert_eq!(loops[0].by_number, by_number, "{plan}");
         }
     }

@@ -37,7 +37,7 @@ pub(crate) struct LoopTime {
 
 impl LoopTime {
     /// Adds an interval; `before`: what was open when it began, where that is known.
-    pub(crate) fn add(&mut self, looped: usize, layout: &LoopLayout, placed: &Placed<'_>) {
+    pub(crate) fn add_interval(&mut self, looped: usize, layout: &LoopLayout, placed: &Placed<'_>) {
         let Some(own) = placed.interval.loops.get(looped) else {
             self.unknown = true;
             return;
@@ -110,9 +110,9 @@ mod tests {
         let loops = vec![LoopInterval { open_ns: 90, paused_ns: 20, ..LoopInterval::default() }];
         let interval = Interval { start_ns: 100, end_ns: 200, flows, loops, ..Interval::default() };
         let mut time = LoopTime::default();
-        time.add(0, &layout, &placed(&interval, &[40]));
+        time.add_interval(0, &layout, &placed(&interval, &[40]));
         assert_eq!((time.both_sides(2), time.in_flight, time.unknown), ((180, 180), 2, false));
-        time.add(0, &layout, &placed(&interval, &[]));
+        time.add_interval(0, &layout, &placed(&interval, &[]));
         assert!(time.unknown, "what was open before is not known");
     }
 }

@@ -15,11 +15,11 @@ pub(crate) struct LoopTotals {
 
 impl LoopTotals {
     /// Adds an interval. What is drained after the planned time is no load.
-    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+    pub(crate) fn add_interval(&mut self, placed: &Placed<'_>, layout: &Layout) {
         self.loops.resize(layout.loops.len(), LoopTime::default());
-        if !layout.drains(placed.at_ns) {
+        if !layout.is_draining_at(placed.at_ns) {
             let own = self.loops.iter_mut().zip(&layout.loops).enumerate();
-            own.for_each(|(index, (time, looped))| time.add(index, looped, placed));
+            own.for_each(|(index, (time, looped))| time.add_interval(index, looped, placed));
         }
     }
 
@@ -27,12 +27,12 @@ impl LoopTotals {
     pub(crate) fn finish(self, layout: &Layout, rests: &Rests) -> Vec<LoopFigures> {
         let shares = rests.loops.iter().copied().chain(std::iter::repeat(0.0));
         let all = self.loops.iter().zip(&layout.loops).zip(shares).filter(|((time, _), _)| time.length_ns > 0);
-        all.map(|((time, looped), share)| figures(time, looped, layout, share)).collect()
+        all.map(|((time, looped), share)| loop_figures(time, looped, layout, share)).collect()
     }
 }
 
 /// The figures of one loop.
-fn figures(time: &LoopTime, looped: &LoopLayout, layout: &Layout, idle_share_max: f64) -> LoopFigures {
+fn loop_figures(time: &LoopTime, looped: &LoopLayout, layout: &Layout, idle_share_max: f64) -> LoopFigures {
     let length_ns = time.length_ns.max(1) as f64;
     let (response, wanted) = time.both_sides(looped.slots);
     // The ends of the measured time cut operations: the parts of those are as large as the parts of the others.

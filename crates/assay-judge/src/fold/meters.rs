@@ -21,12 +21,12 @@ impl Meters {
     /// The state before the first interval.
     pub(crate) fn new(header: &Header) -> Meters {
         let mut meters = Meters { all: Vec::new(), open: Vec::new(), listed: Vec::new(), points: 0 };
-        meters.resume(header);
+        meters.continue_with_segment(header);
         meters
     }
 
     /// Continues with another segment. What it lists under the same description is the same meter, in whatever order.
-    pub(crate) fn resume(&mut self, header: &Header) {
+    pub(crate) fn continue_with_segment(&mut self, header: &Header) {
         self.listed = header.meters.iter().map(|head| self.place_of(head)).collect();
     }
 
@@ -45,18 +45,18 @@ impl Meters {
     }
 
     /// What an interval brought. A log may list less than its header announces, or more.
-    fn read(interval: &Interval) -> impl Iterator<Item = Option<&Vec<u64>>> {
+    fn readings_by_meter(interval: &Interval) -> impl Iterator<Item = Option<&Vec<u64>>> {
         interval.meters.iter().map(|counted| (!counted.is_empty()).then_some(counted)).chain(std::iter::repeat(None))
     }
 
     /// Adds an interval.
-    pub(crate) fn add(&mut self, placed: &Placed<'_>) {
-        for (&place, rose) in self.listed.iter().zip(Meters::read(placed.interval)) {
+    pub(crate) fn add_interval(&mut self, placed: &Placed<'_>) {
+        for (&place, rose) in self.listed.iter().zip(Meters::readings_by_meter(placed.interval)) {
             let (figures, open) = (&mut self.all[place], &mut self.open[place]);
             let Some(rose) = rose.filter(|rose| rose.len() == figures.counted.len()) else { continue };
             figures.read_ns = figures.read_ns.saturating_add(placed.length_ns());
-            add(&mut figures.counted, rose);
-            add(open.get_or_insert_with(|| vec![0; rose.len()]), rose);
+            add_readings(&mut figures.counted, rose);
+            add_readings(open.get_or_insert_with(|| vec![0; rose.len()]), rose);
         }
     }
 
@@ -77,7 +77,7 @@ impl Meters {
     }
 }
 
-fn add(sums: &mut [u64], rose: &[u64]) {
+fn add_readings(sums: &mut [u64], rose: &[u64]) {
     sums.iter_mut().zip(rose).for_each(|(sum, rose)| *sum = sum.saturating_add(*rose));
 }
 
@@ -93,7 +93,14 @@ mod tests {
     fn add(meters: &mut Meters, read: &[&[u64]]) {
         let read = read.iter().map(|counted| counted.to_vec()).collect();
         let interval = Interval { end_ns: 10, meters: read, ..Interval::default() };
-        meters.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[], opened: &[], disturbed: None });
+        meters.add_interval(&Placed {
+            at_ns: 0,
+            joins: true,
+            interval: &interval,
+            carried: &[],
+            opened: &[],
+            disturbed: None,
+        });
     }
 
     #[test]
@@ -102,7 +109,7 @@ mod tests {
         let mut meters = Meters::new(&header(&["a", "b"]));
         add(&mut meters, &[&[1, 2], &[10, 20]]);
         meters.end_point();
-        meters.resume(&header(&["c", "b"]));
+        meters.continue_with_segment(&header(&["c", "b"]));
         add(&mut meters, &[&[100, 200], &[30, 40]]);
         meters.end_point();
         let all = meters.finish();

@@ -27,7 +27,7 @@ impl Most {
     }
 
     /// Keeps what is larger of each.
-    pub(crate) fn see(&mut self, other: Most) {
+    pub(crate) fn keep_larger(&mut self, other: Most) {
         self.in_flight = self.in_flight.max(other.in_flight);
         self.waiting = self.waiting.max(other.waiting);
     }
@@ -41,11 +41,11 @@ impl Most {
 /// The mean in flight, rounded up; never zero where something was issued or ended.
 fn at_least(flow: &FlowInterval, length_ns: u64) -> u64 {
     let mean = flow.service.sum_ns.div_ceil(length_ns.max(1));
-    mean.max(u64::from(flow.issued > 0 || flow.ended() > 0))
+    mean.max(u64::from(flow.issued > 0 || flow.ended_operations() > 0))
 }
 
 /// What the flows had in an interval that `belong`, together: `of_flows` has what each had.
-pub(crate) fn together(of_flows: &[Most], layout: &Layout, belong: impl Fn(usize) -> bool) -> Most {
+pub(crate) fn most_of_flows_together(of_flows: &[Most], layout: &Layout, belong: impl Fn(usize) -> bool) -> Most {
     let mut all = Most::default();
     let mut looped = vec![false; of_flows.len()];
     for of_loop in &layout.loops {
@@ -102,7 +102,7 @@ mod tests {
         let mut header = fixture::header();
         let of_flows = [Most { in_flight: 7, waiting: 1 }, Most { in_flight: 6, waiting: 2 }];
         let all = |header: &assay_record::Header, belong: fn(usize) -> bool| {
-            together(&of_flows, &Layout::new(header, &[]).unwrap(), belong)
+            most_of_flows_together(&of_flows, &Layout::new(header, &[]).unwrap(), belong)
         };
         assert_eq!(all(&header, |_| true), Most { in_flight: 13, waiting: 3 });
         header.loops = vec![LoopHead { flows: vec![0, 1], slots: 8 }];

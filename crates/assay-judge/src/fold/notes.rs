@@ -1,7 +1,7 @@
 //! What was found while a step is read: reasons against PASS, and what a reader should know.
 
 use crate::finding::log::{Contradiction, LogFinding};
-use crate::finding::{Finding, FindingKind, nowhere};
+use crate::finding::{Finding, FindingKind, deciding_without_place};
 
 /// Number of warnings kept.
 const WARNINGS: usize = 20;
@@ -27,18 +27,18 @@ impl Notes {
     }
 
     /// Number of the step.
-    pub(crate) fn step(&self) -> u32 {
+    pub(crate) fn step_number(&self) -> u32 {
         self.step
     }
 
     /// Adds a finding about the whole step.
-    pub(crate) fn find(&mut self, kind: impl Into<FindingKind>) {
+    pub(crate) fn add_finding(&mut self, kind: impl Into<FindingKind>) {
         self.findings.push(Finding::of_step(kind, self.step));
     }
 
     /// Adds a finding at a moment of measured time.
     pub(crate) fn find_at(&mut self, kind: impl Into<FindingKind>, at_ns: u64) {
-        let mut deciding = nowhere(self.step);
+        let mut deciding = deciding_without_place(self.step);
         (deciding.start_ns, deciding.end_ns) = (at_ns, at_ns);
         self.findings.push(Finding::new(kind, deciding));
     }
@@ -47,7 +47,7 @@ impl Notes {
     /// its kind.
     pub(crate) fn find_once(&mut self, kind: impl Into<FindingKind>, alike: impl Fn(&FindingKind) -> bool) {
         if !self.findings.iter().any(|known| alike(&known.kind)) {
-            self.find(kind);
+            self.add_finding(kind);
         }
     }
 
@@ -55,12 +55,12 @@ impl Notes {
     pub(crate) fn find_new(&mut self, kind: impl Into<FindingKind>) {
         let kind = kind.into();
         if !self.findings.iter().any(|known| known.kind == kind) {
-            self.find(kind);
+            self.add_finding(kind);
         }
     }
 
     /// Notes a contradiction in the log. Only the first one is reported.
-    pub(crate) fn contradiction(&mut self, found: Contradiction, at_ns: u64) {
+    pub(crate) fn note_contradiction(&mut self, found: Contradiction, at_ns: u64) {
         self.contradictions += 1;
         if !self.findings.iter().any(|finding| matches!(finding.kind, FindingKind::Log(LogFinding::Contradiction(_)))) {
             self.find_at(LogFinding::Contradiction(found), at_ns);
@@ -68,17 +68,17 @@ impl Notes {
     }
 
     /// Notes that the log is damaged, or ends in the middle of a line. Only the first damage is reported.
-    pub(crate) fn damage(&mut self, found: LogFinding) {
+    pub(crate) fn note_damage(&mut self, found: LogFinding) {
         match found {
             LogFinding::Damaged(_) => {
                 self.find_once(found, |kind| matches!(kind, FindingKind::Log(LogFinding::Damaged(_))))
             }
-            other => self.find(other),
+            other => self.add_finding(other),
         }
     }
 
     /// Adds something that a reader should know; the number is limited, because nobody reads endless warnings.
-    pub(crate) fn warn(&mut self, text: String) {
+    pub(crate) fn add_warning(&mut self, text: String) {
         if self.warnings.len() < WARNINGS {
             self.warnings.push(text);
         }
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn contradictions_are_counted_and_the_first_is_reported() {
         let mut notes = Notes::new(3);
-        (0..5).for_each(|index| notes.contradiction(Contradiction::Again { index }, 100 + index));
-        assert_eq!((notes.step(), notes.contradictions, notes.findings.len()), (3, 5, 1));
+        (0..5).for_each(|index| notes.note_contradiction(Contradiction::Again { index }, 100 + index));
+        assert_eq!((notes.step_number(), notes.contradictions, notes.findings.len()), (3, 5, 1));
         let deciding = &notes.findings[0].deciding;
         assert_eq!((deciding.step, deciding.start_ns, deciding.end_ns), (3, 100, 100));
     }
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn twenty_warnings_are_kept() {
         let mut notes = Notes::new(1);
-        (0..25).for_each(|n| notes.warn(n.to_string()));
+        (0..25).for_each(|n| notes.add_warning(n.to_string()));
         assert_eq!((notes.warnings.len(), notes.warnings[19].as_str()), (20, "19"));
     }
 

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 const MINUTE_NS: f64 = 60e9;
 
 /// The rate per minute of a number of operations in a time; `None` where there was no time.
-pub(crate) fn rate(operations: u64, ns: u64) -> Option<f64> {
+pub(crate) fn rate_per_minute(operations: u64, ns: u64) -> Option<f64> {
     (ns > 0).then(|| operations as f64 * MINUTE_NS / ns as f64)
 }
 
 /// The operations of a stream that count for a figure: the completed ones, less those counted under some names.
-pub(crate) fn counting(it: &PerMinute, stream: &str, ok: u64, counted: &BTreeMap<String, u64>) -> u64 {
+pub(crate) fn counted_operations(it: &PerMinute, stream: &str, ok: u64, counted: &BTreeMap<String, u64>) -> u64 {
     if !it.streams.iter().any(|name| name == stream) {
         return 0;
     }
@@ -24,7 +24,7 @@ pub(crate) fn counting(it: &PerMinute, stream: &str, ok: u64, counted: &BTreeMap
 }
 
 /// The figures of a step, whose points over time are in the order of `layout.combined.per_minute`.
-pub(crate) fn figures(
+pub(crate) fn figures_per_minute(
     layout: &Layout,
     totals: &Totals,
     slices: &[Slice],
@@ -51,29 +51,29 @@ fn figures_of(
     let mut done = vec![0u64; layout.targets.len()];
     for (head, flow) in flows {
         let stream = &layout.streams[usize::from(head.stream)].head.name;
-        let own = counting(planned, stream, flow.in_time, &flow.counted_in_time);
+        let own = counted_operations(planned, stream, flow.in_time, &flow.counted_in_time);
         if let Some(done) = done.get_mut(usize::from(head.target)) {
             *done = done.saturating_add(own);
         }
     }
     let whole = saturating_sum(done.iter().copied());
     let targets = if done.len() > 1 {
-        done.into_iter().filter_map(|done| rate(done, totals.measured_ns)).collect()
+        done.into_iter().filter_map(|done| rate_per_minute(done, totals.measured_ns)).collect()
     } else {
         Vec::new()
     };
     PerMinuteFigures {
         name: planned.name.clone(),
-        value: rate(whole, totals.measured_ns),
+        value: rate_per_minute(whole, totals.measured_ns),
         targets,
         slices: slices
             .iter()
             .map(|slice| {
                 let own = slice.streams.iter().filter(|entry| entry.target.is_some());
-                let done = saturating_sum(
-                    own.map(|entry| counting(planned, &entry.stream, entry.counts.operations, &entry.counts.counted)),
-                );
-                rate(done, slice.end_ns.saturating_sub(slice.start_ns)).unwrap_or(0.0)
+                let done = saturating_sum(own.map(|entry| {
+                    counted_operations(planned, &entry.stream, entry.counts.operations, &entry.counts.counted)
+                }));
+                rate_per_minute(done, slice.end_ns.saturating_sub(slice.start_ns)).unwrap_or(0.0)
             })
             .collect(),
         over_time,
@@ -93,9 +93,9 @@ mod tests {
     fn what_is_counted_under_a_name_does_not_count_and_other_streams_do_not_either() {
         let it = PerMinute { name: "NOPM".into(), streams: vec!["a".into()], without: vec!["undone".into()] };
         let counted = BTreeMap::from([("undone".to_owned(), 2), ("again".to_owned(), 9)]);
-        assert_eq!(counting(&it, "a", 100, &counted), 98);
-        assert_eq!(counting(&it, "a", 1, &counted), 0, "a log may claim anything");
-        assert_eq!(counting(&it, "b", 100, &counted), 0);
-        assert_eq!((rate(98, 30_000_000_000), rate(98, 0)), (Some(196.0), None));
+        assert_eq!(counted_operations(&it, "a", 100, &counted), 98);
+        assert_eq!(counted_operations(&it, "a", 1, &counted), 0, "a log may claim anything");
+        assert_eq!(counted_operations(&it, "b", 100, &counted), 0);
+        assert_eq!((rate_per_minute(98, 30_000_000_000), rate_per_minute(98, 0)), (Some(196.0), None));
     }
 }

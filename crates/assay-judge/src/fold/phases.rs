@@ -3,7 +3,7 @@
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
-use crate::fold::times::summary;
+use crate::fold::times::summarize_times;
 use crate::judgement::{PhaseFigures, PhaseStream, Slice};
 use assay_record::{Filled, Header, PhaseKind, Times};
 
@@ -36,7 +36,7 @@ impl Phases {
         let judged: Vec<_> = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).collect();
         let streams = layout.streams.len();
         let responses = if distributions && judged.len() * streams <= DISTRIBUTIONS { streams } else { 0 };
-        let counters = (Counters::new(layout.times.thresholds.buckets()), 0);
+        let counters = (Counters::new(layout.times.thresholds.bucket_count()), 0);
         let sum = |phase: &&assay_record::PhaseHead| Sum {
             name: phase.name.clone(),
             planned_ns: phase.span_ns,
@@ -48,12 +48,12 @@ impl Phases {
         if judged.len() > 1 {
             phases.all = judged.iter().map(sum).collect();
         }
-        phases.resume(header);
+        phases.continue_with_segment(header);
         phases
     }
 
     /// Begins a segment.
-    pub(crate) fn resume(&mut self, header: &Header) {
+    pub(crate) fn continue_with_segment(&mut self, header: &Header) {
         self.current =
             header.phases.iter().map(|phase| self.all.iter().position(|known| known.name == phase.name)).collect();
     }
@@ -64,9 +64,9 @@ impl Phases {
     }
 
     /// Adds an interval.
-    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+    pub(crate) fn add_interval(&mut self, placed: &Placed<'_>, layout: &Layout) {
         let Some(sum) = self.sum_of_phase(placed.interval.phase) else { return };
-        let drains = layout.drains(placed.at_ns);
+        let drains = layout.is_draining_at(placed.at_ns);
         if !drains {
             sum.measured_ns = sum.measured_ns.saturating_add(placed.length_ns());
         }
@@ -103,8 +103,8 @@ impl Phases {
                     .map(|(index, (counters, in_time))| PhaseStream {
                         name: layout.streams[index].head.name.clone(),
                         rate_achieved: (sum.measured_ns > 0).then(|| *in_time as f64 * 1e9 / sum.measured_ns as f64),
-                        failed: counters.failed().saturating_add(counters.work.short),
-                        response: summary(&counters.response, sum.responses.get(index), layout),
+                        failed: counters.failed_operations().saturating_add(counters.work.short),
+                        response: summarize_times(&counters.response, sum.responses.get(index), layout),
                     })
                     .collect(),
                 name: sum.name,
@@ -136,7 +136,7 @@ mod tests {
     fn add(phases: &mut Phases, layout: &Layout, (phase, at_ns, ok): (u16, u64, u64)) {
         let flows = vec![FlowInterval { ok, short: 1, ..FlowInterval::default() }, FlowInterval::default()];
         let interval = Interval { phase, start_ns: at_ns, end_ns: at_ns + 10, flows, ..Interval::default() };
-        phases.add(
+        phases.add_interval(
             &Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
             layout,
         );
@@ -157,7 +157,7 @@ mod tests {
         add(&mut phases, &layout, (1, 0, 5));
         add(&mut phases, &layout, (2, 1_200_000_000_000, 7));
         // What is left of the second one is the first of the rest.
-        phases.resume(&header(&["warm-up", "rise"]));
+        phases.continue_with_segment(&header(&["warm-up", "rise"]));
         add(&mut phases, &layout, (0, 1_200_000_000_010, 100));
         add(&mut phases, &layout, (1, 1_200_000_000_010, 3));
         add(&mut phases, &layout, (9, 1_200_000_000_020, 100));

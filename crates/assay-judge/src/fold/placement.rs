@@ -72,12 +72,12 @@ impl Placement {
     }
 
     /// Begins another segment of the same step.
-    pub(crate) fn resume(&mut self, header: &Header) {
+    pub(crate) fn continue_with_segment(&mut self, header: &Header) {
         *self = Placement { follows: false, segments: self.segments + 1, ..Placement::new(header) };
     }
 
     /// Number of segments begun.
-    pub(crate) fn segments(&self) -> u64 {
+    pub(crate) fn segment_count(&self) -> u64 {
         self.segments
     }
 
@@ -99,7 +99,7 @@ impl Placement {
     }
 
     /// A moment of this segment's time line, as a reason names it.
-    pub(crate) fn moment(&self, at_ns: u64) -> Moment {
+    pub(crate) fn moment_at(&self, at_ns: u64) -> Moment {
         let load_ns = self.phases.iter().fold(0u64, |sum, (_, span)| sum.saturating_add(*span));
         match at_ns.checked_sub(load_ns).filter(|behind| load_ns > 0 && *behind > 0) {
             Some(behind_ns) => Moment::AfterLoad(behind_ns),
@@ -108,12 +108,12 @@ impl Placement {
     }
 
     /// Whether a phase is judged.
-    pub(crate) fn judges(&self, phase: u16) -> bool {
+    pub(crate) fn is_judged_phase(&self, phase: u16) -> bool {
         self.phases.get(usize::from(phase)).is_some_and(|(kind, _)| *kind == PhaseKind::Measure)
     }
 
     /// The interval's place in measured time; `None` in a phase that is not judged. `joins`: no interval before it is missing.
-    pub(crate) fn place(&mut self, interval: &Interval, joins: bool) -> Option<u64> {
+    pub(crate) fn place_interval(&mut self, interval: &Interval, joins: bool) -> Option<u64> {
         if self.phase != Some(interval.phase) {
             let index = usize::from(interval.phase);
             let before = self.phases.iter().take(index);
@@ -145,17 +145,17 @@ impl Placement {
     }
 
     /// Whether an interval that begins at `at_ns` follows what was measured before without a hole.
-    pub(crate) fn reaches(&self, at_ns: u64, tolerance_ns: u64) -> bool {
+    pub(crate) fn follows_without_hole(&self, at_ns: u64, tolerance_ns: u64) -> bool {
         at_ns <= self.cursor.saturating_add(tolerance_ns)
     }
 
     /// Whether it also follows what this segment measured before.
-    pub(crate) fn joins(&self, at_ns: u64, tolerance_ns: u64) -> bool {
-        self.follows && self.reaches(at_ns, tolerance_ns)
+    pub(crate) fn continues_segment(&self, at_ns: u64, tolerance_ns: u64) -> bool {
+        self.follows && self.follows_without_hole(at_ns, tolerance_ns)
     }
 
     /// Advances measured time to the end of an interval.
-    pub(crate) fn advance(&mut self, placed: &Placed<'_>) {
+    pub(crate) fn advance_past_interval(&mut self, placed: &Placed<'_>) {
         self.cursor = placed.at_ns.saturating_add(placed.length_ns());
         self.follows = true;
     }
@@ -181,20 +181,27 @@ mod tests {
     #[test]
     fn measured_time_begins_behind_the_warm_up_and_stands_still_between_segments() {
         let mut placement = Placement::new(&header(0));
-        assert_eq!(placement.place(&interval(0, 0, 10), true), None, "a warm-up is not judged");
+        assert_eq!(placement.place_interval(&interval(0, 0, 10), true), None, "a warm-up is not judged");
         assert!(!placement.has_measured() && !placement.is_measured(49) && placement.is_measured(50));
         // The warm-up ended early.
-        assert_eq!(placement.place(&interval(1, 10, 20), true), Some(0));
-        assert_eq!(placement.place(&interval(1, 30, 40), false), Some(20));
-        assert_eq!(placement.place(&interval(7, 40, 50), true), None, "a phase that is not there");
-        placement.resume(&header(20));
-        assert_eq!((placement.segments(), placement.reached_ns(), placement.has_measured()), (2, 20, false));
-        assert!(!placement.joins(20, 5) && placement.reaches(25, 5) && !placement.reaches(26, 5));
+        assert_eq!(placement.place_interval(&interval(1, 10, 20), true), Some(0));
+        assert_eq!(placement.place_interval(&interval(1, 30, 40), false), Some(20));
+        assert_eq!(placement.place_interval(&interval(7, 40, 50), true), None, "a phase that is not there");
+        placement.continue_with_segment(&header(20));
+        assert_eq!((placement.segment_count(), placement.reached_ns(), placement.has_measured()), (2, 20, false));
+        assert!(
+            !placement.continues_segment(20, 5)
+                && placement.follows_without_hole(25, 5)
+                && !placement.follows_without_hole(26, 5)
+        );
         let mut again = Placement::new(&header(0));
-        again.resume(&header(0));
-        assert!(!again.joins(0, 5) && again.reaches(0, 5), "a segment begins after a gap, wherever it begins");
+        again.continue_with_segment(&header(0));
+        assert!(
+            !again.continues_segment(0, 5) && again.follows_without_hole(0, 5),
+            "a segment begins after a gap, wherever it begins"
+        );
         // Its first intervals are missing, so it began where it was planned.
-        assert_eq!(placement.place(&interval(1, 70, 80), false), Some(40));
+        assert_eq!(placement.place_interval(&interval(1, 70, 80), false), Some(40));
     }
 
     #[test]
@@ -207,10 +214,10 @@ mod tests {
             (1051, "1 ns after the load had ended"),
             (49_500_001_050, "49.5 s after the load had ended"),
         ] {
-            assert_eq!(placement.moment(at_ns).to_string(), expected, "{at_ns}");
+            assert_eq!(placement.moment_at(at_ns).to_string(), expected, "{at_ns}");
         }
         let endless = Placement::new(&Header { phases: Vec::new(), ..header(0) });
-        assert_eq!(endless.moment(7).to_string(), "7 ns into the run", "a log without phases has no end to name");
+        assert_eq!(endless.moment_at(7).to_string(), "7 ns into the run", "a log without phases has no end to name");
     }
 
     #[test]
@@ -220,11 +227,18 @@ mod tests {
             |what: &str, at_ns| Event { at_ns, what: what.into(), text: String::new(), details: Default::default() };
         assert_eq!(placement.place_event(&event("stuck", 99)), 0, "before the first interval");
         let first = interval(1, 50, 60);
-        let at_ns = placement.place(&first, true).unwrap();
-        placement.advance(&Placed { at_ns, joins: true, interval: &first, carried: &[], opened: &[], disturbed: None });
+        let at_ns = placement.place_interval(&first, true).unwrap();
+        placement.advance_past_interval(&Placed {
+            at_ns,
+            joins: true,
+            interval: &first,
+            carried: &[],
+            opened: &[],
+            disturbed: None,
+        });
         for (what, at, expected) in [("stuck", 57, 7), ("torn-tail", 57, 10), ("stuck", 3, 0)] {
             assert_eq!(placement.place_event(&event(what, at)), expected, "{what} at {at}");
         }
-        assert!(placement.joins(15, 5) && !placement.joins(16, 5));
+        assert!(placement.continues_segment(15, 5) && !placement.continues_segment(16, 5));
     }
 }

@@ -1,27 +1,27 @@
 //! The reason for the verdict of a step, in one or two sentences.
 
-use crate::finding::{Class, Finding, deciding};
+use crate::finding::{Class, Finding, deciding_finding};
 use crate::judgement::{Counts, Course, CriterionOutcome, Deciding, StepFigures, StreamFigures};
-use crate::rules::value::limit;
+use crate::rules::value::bound_as_number;
 use crate::verdict::Verdict;
-use crate::words::{change, clock, happened};
+use crate::words::{change_sentence, clock_text, event_in_words};
 use assay_base::Span;
 use assay_record::EventKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The verdict, its reason, and the place that decided, if there is one.
-pub(crate) fn decide(findings: &[Finding], part: &StepFigures) -> (Verdict, String, Option<Deciding>) {
-    let Some(finding) = deciding(findings) else { return (Verdict::Pass, pass_reason(part), None) };
-    let reason = match finding.class() {
-        Class::Broken => finding.text() + &meanwhile(&part.course, &finding.deciding),
+pub(crate) fn decide_verdict(findings: &[Finding], part: &StepFigures) -> (Verdict, String, Option<Deciding>) {
+    let Some(finding) = deciding_finding(findings) else { return (Verdict::Pass, pass_reason(part), None) };
+    let reason = match finding.severity_class() {
+        Class::Broken => finding.as_sentence() + &changes_in_window(&part.course, &finding.deciding),
         Class::Errors => also_failed(findings, finding),
-        Class::Between | Class::Unproven | Class::Missing => finding.text(),
+        Class::Between | Class::Unproven | Class::Missing => finding.as_sentence(),
     };
     (finding.verdict(), reason, finding.is_placed().then(|| finding.deciding.clone()))
 }
 
 /// What failed, in words, whatever decided.
-pub(crate) fn failure(findings: &[Finding]) -> Option<String> {
+pub(crate) fn failure_in_words(findings: &[Finding]) -> Option<String> {
     let failed = findings.iter().filter(|finding| finding.is_failure());
     let first = failed.min_by_key(|finding| finding.deciding.start_ns)?;
     Some(also_failed(findings, first))
@@ -34,7 +34,7 @@ const ALSO: usize = 7;
 fn also_failed(findings: &[Finding], first: &Finding) -> String {
     let others: Vec<String> = findings
         .iter()
-        .filter(|other| other.class() == Class::Errors && place_of(other) != place_of(first))
+        .filter(|other| other.severity_class() == Class::Errors && place_of(other) != place_of(first))
         .filter_map(|other| {
             let Deciding { stream, target, measured, .. } = &other.deciding;
             Some(format!("{} on {}: {}", stream.as_ref()?, target.as_ref()?, measured.as_ref()?))
@@ -45,10 +45,10 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
         more => format!(" and {more} more"),
     };
     if others.is_empty() {
-        first.text()
+        first.as_sentence()
     } else {
         let named = others.iter().take(ALSO).cloned().collect::<Vec<_>>().join(", ");
-        format!("{}; also {named}{more}", first.text())
+        format!("{}; also {named}{more}", first.as_sentence())
     }
 }
 
@@ -59,10 +59,10 @@ fn place_of(finding: &Finding) -> (Option<String>, Option<String>) {
 
 /// What else changed in the deciding window: the largest change of level, and the kinds of events in it. Empty when
 /// nothing did.
-fn meanwhile(course: &Course, window: &Deciding) -> String {
+fn changes_in_window(course: &Course, window: &Deciding) -> String {
     let changed = course
         .largest_change(window.start_ns..window.end_ns)
-        .map(|(steadiness, at)| format!("{} at {}", change(steadiness, at), clock(at.at_ns)));
+        .map(|(steadiness, at)| format!("{} at {}", change_sentence(steadiness, at), clock_text(at.at_ns)));
     let mut kinds: BTreeMap<&str, (&EventKind, u64)> = BTreeMap::new();
     for event in course.events.iter().filter(|event| {
         (window.start_ns..window.end_ns).contains(&event.at_ns)
@@ -70,7 +70,7 @@ fn meanwhile(course: &Course, window: &Deciding) -> String {
     }) {
         kinds.entry(event.what.as_str()).or_insert((&event.what, 0)).1 += 1;
     }
-    let events = kinds.values().map(|(kind, times)| happened(kind, *times));
+    let events = kinds.values().map(|(kind, times)| event_in_words(kind, *times));
     let all: Vec<String> = changed.into_iter().chain(events).collect();
     if all.is_empty() { String::new() } else { format!("; meanwhile {}", all.join(", ")) }
 }
@@ -81,16 +81,16 @@ fn pass_reason(part: &StepFigures) -> String {
     let kept: BTreeSet<u64> = part.slices.listed.iter().map(|slice| slice.number).collect();
     let slices = kept.len() as u64 + part.slices.left_out;
     let over = match slices {
-        1 => format!("over the measured {}", Span::from_ns(part.time.planned_ns).human()),
-        n => format!("in all {n} slices of {}", Span::from_ns(part.time.slice_ns).human()),
+        1 => format!("over the measured {}", Span::from_ns(part.time.planned_ns).human_text()),
+        n => format!("in all {n} slices of {}", Span::from_ns(part.time.slice_ns).human_text()),
     };
-    let allowed = allowed(&part.streams);
+    let allowed = allowed_failures_text(&part.streams);
     let clean = if allowed.is_empty() { ", without an error" } else { "" };
-    let also = allowed + &checked(part);
+    let also = allowed + &checks_in_words(part);
     if part.stress {
         return format!("the load was delivered {over}{clean}; latencies do not count in a stress test{also}");
     }
-    let nearest = part.criteria.iter().filter_map(nearness).max_by(|a, b| a.0.total_cmp(&b.0));
+    let nearest = part.criteria.iter().filter_map(nearness_to_bound).max_by(|a, b| a.0.total_cmp(&b.0));
     match nearest {
         Some((_, text)) => format!("the load was delivered and every bound held {over}; closest: {text}{also}"),
         None => format!("the load was delivered {over}{clean}; no other criterion was asked for{also}"),
@@ -98,8 +98,8 @@ fn pass_reason(part: &StepFigures) -> String {
 }
 
 /// How near a criterion came to its bound, and what was measured.
-fn nearness(criterion: &CriterionOutcome) -> Option<(f64, String)> {
-    let limit = limit(&criterion.asked.exact_bound?);
+fn nearness_to_bound(criterion: &CriterionOutcome) -> Option<(f64, String)> {
+    let limit = bound_as_number(&criterion.asked.exact_bound?);
     let figures = criterion.worst.iter().chain(&criterion.targets);
     let worst = figures.max_by(|a, b| a.value.total_cmp(&b.value))?;
     let on = worst.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
@@ -110,9 +110,11 @@ fn nearness(criterion: &CriterionOutcome) -> Option<(f64, String)> {
 }
 
 /// The operations that failed, where the criteria allow some.
-fn allowed(streams: &StreamFigures) -> String {
-    let sum = |of: fn(&Counts) -> u64| streams.whole().fold(0u64, |sum, totals| sum.saturating_add(of(&totals.counts)));
-    let failed = sum(|counts| counts.failed().saturating_add(counts.short));
+fn allowed_failures_text(streams: &StreamFigures) -> String {
+    let sum = |of: fn(&Counts) -> u64| {
+        streams.streams_over_all_targets().fold(0u64, |sum, totals| sum.saturating_add(of(&totals.counts)))
+    };
+    let failed = sum(|counts| counts.failed_operations().saturating_add(counts.short));
     match failed {
         0 => String::new(),
         n => format!(
@@ -123,7 +125,7 @@ fn allowed(streams: &StreamFigures) -> String {
 }
 
 /// What was looked at after the run; the same for several databases is said once.
-fn checked(part: &StepFigures) -> String {
+fn checks_in_words(part: &StepFigures) -> String {
     let found: BTreeSet<&str> = part.databases.iter().filter_map(|database| database.checked.as_deref()).collect();
     if found.is_empty() {
         String::new()
@@ -172,7 +174,7 @@ mod tests {
             let time = MeasuredTime { slice_ns: hour, planned_ns: 2 * hour, ..MeasuredTime::default() };
             let slices = SliceList { left_out, ..SliceList::default() };
             let part = StepFigures { time, slices, ..StepFigures::default() };
-            let (verdict, reason, _) = decide(&[], &part);
+            let (verdict, reason, _) = decide_verdict(&[], &part);
             assert!(verdict == Verdict::Pass && reason.contains(expected), "{reason}");
         }
     }

@@ -79,7 +79,7 @@ impl FailureKind {
 impl Reported {
     /// Takes an event; ignores those that report no failure. An event of a flow that does not exist counts for the
     /// first flow.
-    pub(crate) fn event(&mut self, event: &Event, flows: usize) {
+    pub(crate) fn take_event(&mut self, event: &Event, flows: usize) {
         if event.what == EventKind::TargetLost {
             self.lost.get_or_insert_with(|| event.text.clone());
         }
@@ -92,24 +92,24 @@ impl Reported {
                 let errno = number_in(event, "errno").and_then(|number| i32::try_from(number).ok());
                 // A device with codes of its own names them in the event, as its counters do.
                 let named = errno.map(|errno| Code(errno).to_string()).or_else(|| event.details.get("code").cloned());
-                add(&mut from_events.errors, named.as_deref().unwrap_or(UNNAMED), 1);
+                add_count(&mut from_events.errors, named.as_deref().unwrap_or(UNNAMED), 1);
             }
             FailureKind::Short => from_events.short = from_events.short.saturating_add(1),
             FailureKind::Stuck => from_events.stuck = from_events.stuck.saturating_add(1),
             FailureKind::Damage => {
                 from_events.damaged = from_events.damaged.saturating_add(1);
                 let kind = event.details.get("damage").filter(|kind| is_damage(kind));
-                add(&mut tally.latest, kind.map_or(UNNAMED, String::as_str), 1);
+                add_count(&mut tally.latest, kind.map_or(UNNAMED, String::as_str), 1);
             }
         }
     }
 
     /// Takes the counters of an interval for one flow.
-    pub(crate) fn interval(&mut self, flow: usize, interval: &FlowInterval) {
+    pub(crate) fn take_interval(&mut self, flow: usize, interval: &FlowInterval) {
         // Events precede the counters: what was counted before the first event of a flow does not belong to any event.
         let Some(tally) = self.flows.get_mut(&flow) else { return };
         let counted = &mut tally.counted;
-        interval.errors.iter().for_each(|(name, n)| add(&mut counted.errors, name, *n));
+        interval.errors.iter().for_each(|(name, n)| add_count(&mut counted.errors, name, *n));
         counted.short = counted.short.saturating_add(interval.short);
         counted.stuck = counted.stuck.max(interval.stuck);
         counted.damaged = counted.damaged.saturating_add(interval.damaged);
@@ -117,9 +117,9 @@ impl Reported {
     }
 
     /// What no interval of the segment contains, and why the target was given up, if it was.
-    pub(crate) fn end(self) -> (Vec<Uncounted>, Option<String>) {
+    pub(crate) fn end_segment(self) -> (Vec<Uncounted>, Option<String>) {
         let uncounted = self.flows.into_iter().filter_map(|(flow, tally)| {
-            let (first_ns, interval) = (tally.first_ns, tally.uncounted()?);
+            let (first_ns, interval) = (tally.first_ns, tally.uncounted_interval()?);
             Some(Uncounted { flow, first_ns, interval })
         });
         (uncounted.collect(), self.lost)
@@ -132,7 +132,7 @@ fn number_in(event: &Event, name: &str) -> Option<usize> {
 }
 
 impl Tally {
-    fn uncounted(self) -> Option<FlowInterval> {
+    fn uncounted_interval(self) -> Option<FlowInterval> {
         let Tally { from_events, counted, latest, .. } = self;
         let mut errors: BTreeMap<String, u64> = from_events
             .errors
@@ -144,9 +144,9 @@ impl Tally {
         for (kind, n) in latest {
             let of_kind = n.min(left);
             left -= of_kind;
-            add(&mut errors, &kind, of_kind);
+            add_count(&mut errors, &kind, of_kind);
         }
-        add(&mut errors, UNNAMED, left);
+        add_count(&mut errors, UNNAMED, left);
         errors.retain(|_, n| *n > 0);
         // Events alone do not show how many operations were stuck at the same time, only that some were.
         let stuck = if counted.stuck == 0 { from_events.stuck } else { 0 };
@@ -156,7 +156,7 @@ impl Tally {
     }
 }
 
-fn add(sum: &mut BTreeMap<String, u64>, name: &str, n: u64) {
+fn add_count(sum: &mut BTreeMap<String, u64>, name: &str, n: u64) {
     let known = sum.contains_key(name) || sum.len() < KINDS;
     let cell = sum.entry(if known { name } else { UNNAMED }.to_owned()).or_default();
     *cell = cell.saturating_add(n);
@@ -203,28 +203,28 @@ mod tests {
             (vec![event("warning", 5, &[("flow", "1")])], counted(&[], 0, 0, 0), None),
         ] {
             let mut reported = Reported::default();
-            events.iter().for_each(|event| reported.event(event, 2));
-            reported.interval(0, &counted(&[("EIO", 99)], 9, 9, 9));
-            reported.interval(1, &interval);
+            events.iter().for_each(|event| reported.take_event(event, 2));
+            reported.take_interval(0, &counted(&[("EIO", 99)], 9, 9, 9));
+            reported.take_interval(1, &interval);
             let expected: Vec<_> =
                 lost.into_iter().map(|interval| Uncounted { flow: 1, first_ns: 5, interval }).collect();
-            assert_eq!(reported.end(), (expected, None), "{events:?}");
+            assert_eq!(reported.end_segment(), (expected, None), "{events:?}");
         }
         assert!(code.is_some(), "the damage of these rows has a name");
         // Damage of which no interval followed: its kind is known from the event.
         let mut reported = Reported::default();
-        (0..2).for_each(|_| reported.event(&damage(), 2));
+        (0..2).for_each(|_| reported.take_event(&damage(), 2));
         let expected = Uncounted { flow: 1, first_ns: 9, interval: counted(&[("lost", 2)], 0, 0, 2) };
-        assert_eq!(reported.end().0, [expected]);
+        assert_eq!(reported.end_segment().0, [expected]);
     }
 
     #[test]
     fn an_event_of_a_flow_that_is_not_there_counts_for_the_first_one() {
         for (flow, counts_for) in [("0", 0), ("1", 1), ("2", 0), ("x", 0)] {
             let mut reported = Reported::default();
-            reported.event(&event("short-io", 3, &[("flow", flow)]), 2);
-            reported.event(&event("target-lost", 3, &[]), 2);
-            let (lost, why) = reported.end();
+            reported.take_event(&event("short-io", 3, &[("flow", flow)]), 2);
+            reported.take_event(&event("target-lost", 3, &[]), 2);
+            let (lost, why) = reported.end_segment();
             assert_eq!((lost[0].flow, why.as_deref()), (counts_for, Some("gone")), "{flow}");
         }
     }
@@ -232,8 +232,8 @@ mod tests {
     #[test]
     fn of_too_many_kinds_the_rest_is_one() {
         let mut sum = BTreeMap::new();
-        (0..70).for_each(|n| add(&mut sum, &format!("E{n}"), 1));
-        add(&mut sum, "E0", 1);
+        (0..70).for_each(|n| add_count(&mut sum, &format!("E{n}"), 1));
+        add_count(&mut sum, "E0", 1);
         assert_eq!((sum.len(), sum[UNNAMED], sum["E0"], sum.contains_key("E63")), (65, 6, 2, true));
     }
 }

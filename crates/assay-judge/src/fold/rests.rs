@@ -32,25 +32,25 @@ impl Rests {
     }
 
     /// Keeps the worst share of each target, and warns once.
-    pub(crate) fn look(&mut self, window: &Window, layout: &Layout, notes: &mut Notes) {
+    pub(crate) fn observe_window(&mut self, window: &Window, layout: &Layout, notes: &mut Notes) {
         let length = window.end_ns.saturating_sub(window.start_ns);
         for (kept, late) in self.targets.iter_mut().zip(&window.late) {
-            kept.add(late, length, layout);
+            kept.add_slice(late, length, layout);
         }
         for ((kept, time), looped) in self.loops.iter_mut().zip(&window.loops).zip(&layout.loops) {
             *kept = kept.max(time.idle_share(looped.slots));
         }
         if !self.reported
-            && let Some(text) = lateness::warning(window, layout)
+            && let Some(text) = lateness::warning_text(window, layout)
         {
             self.reported = true;
-            notes.warn(text);
+            notes.add_warning(text);
         }
         if !self.loops_reported
-            && let Some(text) = loops::warning(window, layout)
+            && let Some(text) = loops::warning_text(window, layout)
         {
             self.loops_reported = true;
-            notes.warn(text);
+            notes.add_warning(text);
         }
     }
 }

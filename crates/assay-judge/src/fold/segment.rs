@@ -68,42 +68,42 @@ impl Segment {
 
     /// Failures in intervals that the log lost.
     pub(crate) fn take_uncounted(&mut self) -> Vec<Uncounted> {
-        let (uncounted, lost) = std::mem::take(&mut self.failed).end();
+        let (uncounted, lost) = std::mem::take(&mut self.failed).end_segment();
         self.lost = lost;
         uncounted
     }
 
     /// What its end shows, and whether its closing line agrees with what was found.
-    pub(crate) fn end(&mut self, known: EndFacts) -> Vec<EndNews> {
+    pub(crate) fn end_segment(&mut self, known: EndFacts) -> Vec<EndNews> {
         let mut said = Vec::new();
-        if let Some(why) = self.lost.take().filter(|_| self.accounts.closed().is_none()) {
+        if let Some(why) = self.lost.take().filter(|_| self.accounts.closing_line().is_none()) {
             let ending = if known.locked { Ending::Locked } else { Ending::TargetLost };
             said.push(EndNews::OfStep(CourseFinding::Ended(ending, Some(why)).into()));
         }
-        said.extend(self.steady(&known));
-        let Some(close) = self.accounts.closed() else { return said };
+        said.extend(self.check_steady_start(&known));
+        let Some(close) = self.accounts.closing_line() else { return said };
         let EndFacts { generator_behind_ns, max_lag_ns, .. } = known;
         let ended = Ended {
-            issued: self.accounts.issued(),
+            issued: self.accounts.issued_operations(),
             generator_behind_ns,
             max_lag_ns,
             others: known.others,
             locked: known.locked,
         };
-        said.extend(closing::judge(close, ended).map(|found| EndNews::Now(found.into())));
+        said.extend(closing::judge_closing(close, ended).map(|found| EndNews::Now(found.into())));
         if self.accounts.ends_behind(close, known.tolerance_ns) {
             said.push(EndNews::Spoils(Contradiction::Closed { at_ns: close.at_ns }));
         }
         let found = self.accounts.found_instead(close).filter(|_| !known.damaged);
         said.extend(match found {
             Some(found) => Some(EndNews::OfStep(LogFinding::Count(close.intervals, found).into())),
-            None => self.accounts.contradicts(close).map(EndNews::Contradicts),
+            None => self.accounts.contradiction_with_close(close).map(EndNews::Contradicts),
         });
         said
     }
 
     /// A certification that should begin with a steady load and did not proves nothing; any other run gets a warning.
-    fn steady(&mut self, known: &EndFacts) -> Option<EndNews> {
+    fn check_steady_start(&mut self, known: &EndFacts) -> Option<EndNews> {
         let why = if known.measured { self.warm_up.take_failure()? } else { return None };
         Some(if known.certifies {
             EndNews::OfStep(CourseFinding::NotSteady(why).into())
@@ -151,15 +151,20 @@ mod tests {
     fn a_warm_up_that_never_became_steady_leaves_a_certification_unproven() {
         let not_steady = |why: &str| EndNews::OfStep(CourseFinding::NotSteady(why.into()).into());
         let untold = "the log does not say that it was";
-        assert_eq!(segment().end(KNOWN), [not_steady(untold)]);
-        assert_eq!(segment().end(EndFacts { measured: false, ..KNOWN }), [], "nothing was measured");
+        assert_eq!(segment().end_segment(KNOWN), [not_steady(untold)]);
+        assert_eq!(segment().end_segment(EndFacts { measured: false, ..KNOWN }), [], "nothing was measured");
         let warning = EndNews::Warning(format!("measured without having reached a steady state: {untold}"));
-        assert_eq!(segment().end(EndFacts { certifies: false, ..KNOWN }), [warning]);
+        assert_eq!(segment().end_segment(EndFacts { certifies: false, ..KNOWN }), [warning]);
         for (what, expected) in [(EventKind::NotSteady, vec![not_steady("it drifts")]), (EventKind::Steady, vec![])] {
             let mut segment = segment();
-            segment.warm_up.event(&Event { at_ns: 0, what, text: "it drifts".into(), details: Default::default() });
-            assert_eq!(segment.end(KNOWN), expected);
-            assert_eq!(segment.end(KNOWN), [], "it is told once");
+            segment.warm_up.take_event(&Event {
+                at_ns: 0,
+                what,
+                text: "it drifts".into(),
+                details: Default::default(),
+            });
+            assert_eq!(segment.end_segment(KNOWN), expected);
+            assert_eq!(segment.end_segment(KNOWN), [], "it is told once");
         }
     }
 
@@ -177,12 +182,12 @@ mod tests {
             (2, 0, 4, false, 2),
         ] {
             let mut segment = segment();
-            segment.accounts.follow(&Interval { end_ns: 10, ..Interval::default() }, true, 5).unwrap();
-            segment.accounts.close(close(intervals, issued, at_ns));
+            segment.accounts.follow_interval(&Interval { end_ns: 10, ..Interval::default() }, true, 5).unwrap();
+            segment.accounts.take_closing_line(close(intervals, issued, at_ns));
             if damaged {
-                segment.accounts.lose();
+                segment.accounts.note_missing_part();
             }
-            let said = segment.end(EndFacts { damaged, ..known() });
+            let said = segment.end_segment(EndFacts { damaged, ..known() });
             assert_eq!(said.len(), expected, "{intervals} {issued} {at_ns} {damaged}: {said:?}");
         }
     }

@@ -5,7 +5,7 @@ use crate::fold::counters::{add_named, sparse_total};
 use crate::fold::foreign::ForeignFold;
 use crate::fold::layout::Layout;
 use crate::fold::meters::Meters;
-use crate::fold::per_minute::{counting, rate};
+use crate::fold::per_minute::{counted_operations, rate_per_minute};
 use crate::fold::placement::Placed;
 use crate::judgement::{Bands, FlowSeries, ForeignFigures, Heat, MeterFigures, Series, StreamSeries};
 use assay_base::Span;
@@ -86,7 +86,7 @@ impl SeriesFold {
     /// Empty lines over the planned measured time; shares are taken over `threshold`.
     pub(crate) fn new(header: &Header, layout: &Layout, threshold: Span) -> SeriesFold {
         let least_band = if layout.planned_ns <= SHORT_RUN.as_ns() { SHORT_RUN_GROUP.as_ns() } else { BAND_NS };
-        let heat = Heat { bounds_ns: layout.times.thresholds.bounds().to_vec(), ..Heat::default() };
+        let heat = Heat { bounds_ns: layout.times.thresholds.bounds_ns().to_vec(), ..Heat::default() };
         let several = layout.targets.len() > 1;
         let series = Series {
             threshold,
@@ -121,19 +121,20 @@ impl SeriesFold {
     }
 
     /// Continues with another segment, which may have other meters.
-    pub(crate) fn resume(&mut self, header: &Header) {
-        self.meters.resume(header);
-        self.foreign.resume(header);
+    pub(crate) fn continue_with_segment(&mut self, header: &Header) {
+        self.meters.continue_with_segment(header);
+        self.foreign.continue_with_segment(header);
     }
 
     /// Adds an interval.
-    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+    pub(crate) fn add_interval(&mut self, placed: &Placed<'_>, layout: &Layout) {
         self.add_point(placed, layout);
         self.add_column(placed, layout);
     }
 
     fn add_point(&mut self, placed: &Placed<'_>, layout: &Layout) {
-        let begin = begin(placed.at_ns, self.width_ns, POINTS).max(self.point.as_ref().map_or(0, |(open, ..)| *open));
+        let begin =
+            begin_of_point(placed.at_ns, self.width_ns, POINTS).max(self.point.as_ref().map_or(0, |(open, ..)| *open));
         if self.point.as_ref().is_some_and(|(open, ..)| *open != begin) {
             self.close_point(layout);
         }
@@ -141,8 +142,8 @@ impl SeriesFold {
         let (_, length, points) =
             self.point.get_or_insert_with(|| (begin, 0, vec![Point::default(); layout.flows.len()]));
         *length = length.saturating_add(placed.length_ns());
-        self.meters.add(placed);
-        self.foreign.add(placed);
+        self.meters.add_interval(placed);
+        self.foreign.add_interval(placed);
         for (point, flow) in points.iter_mut().zip(&placed.interval.flows) {
             let over = |pair: &&[u64]| first_over.is_some_and(|first| pair[0] >= first as u64);
             let over =
@@ -152,7 +153,7 @@ impl SeriesFold {
                 ok: flow.ok,
                 bytes: flow.bytes,
                 over,
-                errors: flow.failed().saturating_add(flow.short),
+                errors: flow.failed_operations().saturating_add(flow.short),
                 lagged: sparse_total(&flow.lag.counts),
                 lag_ns: u128::from(flow.lag.sum_ns),
                 lag_max_ns: flow.lag.max_ns,
@@ -170,7 +171,7 @@ impl SeriesFold {
         self.foreign.end_point();
         let of_groups = layout.combined.groups.iter().map(|group| &group.flows);
         let flows = layout.streams.iter().map(|stream| &stream.flows).chain(of_groups);
-        for (line, flows) in lines(&mut self.series).zip(flows) {
+        for (line, flows) in all_lines(&mut self.series).zip(flows) {
             let mut sum = Point::default();
             flows.iter().for_each(|&flow| sum.add(&points[flow]));
             line.asked.push(rate_over(sum.scheduled, length));
@@ -185,9 +186,9 @@ impl SeriesFold {
         }
         for (line, planned) in self.per_minute.iter_mut().zip(&layout.combined.per_minute) {
             let own = points.iter().enumerate().map(|(flow, point)| {
-                counting(planned, layout.stream_of(flow).head.name.as_str(), point.ok, &point.counted)
+                counted_operations(planned, layout.stream_of(flow).head.name.as_str(), point.ok, &point.counted)
             });
-            line.push(rate(own.fold(0, u64::saturating_add), length).unwrap_or(0.0));
+            line.push(rate_per_minute(own.fold(0, u64::saturating_add), length).unwrap_or(0.0));
         }
         for (line, point) in self.series.flows.iter_mut().zip(&points) {
             line.achieved.push(rate_over(point.ok, length));
@@ -196,11 +197,12 @@ impl SeriesFold {
     }
 
     fn add_column(&mut self, placed: &Placed<'_>, layout: &Layout) {
-        let begin = begin(placed.at_ns, self.column_ns, COLUMNS).max(self.column.as_ref().map_or(0, |(open, _)| *open));
+        let begin = begin_of_point(placed.at_ns, self.column_ns, COLUMNS)
+            .max(self.column.as_ref().map_or(0, |(open, _)| *open));
         if self.column.as_ref().is_some_and(|(open, _)| *open != begin) {
             self.close_column();
         }
-        let rows = layout.times.thresholds.buckets();
+        let rows = layout.times.thresholds.bucket_count();
         let streams = layout.streams.len();
         let (_, columns) =
             self.column.get_or_insert_with(|| (begin, vec![vec![0; rows]; streams + layout.combined.groups.len()]));
@@ -216,15 +218,15 @@ impl SeriesFold {
 
     fn close_column(&mut self) {
         let Some((begin, columns)) = self.column.take() else { return };
-        for (line, column) in lines(&mut self.series).zip(columns) {
+        for (line, column) in all_lines(&mut self.series).zip(columns) {
             line.heat.at_ns.push(begin);
-            line.heat.columns.push(Timing::sparse(&column));
+            line.heat.columns.push(Timing::sparse_counts(&column));
         }
     }
 
     /// Adds the distribution of one stream's responses, for intervals that begin near `at`.
     pub(crate) fn add_times(&mut self, at: u64, stream: usize, times: &Filled, layout: &Layout) {
-        let begin = begin(at, self.band_ns, POINTS).max(self.band.as_ref().map_or(0, |(open, _)| *open));
+        let begin = begin_of_point(at, self.band_ns, POINTS).max(self.band.as_ref().map_or(0, |(open, _)| *open));
         if self.band.as_ref().is_some_and(|(open, _)| *open != begin) {
             self.close_band();
         }
@@ -239,7 +241,7 @@ impl SeriesFold {
 
     fn close_band(&mut self) {
         let Some((begin, bands)) = self.band.take() else { return };
-        for (line, times) in lines(&mut self.series).zip(bands) {
+        for (line, times) in all_lines(&mut self.series).zip(bands) {
             let Bands { at_ns, p50_ns, p99_ns, p99_9_ns } = &mut line.bands;
             at_ns.push(begin);
             let values = times.quantiles([0.5, 0.99, 0.999]);
@@ -275,13 +277,13 @@ fn rate_over(n: u64, length: u64) -> f64 {
 }
 
 /// The lines of all streams, and behind them those of all groups.
-fn lines(series: &mut Series) -> impl Iterator<Item = &mut StreamSeries> {
+fn all_lines(series: &mut Series) -> impl Iterator<Item = &mut StreamSeries> {
     series.streams.iter_mut().chain(&mut series.groups)
 }
 
 /// The begin of the point that `at` belongs to; callers never go back before an open point, so a repeated period is
 /// added to it and the number of points stays bounded. What lies beyond the last point (a drain, or a log that is
 /// longer than it planned) counts for the last one.
-fn begin(at: u64, width_ns: u64, most: u64) -> u64 {
+fn begin_of_point(at: u64, width_ns: u64, most: u64) -> u64 {
     (at / width_ns).min(most).saturating_mul(width_ns)
 }

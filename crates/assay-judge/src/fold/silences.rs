@@ -5,7 +5,7 @@
 
 use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
-use crate::words::clock;
+use crate::words::clock_text;
 use assay_base::Span;
 use std::ops::Range;
 
@@ -36,23 +36,23 @@ impl Silences {
     }
 
     /// Adds an interval.
-    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+    pub(crate) fn add_interval(&mut self, placed: &Placed<'_>, layout: &Layout) {
         let mut now = vec![(0u64, 0u64); self.targets.len()];
         for (head, flow) in layout.flows.iter().zip(&placed.interval.flows) {
             let (ended, held) = &mut now[usize::from(head.target)];
-            *ended = ended.saturating_add(flow.ended());
+            *ended = ended.saturating_add(flow.ended_operations());
             *held = held.saturating_add(flow.in_flight).saturating_add(flow.stuck);
         }
         let end_ns = placed.at_ns.saturating_add(placed.length_ns());
         for (target, (ended, held)) in self.targets.iter_mut().zip(now) {
             if !placed.joins {
-                target.end();
+                target.end_silence();
             }
             let silent = placed.joins && target.held > 0 && ended == 0 && held > 0;
             match &mut target.open {
                 Some(open) if silent => open.end = end_ns,
                 None if silent => target.open = Some(placed.at_ns..end_ns),
-                _ => target.end(),
+                _ => target.end_silence(),
             }
             target.held = held;
         }
@@ -60,39 +60,39 @@ impl Silences {
 
     /// A warning for each target that was silent for long.
     pub(crate) fn finish(&mut self, layout: &Layout) -> Vec<String> {
-        self.targets.iter_mut().for_each(Target::end);
+        self.targets.iter_mut().for_each(Target::end_silence);
         let targets = self.targets.iter().zip(&layout.targets);
-        targets.filter_map(|(target, name)| target.warning(name)).collect()
+        targets.filter_map(|(target, name)| target.warning_text(name)).collect()
     }
 }
 
 impl Target {
-    fn end(&mut self) {
+    fn end_silence(&mut self) {
         let Some(open) = self.open.take() else { return };
-        if length(&open) < LEAST_NS {
+        if range_length(&open) < LEAST_NS {
             return;
         }
         self.times += 1;
-        if self.longest.as_ref().is_none_or(|longest| length(longest) < length(&open)) {
+        if self.longest.as_ref().is_none_or(|longest| range_length(longest) < range_length(&open)) {
             self.longest = Some(open);
         }
     }
 
-    fn warning(&self, name: &str) -> Option<String> {
+    fn warning_text(&self, name: &str) -> Option<String> {
         let longest = self.longest.as_ref()?;
-        let (lasted, from) = (Span::from_ns(length(longest)).human(), clock(longest.start));
+        let (lasted, from) = (Span::from_ns(range_length(longest)).human_text(), clock_text(longest.start));
         Some(match self.times {
             1 => format!("{name} completed nothing for {lasted} from {from} on, although operations were in flight"),
             n => format!(
                 "{name} completed nothing for {} or more, {n} times, although operations were in flight; for the longest \
                  time, {lasted}, from {from} on",
-                Span::from_ns(LEAST_NS).human()
+                Span::from_ns(LEAST_NS).human_text()
             ),
         })
     }
 }
 
-fn length(time: &Range<u64>) -> u64 {
+fn range_length(time: &Range<u64>) -> u64 {
     time.end.saturating_sub(time.start)
 }
 
@@ -119,7 +119,7 @@ mod tests {
                 ..Interval::default()
             };
             let at_ns = at as u64 * 1_000_000_000;
-            silences.add(
+            silences.add_interval(
                 &Placed { at_ns, joins: *joins, interval: &interval, carried: &[], opened: &[], disturbed: None },
                 &layout,
             );

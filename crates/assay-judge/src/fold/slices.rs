@@ -86,7 +86,7 @@ impl Slices {
         Slices {
             step,
             stress,
-            load: LoadTracker::new(step, judged[0].windows.planned(), layout),
+            load: LoadTracker::new(step, judged[0].windows.planned_windows(), layout),
             own_lag: OwnLag::new(threshold),
             judged,
             kept: KeptSlices::default(),
@@ -101,33 +101,33 @@ impl Slices {
     }
 
     /// Notes that something is missing after what was added last.
-    pub(crate) fn hole(&mut self) {
-        self.judged.iter_mut().for_each(|judged| judged.windows.hole());
+    pub(crate) fn note_hole(&mut self) {
+        self.judged.iter_mut().for_each(|judged| judged.windows.note_hole());
     }
 
     /// Marks the open windows as invalid, and says why.
-    pub(crate) fn spoil(&mut self, why: &Flaw) {
-        self.judged.iter_mut().for_each(|judged| judged.windows.spoil(why));
+    pub(crate) fn spoil_open_windows(&mut self, why: &Flaw) {
+        self.judged.iter_mut().for_each(|judged| judged.windows.spoil_open_window(why));
     }
 
     /// Adds an interval.
-    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout, notes: &mut Notes) {
+    pub(crate) fn add_interval(&mut self, placed: &Placed<'_>, layout: &Layout, notes: &mut Notes) {
         for index in 0..self.judged.len() {
-            for window in self.judged[index].windows.add(placed, layout) {
-                self.window(index, window, layout, notes);
+            for window in self.judged[index].windows.add_interval(placed, layout) {
+                self.judge_window(index, window, layout, notes);
             }
         }
     }
 
     /// Continues at `at`, after an interruption at `from`.
-    pub(crate) fn resume(&mut self, from: u64, at: u64, layout: &Layout, notes: &mut Notes) {
+    pub(crate) fn resume_after_gap(&mut self, from: u64, at: u64, layout: &Layout, notes: &mut Notes) {
         self.end_held(layout, notes);
         for index in 0..self.judged.len() {
             // The result of a complete window stays valid, even if the same time is measured again.
             if let Some(window) = self.judged[index].windows.close_whole(layout) {
-                self.window(index, window, layout, notes);
+                self.judge_window(index, window, layout, notes);
             }
-            if let Some(window) = self.judged[index].windows.resume(from, at, layout) {
+            if let Some(window) = self.judged[index].windows.resume_after_gap(from, at, layout) {
                 self.look_at_cut(index, &window, layout, notes);
             }
         }
@@ -136,24 +136,24 @@ impl Slices {
     /// The measured time ended as planned, earlier than it could have.
     pub(crate) fn ends_at(&mut self, at_ns: u64) {
         self.judged.iter_mut().for_each(|judged| judged.windows.ends_at(at_ns));
-        self.load.plans(self.windows().planned());
+        self.load.set_planned_slices(self.windows().planned_windows());
     }
 
     /// Ends the windows that wait for the last operations of a stream.
     fn end_held(&mut self, layout: &Layout, notes: &mut Notes) {
         for index in 0..self.judged.len() {
             if let Some(window) = self.judged[index].windows.take_held(layout) {
-                self.window(index, window, layout, notes);
+                self.judge_window(index, window, layout, notes);
             }
         }
     }
 
     /// Closes the open windows.
-    pub(crate) fn end(&mut self, layout: &Layout, notes: &mut Notes) {
+    pub(crate) fn close_open_windows(&mut self, layout: &Layout, notes: &mut Notes) {
         self.end_held(layout, notes);
         for index in 0..self.judged.len() {
-            if let Some(window) = self.judged[index].windows.close(layout) {
-                self.window(index, window, layout, notes);
+            if let Some(window) = self.judged[index].windows.close_open_window(layout) {
+                self.judge_window(index, window, layout, notes);
             }
         }
     }
@@ -162,29 +162,29 @@ impl Slices {
     pub(crate) fn of_criteria(&self) -> Vec<Finding> {
         let judged = self.judged.iter().filter(|_| !self.stress);
         let of_one = judged.flat_map(|judged| {
-            let planned = judged.windows.planned();
+            let planned = judged.windows.planned_windows();
             judged.trackers.iter().flat_map(move |(_, tracker)| tracker.findings(planned, self.step))
         });
         of_one.collect()
     }
 
-    fn window(&mut self, index: usize, mut window: Window, layout: &Layout, notes: &mut Notes) {
+    fn judge_window(&mut self, index: usize, mut window: Window, layout: &Layout, notes: &mut Notes) {
         let is_slice = index == 0;
         // Windows shorter than a slice are judged with the operations in `forgiven` only: their percentiles mean
         // little.
         if self.judged[index].windows.length_ns() >= self.windows().length_ns() {
-            self.own_lag.check(&mut window, is_slice, layout);
+            self.own_lag.check_window(&mut window, is_slice, layout);
         }
-        loops::check(&mut window, layout);
+        loops::check_window(&mut window, layout);
         if is_slice && window.complete && !self.stress {
-            self.rests.look(&window, layout, notes);
+            self.rests.observe_window(&window, layout, notes);
         }
         if !window.complete && self.look_at_cut(index, &window, layout, notes) {
             return;
         }
-        let found = self.observe(index, &window, layout);
+        let found = self.observe_criteria(index, &window, layout);
         if is_slice {
-            self.slice(&window, &found, layout);
+            self.add_slice(&window, &found, layout);
         } else if let Some(why) = window.invalid.as_ref().filter(|_| window.complete) {
             notes.find_new(LoadFinding::Window(self.judged[index].windows.length_ns(), why.clone()));
         }
@@ -195,49 +195,49 @@ impl Slices {
     }
 
     /// What the criteria find in a window.
-    fn observe(&mut self, index: usize, window: &Window, layout: &Layout) -> Found {
+    fn observe_criteria(&mut self, index: usize, window: &Window, layout: &Layout) -> Found {
         let mut found = Found { within: true, excuse: None, unkept: Vec::new() };
         if index > 0 && layout.plan.half_windows && self.judged[index].windows.is_too_short(window) {
-            self.judged[index].trackers.iter_mut().for_each(|(_, tracker)| tracker.count(window));
+            self.judged[index].trackers.iter_mut().for_each(|(_, tracker)| tracker.count_window(window));
             return found;
         }
         for (_, tracker) in &mut self.judged[index].trackers {
-            let before = (tracker.unproven(), tracker.disturbed());
-            let observed = tracker.observe(window, layout);
+            let before = (tracker.unproven_windows(), tracker.disturbed_windows());
+            let observed = tracker.judge_window(window, layout);
             // In a stress step no criterion applies, so no slice is over its bound.
             if !self.stress {
                 found.within &= observed.holds;
                 found.unkept.extend(observed.unkept);
             }
-            if tracker.disturbed() > before.1 {
+            if tracker.disturbed_windows() > before.1 {
                 found.excuse = Some(Excuse::Others);
-            } else if tracker.unproven() > before.0 {
+            } else if tracker.unproven_windows() > before.0 {
                 found.excuse = found.excuse.or(Some(Excuse::Generator));
             }
         }
         found
     }
 
-    fn slice(&mut self, window: &Window, found: &Found, layout: &Layout) {
-        let seen: SliceLoad = self.load.observe(window, layout);
+    fn add_slice(&mut self, window: &Window, found: &Found, layout: &Layout) {
+        let seen: SliceLoad = self.load.judge_slice(window, layout);
         let within = found.within && seen.within;
-        let flaw = if within && window.invalid.is_none() { flaw(&seen, found.excuse, layout) } else { None };
+        let flaw = if within && window.invalid.is_none() { flaw_of_slice(&seen, found.excuse, layout) } else { None };
         if window.complete && window.invalid.is_none() && flaw.is_none() && !window.repeated {
             self.valid_intervals += window.intervals;
         }
-        self.keep(window, CameOut { within, flaw }, layout);
+        self.keep_slice(window, CameOut { within, flaw }, layout);
     }
 
-    fn keep(&mut self, window: &Window, came_out: CameOut, layout: &Layout) {
+    fn keep_slice(&mut self, window: &Window, came_out: CameOut, layout: &Layout) {
         let usual_ns = self.windows().length_ns();
-        self.kept.keep(window, came_out, usual_ns, layout);
+        self.kept.keep_slice(window, came_out, usual_ns, layout);
     }
 
     /// A window that was cut short: what it showed remains true. Returns whether it is already broken.
     fn look_at_cut(&mut self, index: usize, window: &Window, layout: &Layout, notes: &mut Notes) -> bool {
         let broken = self.is_broken_already(index, window, layout, notes);
         if broken && index == 0 {
-            self.keep(window, BROKEN, layout);
+            self.keep_slice(window, BROKEN, layout);
         }
         broken
     }
@@ -257,14 +257,14 @@ impl Slices {
             let (late, own): (Vec<_>, Vec<_>) = figures.into_iter().partition(|figure| held_back || figure.generator);
             if !own.is_empty() {
                 broken = true;
-                tracker.cut(own, layout);
+                tracker.note_cut_window(own, layout);
             } else if let Some(figure) = disturbed.first() {
-                let others = tracker.others(figure, window, layout).unwrap_or_default();
+                let others = tracker.others_in_window(figure, window, layout).unwrap_or_default();
                 let what = What::CutBesideOthers(figure.text.clone(), others);
-                notes.find(CriterionFinding { criterion: tracker.criterion().clone(), what });
+                notes.add_finding(CriterionFinding { criterion: tracker.criterion().clone(), what });
             } else if let Some(figure) = late.first() {
                 let what = What::HeldBack(figure.text.clone());
-                notes.find(CriterionFinding { criterion: tracker.criterion().clone(), what });
+                notes.add_finding(CriterionFinding { criterion: tracker.criterion().clone(), what });
             }
         }
         broken
@@ -284,7 +284,7 @@ fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: 
             judged.len() - 1
         });
         let length = judged[index].windows.length_ns();
-        let over = Over { window_ns: length, own: index > 0, note: note(asked, length) };
+        let over = Over { window_ns: length, own: index > 0, note: length_note(asked, length) };
         let criterion = Criterion { measure: options.judge_on.unwrap_or(criterion.measure), ..criterion.clone() };
         judged[index].trackers.push((order, Tracker::new(criterion, over, layout)));
     }
@@ -297,7 +297,7 @@ fn no_trackers(length: Option<u64>, planned_ns: u64) -> JudgedWindows {
 }
 
 /// A note where a criterion is judged over another length than it asks for.
-fn note(asked: Option<u64>, length: u64) -> Option<String> {
+fn length_note(asked: Option<u64>, length: u64) -> Option<String> {
     match asked {
         Some(asked) if asked > length => Some(format!("judged over {}, the whole measured time", human_time(length))),
         Some(asked) if asked < length => Some(format!("judged per {}, the length of an interval", human_time(length))),
@@ -305,7 +305,7 @@ fn note(asked: Option<u64>, length: u64) -> Option<String> {
     }
 }
 /// Why a slice in which nothing is broken proves nothing; `None` where it does.
-fn flaw(seen: &SliceLoad, excuse: Option<Excuse>, layout: &Layout) -> Option<&'static str> {
+fn flaw_of_slice(seen: &SliceLoad, excuse: Option<Excuse>, layout: &Layout) -> Option<&'static str> {
     if seen.others || excuse == Some(Excuse::Others) {
         Some("others used it at the same time")
     } else if !seen.proves {

@@ -1,6 +1,6 @@
 //! Whether the measured time was steady, and where its level changed: computed while the log is read.
 
-use crate::fold::changes::changes;
+use crate::fold::changes::find_level_changes;
 use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
 use crate::fold::stream_layout::StreamLayout;
@@ -35,7 +35,7 @@ impl Value {
     }
 
     /// Mean response in nanoseconds, or operations per second.
-    fn level(&self, open_loop: bool) -> Option<f64> {
+    fn mean_level(&self, open_loop: bool) -> Option<f64> {
         if open_loop {
             (self.operations > 0).then(|| self.response_ns as f64 / self.operations as f64)
         } else {
@@ -77,14 +77,14 @@ impl SteadyFold {
     }
 
     /// Adds an interval. What completes after the planned end, while the run drains, is not part of the load.
-    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+    pub(crate) fn add_interval(&mut self, placed: &Placed<'_>, layout: &Layout) {
         let (at, interval, length_ns) = (placed.at_ns, placed.interval, placed.length_ns());
-        if layout.drains(at) {
+        if layout.is_draining_at(at) {
             return;
         }
         for (stream, (watched, own_layout)) in self.streams.iter_mut().zip(&layout.streams).enumerate() {
             // A part of an interval says nothing about a level.
-            if !layout.lives.covers(stream, at, at.saturating_add(length_ns)) {
+            if !layout.lives.lives_through(stream, at, at.saturating_add(length_ns)) {
                 continue;
             }
             let mut value = Value { begin_ns: at, length_ns, ..Value::default() };
@@ -92,7 +92,7 @@ impl SteadyFold {
                 let (operations, response_ns) = (flow.ok, u128::from(flow.response.sum_ns));
                 value.add(&Value { operations, response_ns, ..Value::default() });
             }
-            watched.round(&value, self.round_ns);
+            watched.add_round(&value, self.round_ns);
             let full = watched.values.len() as u64 >= VALUES;
             let open = watched.values.last_mut();
             match open.filter(|open| full || at / self.width_ns == open.begin_ns / self.width_ns) {
@@ -103,9 +103,9 @@ impl SteadyFold {
     }
 
     /// Begins new rounds after an interruption.
-    pub(crate) fn resume(&mut self) {
+    pub(crate) fn begin_new_rounds(&mut self) {
         for watched in &mut self.streams {
-            watched.rounds.restart();
+            watched.rounds.forget_rounds();
             watched.begin_ns.clear();
         }
     }
@@ -117,24 +117,24 @@ impl SteadyFold {
         self.streams
             .into_iter()
             .zip(&layout.streams)
-            .filter_map(|(watched, layout)| steadiness(watched, &layout.head, round_ns))
+            .filter_map(|(watched, layout)| steadiness_of_stream(watched, &layout.head, round_ns))
             .collect()
     }
 }
 
 /// How steady a stream was; `None` where it was not active for at least a round.
-fn steadiness(watched: Watched, head: &assay_record::StreamHead, round_ns: u64) -> Option<Steadiness> {
+fn steadiness_of_stream(watched: Watched, head: &assay_record::StreamHead, round_ns: u64) -> Option<Steadiness> {
     let open_loop = head.is_open_loop();
     let idle = watched.values.iter().all(|value| value.operations == 0);
     let unknown = open_loop && watched.values.iter().all(|value| value.response_ns == 0);
-    (watched.rounds.ended() > 0 && !idle && !unknown).then(|| Steadiness {
+    (watched.rounds.ended_rounds() > 0 && !idle && !unknown).then(|| Steadiness {
         stream: head.name.clone(),
         measure: if open_loop { "mean response" } else { "throughput" }.to_owned(),
         round_ns,
-        rounds: watched.rounds.ended(),
+        rounds: watched.rounds.ended_rounds(),
         steady_from_ns: watched.steady_from_ns,
         last: watched.last,
-        changes: levels(&watched.values, open_loop),
+        changes: level_changes(&watched.values, open_loop),
     })
 }
 
@@ -150,7 +150,7 @@ fn watched_stream(stream: &StreamLayout, round_ns: u64) -> Watched {
 }
 
 impl Watched {
-    fn round(&mut self, value: &Value, round_ns: u64) {
+    fn add_round(&mut self, value: &Value, round_ns: u64) {
         if self.begin_ns.len() > ROUNDS {
             self.begin_ns.remove(0);
         }
@@ -158,10 +158,10 @@ impl Watched {
         if fresh {
             self.begin_ns.push(value.begin_ns);
         }
-        if !self.rounds.add(value.length_ns, value.operations, value.response_ns) {
+        if !self.rounds.add_interval(value.length_ns, value.operations, value.response_ns) {
             return;
         }
-        self.last = self.rounds.window().map(|window| SteadyWindow {
+        self.last = self.rounds.last_window().map(|window| SteadyWindow {
             start_ns: self.begin_ns.iter().rev().nth(ROUNDS - 1).copied().unwrap_or(0),
             end_ns: value.begin_ns.saturating_add(value.length_ns),
             average: window.average,
@@ -176,20 +176,22 @@ impl Watched {
 }
 
 /// The changes of level that are worth reporting, in order of time.
-fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
+fn level_changes(values: &[Value], open_loop: bool) -> Vec<Change> {
     let placed: Vec<(usize, f64)> =
-        values.iter().enumerate().filter_map(|(at, value)| Some((at, value.level(open_loop)?))).collect();
+        values.iter().enumerate().filter_map(|(at, value)| Some((at, value.mean_level(open_loop)?))).collect();
     let series: Vec<f64> = placed.iter().map(|(_, level)| *level).collect();
-    let mut bounds: Vec<usize> = changes(&series).into_iter().map(|index| placed[index].0).collect();
+    let mut bounds: Vec<usize> = find_level_changes(&series).into_iter().map(|index| placed[index].0).collect();
     bounds.insert(0, 0);
     bounds.push(values.len());
     // The smallest change is removed first, so that two small steps in the same direction may together still be large
     // enough.
     loop {
         let found = (1..bounds.len().saturating_sub(1)).map(|at| (at, change_at(&bounds, at, values, open_loop)));
-        let least = found.min_by(|a, b| a.1.size().total_cmp(&b.1.size()));
+        let least = found.min_by(|a, b| a.1.relative_size().total_cmp(&b.1.relative_size()));
         match least {
-            Some((at, change_at)) if change_at.size() < LEAST || bounds.len() > MOST + 2 => drop(bounds.remove(at)),
+            Some((at, change_at)) if change_at.relative_size() < LEAST || bounds.len() > MOST + 2 => {
+                drop(bounds.remove(at))
+            }
             _ => break,
         }
     }
@@ -209,7 +211,7 @@ fn change_at(bounds: &[usize], at: usize, values: &[Value], open_loop: bool) -> 
 fn level_between(from: usize, to: usize, values: &[Value], open_loop: bool) -> f64 {
     let mut sum = Value::default();
     values[from..to].iter().for_each(|value| sum.add(value));
-    sum.level(open_loop).unwrap_or(0.0)
+    sum.mean_level(open_loop).unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -227,7 +229,7 @@ mod tests {
     #[test]
     fn changes_of_a_twentieth_are_told_and_the_twenty_largest() {
         for (rates, found) in [([1000, 1040], 0), ([1000, 1060], 1), ([1000, 940], 1), ([1000, 960], 0)] {
-            assert_eq!(levels(&periods(200, rates.into_iter()), false).len(), found, "{rates:?}");
+            assert_eq!(level_changes(&periods(200, rates.into_iter()), false).len(), found, "{rates:?}");
         }
         for (steps, found) in [(5, 5), (20, 20), (21, 20), (24, 20)] {
             // Each step is larger than the one before, so that the smallest are left out.
@@ -235,7 +237,7 @@ mod tests {
                 *rate *= 1.1 + 0.01 * f64::from(step);
                 Some(*rate as u64)
             });
-            assert_eq!(levels(&periods(400, rates), false).len(), found, "{steps}");
+            assert_eq!(level_changes(&periods(400, rates), false).len(), found, "{steps}");
         }
     }
 
@@ -247,7 +249,7 @@ mod tests {
             (value(2_000_000_000, 0, 0), None, Some(0.0)),
             (value(0, 5, 10), Some(2.0), None),
         ] {
-            assert_eq!((value.level(true), value.level(false)), (open, closed), "{value:?}");
+            assert_eq!((value.mean_level(true), value.mean_level(false)), (open, closed), "{value:?}");
         }
     }
     /// Intervals of a log whose times jump to and fro are gathered once there are as many values as are kept.
@@ -266,7 +268,7 @@ mod tests {
                 opened: &[],
                 disturbed: None,
             };
-            fold.add(&placed, &layout);
+            fold.add_interval(&placed, &layout);
         }
         let kept: Vec<u64> = fold.streams.iter().map(|watched| watched.values.len() as u64).collect();
         assert_eq!(kept, [VALUES; 2]);

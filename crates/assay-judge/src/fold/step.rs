@@ -8,10 +8,10 @@ use crate::finding::course::CourseFinding;
 use crate::finding::flaw::Flaw;
 use crate::finding::log::{Contradiction, LogFinding};
 use crate::finding::target::TargetFinding;
-use crate::finding::{Finding, FindingKind, deciding};
+use crate::finding::{Finding, FindingKind, deciding_finding};
 use crate::fold::accounts::Place;
 use crate::fold::clocks::ClockNotice;
-use crate::fold::closing::ended;
+use crate::fold::closing::ending_in_words;
 use crate::fold::database::Databases;
 use crate::fold::distributions::Distributions;
 use crate::fold::environment::Environment;
@@ -90,10 +90,10 @@ pub(crate) struct Happened {
 impl StepFold {
     /// Begins a step; the error says which part of its header is impossible.
     pub(crate) fn new(number: u32, header: Header, options: &Options) -> Result<StepFold, String> {
-        let criteria = criteria(&header, options);
+        let criteria = judged_criteria(&header, options);
         let layout = Layout::new(&header, &criteria)?;
         let mut environment = Environment::default();
-        environment.clocks.begin(header.clocks);
+        environment.clocks.begin_segment(header.clocks);
         let threshold = layout.times.counted_threshold().unwrap_or(Span::from_ms(1));
         Ok(StepFold {
             segment: Segment::new(&header),
@@ -133,31 +133,34 @@ impl StepFold {
     }
 
     /// Continues with a segment of the same step. The error says why it cannot be the same step.
-    pub(crate) fn resume(&mut self, header: &Header) -> Result<(), String> {
+    pub(crate) fn continue_with_segment(&mut self, header: &Header) -> Result<(), String> {
         self.check_same(header)?;
-        let before =
-            self.segment.accounts.closed().map_or("cut off without a closing line", |close| ended(close.reason));
+        let before = self
+            .segment
+            .accounts
+            .closing_line()
+            .map_or("cut off without a closing line", |close| ending_in_words(close.reason));
         let from = self.placement.reached_ns();
         let gap = Gap { at_ns: from, before: before.to_owned(), resumed: header.created.clone() };
         self.happened.events.gaps.push(gap);
         self.check_segment();
         self.measured.totals.end_segment();
-        self.slices.resume(from, header.measured_before_ns, &self.layout, &mut self.notes);
-        self.placement.resume(header);
-        self.measured.steady.resume();
-        self.measured.phases.resume(header);
-        self.measured.series.resume(header);
-        self.correctness.databases.resume();
+        self.slices.resume_after_gap(from, header.measured_before_ns, &self.layout, &mut self.notes);
+        self.placement.continue_with_segment(header);
+        self.measured.steady.begin_new_rounds();
+        self.measured.phases.continue_with_segment(header);
+        self.measured.series.continue_with_segment(header);
+        self.correctness.databases.continue_with_segment();
         self.happened.news.clear();
         if header.measured_before_ns == 0 {
             self.layout.lives.start_over();
             self.happened.done.clear();
         }
-        self.environment.clocks.begin(header.clocks);
+        self.environment.clocks.begin_segment(header.clocks);
         self.segment = Segment::new(header);
-        self.targets.resume();
-        self.others.resume(header);
-        self.layout.watched = self.others.watched().to_vec();
+        self.targets.continue_with_segment();
+        self.others.continue_with_segment(header);
+        self.layout.watched = self.others.watched_disks().to_vec();
         Ok(())
     }
 
@@ -179,63 +182,63 @@ impl StepFold {
 
     /// Others wrote to its targets after their preparation: a certification then proves nothing about what was
     /// prepared, and any other run gets a warning.
-    pub(crate) fn foreign(&mut self, found: Vec<TargetFinding>) {
-        let certifies = self.header.step.as_ref().is_some_and(StepHead::certifies);
+    pub(crate) fn note_foreign_writes(&mut self, found: Vec<TargetFinding>) {
+        let certifies = self.header.step.as_ref().is_some_and(StepHead::is_certification);
         for found in found {
-            if certifies { self.notes.find(found) } else { self.notes.warn(found.to_string()) }
+            if certifies { self.notes.add_finding(found) } else { self.notes.add_warning(found.to_string()) }
         }
     }
 
     /// Notes that lines are missing or unreadable here.
-    pub(crate) fn damage(&mut self, found: LogFinding) {
+    pub(crate) fn note_damage(&mut self, found: LogFinding) {
         self.notes.damaged = true;
-        self.notes.damage(found);
-        self.segment.accounts.lose();
+        self.notes.note_damage(found);
+        self.segment.accounts.note_missing_part();
     }
 
     /// Adds an interval.
-    pub(crate) fn interval(&mut self, interval: &Interval) {
-        let place = self.segment.accounts.place(interval);
+    pub(crate) fn add_interval(&mut self, interval: &Interval) {
+        let place = self.segment.accounts.classify_interval(interval);
         let joins = place == Place::Next;
-        self.missing(&place, interval);
-        let followed = self.segment.accounts.follow(interval, joins, self.layout.tolerance_ns());
+        self.note_missing_intervals(&place, interval);
+        let followed = self.segment.accounts.follow_interval(interval, joins, self.layout.tolerance_ns());
         self.spoil_unless(followed);
         if interval.flows.len() != self.layout.flows.len() {
             let (found, flows) = (interval.flows.len(), self.layout.flows.len());
-            self.spoil(Contradiction::Flows { index: interval.index, found, of: flows });
-            return self.segment.accounts.lose();
+            self.spoil_open_windows(Contradiction::Flows { index: interval.index, found, of: flows });
+            return self.segment.accounts.note_missing_part();
         }
-        let at_ns = self.placement.place(interval, joins);
-        self.happened.events.place(&self.placement);
-        self.learn();
-        let carried = self.account(interval);
-        let opened = self.segment.accounts.opened(interval);
-        self.targets.add(interval, &self.layout);
-        let disturbance = self.others.observe(at_ns, interval, &self.layout);
+        let at_ns = self.placement.place_interval(interval, joins);
+        self.happened.events.place_events(&self.placement);
+        self.learn_lives();
+        let carried = self.check_accounts(interval);
+        let opened = self.segment.accounts.open_in_loops(interval);
+        self.targets.add_interval(interval, &self.layout);
+        let disturbance = self.others.observe_interval(at_ns, interval, &self.layout);
         if let Some(at_ns) = at_ns {
-            self.measured(at_ns, interval, &carried, &opened, disturbance.as_ref());
+            self.add_measured_interval(at_ns, interval, &carried, &opened, disturbance.as_ref());
         }
-        self.others.passed(interval);
+        self.others.remember_interval(interval);
         self.look_at_clocks(interval, at_ns);
         self.spoil_changed();
     }
 
     /// Takes what was told about the lives of streams before the interval that was placed last.
-    fn learn(&mut self) {
+    fn learn_lives(&mut self) {
         if self.placement.has_measured() {
             for news in std::mem::take(&mut self.happened.news) {
                 let at_ns = self.placement.measured_at(news.at_ns).unwrap_or(0);
-                self.layout.lives.take(news, at_ns);
+                self.layout.lives.take_news(news, at_ns);
             }
         }
     }
 
-    fn missing(&mut self, place: &Place, interval: &Interval) {
+    fn note_missing_intervals(&mut self, place: &Place, interval: &Interval) {
         match *place {
             Place::Next => {}
-            Place::Again => self.spoil(Contradiction::Again { index: interval.index }),
+            Place::Again => self.spoil_open_windows(Contradiction::Again { index: interval.index }),
             Place::Behind(first, last) => {
-                self.slices.hole();
+                self.slices.note_hole();
                 self.notes.find_once(LogFinding::Intervals(first, last), |kind: &FindingKind| {
                     matches!(kind, FindingKind::Log(LogFinding::Intervals(..)))
                 });
@@ -244,62 +247,77 @@ impl StepFold {
     }
 
     /// Checks the accounting identity and counts failures; returns what was carried in.
-    fn account(&mut self, interval: &Interval) -> Vec<u64> {
-        let (carried, adds_up) = self.segment.accounts.add(interval, &self.layout);
+    fn check_accounts(&mut self, interval: &Interval) -> Vec<u64> {
+        let (carried, adds_up) = self.segment.accounts.add_interval(interval, &self.layout);
         let at_ns = self.placement.reached_ns();
-        let first = self.placement.moment(interval.start_ns);
+        let first = self.placement.moment_at(interval.start_ns);
         for (index, flow) in interval.flows.iter().enumerate() {
-            self.segment.failed.interval(index, flow);
-            self.correctness.failures.add(index, first, flow, at_ns, &self.layout, &mut self.notes);
-            self.correctness.integrity.add(flow);
+            self.segment.failed.take_interval(index, flow);
+            self.correctness.failures.add_flow_interval(index, first, flow, at_ns, &self.layout, &mut self.notes);
+            self.correctness.integrity.add_flow_interval(flow);
         }
         self.spoil_unless(adds_up);
         carried
     }
 
-    fn measured(&mut self, at_ns: u64, interval: &Interval, carried: &[u64], opened: &[i64], by: Option<&Disturbance>) {
+    fn add_measured_interval(
+        &mut self,
+        at_ns: u64,
+        interval: &Interval,
+        carried: &[u64],
+        opened: &[i64],
+        by: Option<&Disturbance>,
+    ) {
         let tolerance = self.layout.tolerance_ns();
-        if !self.placement.reaches(at_ns, tolerance) {
-            self.slices.hole();
+        if !self.placement.follows_without_hole(at_ns, tolerance) {
+            self.slices.note_hole();
         }
-        let disturbed = by.map(|by| Disturbing { by, previous: self.others.previous() });
-        let placed =
-            Placed { at_ns, joins: self.placement.joins(at_ns, tolerance), interval, carried, opened, disturbed };
-        self.slices.add(&placed, &self.layout, &mut self.notes);
-        self.measured.totals.add(&placed, &self.layout);
-        self.measured.series.add(&placed, &self.layout);
-        self.measured.phases.add(&placed, &self.layout);
-        self.measured.loops.add(&placed, &self.layout);
-        self.measured.steady.add(&placed, &self.layout);
-        self.measured.silences.add(&placed, &self.layout);
-        self.placement.advance(&placed);
+        let disturbed = by.map(|by| Disturbing { by, previous: self.others.previous_flows() });
+        let placed = Placed {
+            at_ns,
+            joins: self.placement.continues_segment(at_ns, tolerance),
+            interval,
+            carried,
+            opened,
+            disturbed,
+        };
+        self.slices.add_interval(&placed, &self.layout, &mut self.notes);
+        self.measured.totals.add_interval(&placed, &self.layout);
+        self.measured.series.add_interval(&placed, &self.layout);
+        self.measured.phases.add_interval(&placed, &self.layout);
+        self.measured.loops.add_interval(&placed, &self.layout);
+        self.measured.steady.add_interval(&placed, &self.layout);
+        self.measured.silences.add_interval(&placed, &self.layout);
+        self.placement.advance_past_interval(&placed);
     }
 
     fn look_at_clocks(&mut self, interval: &Interval, at_ns: Option<u64>) {
         let Some(sample) = interval.clocks else { return };
         let at_ns = at_ns.unwrap_or(self.placement.reached_ns());
-        match self.environment.clocks.observe(sample, interval.end_ns, at_ns) {
+        match self.environment.clocks.observe_sample(sample, interval.end_ns, at_ns) {
             ClockNotice::Nothing => {}
-            ClockNotice::Set(text) => self.notes.warn(text),
-            ClockNotice::Slept(ns) => self.changed(Flaw::Slept(ns)),
-            ClockNotice::Contradiction(why) => self.spoil(Contradiction::Clocks { index: interval.index, why }),
+            ClockNotice::Set(text) => self.notes.add_warning(text),
+            ClockNotice::Slept(ns) => self.note_change(Flaw::Slept(ns)),
+            ClockNotice::Contradiction(why) => {
+                self.spoil_open_windows(Contradiction::Clocks { index: interval.index, why })
+            }
         }
     }
 
-    fn changed(&mut self, how: Flaw) {
-        self.notes.warn(how.to_string());
-        self.environment.change(how);
+    fn note_change(&mut self, how: Flaw) {
+        self.notes.add_warning(how.to_string());
+        self.environment.note_change(how);
     }
 
     fn spoil_changed(&mut self) {
-        if let Some(how) = self.environment.take() {
-            self.slices.spoil(&how);
+        if let Some(how) = self.environment.take_change() {
+            self.slices.spoil_open_windows(&how);
         }
     }
 
     /// Adds distributions; those of phases that are not judged are skipped. The error says what is wrong with them.
-    pub(crate) fn histograms(&mut self, line: &Histograms) -> Result<(), String> {
-        if !self.placement.judges(line.phase) {
+    pub(crate) fn add_histograms(&mut self, line: &Histograms) -> Result<(), String> {
+        if !self.placement.is_judged_phase(line.phase) {
             return Ok(());
         }
         // The line follows its last interval; the middle of its intervals is taken as its place.
@@ -307,7 +325,7 @@ impl StepFold {
         let at = self.placement.reached_ns().saturating_sub(back.saturating_add(self.layout.interval_ns));
         let Measured { distributions, series, phases, .. } = &mut self.measured;
         for flow in &line.flows {
-            let (stream, responses) = distributions.add(flow, &self.layout)?;
+            let (stream, responses) = distributions.add_flow(flow, &self.layout)?;
             series.add_times(at, stream, responses, &self.layout);
             phases.add_times(line.phase, stream, responses);
         }
@@ -315,61 +333,61 @@ impl StepFold {
     }
 
     /// Keeps an event.
-    pub(crate) fn event(&mut self, event: Event) {
-        self.correctness.integrity.event(&event, &self.layout.targets);
-        self.segment.failed.event(&event, self.layout.flows.len());
-        self.segment.warm_up.event(&event);
-        self.correctness.databases.event(&event);
+    pub(crate) fn keep_event(&mut self, event: Event) {
+        self.correctness.integrity.take_event(&event, &self.layout.targets);
+        self.segment.failed.take_event(&event, self.layout.flows.len());
+        self.segment.warm_up.take_event(&event);
+        self.correctness.databases.take_event(&event);
         match event.what {
-            EventKind::Warning | EventKind::Environment => self.notes.warn(event.text.clone()),
-            EventKind::EnvironmentChanged => self.changed(Flaw::Changed(event.text.clone())),
+            EventKind::Warning | EventKind::Environment => self.notes.add_warning(event.text.clone()),
+            EventKind::EnvironmentChanged => self.note_change(Flaw::Changed(event.text.clone())),
             // Health events are not added to a list.
-            EventKind::Health => return self.targets.health(event, &self.header.targets, &mut self.notes),
+            EventKind::Health => return self.targets.take_health(event, &self.header.targets, &mut self.notes),
             EventKind::EngineHealth => self.engine_health(&event),
-            EventKind::ConditionBroken => self.notes.find(TargetFinding::Condition(event.text.clone())),
-            EventKind::Disturbed => self.notes.find(TargetFinding::Disturbed(event.text.clone())),
-            EventKind::Unchecked => self.notes.find(TargetFinding::Unchecked(event.text.clone())),
+            EventKind::ConditionBroken => self.notes.add_finding(TargetFinding::Condition(event.text.clone())),
+            EventKind::Disturbed => self.notes.add_finding(TargetFinding::Disturbed(event.text.clone())),
+            EventKind::Unchecked => self.notes.add_finding(TargetFinding::Unchecked(event.text.clone())),
             EventKind::StreamEnd | EventKind::StreamBegin => {
-                self.happened.news.extend(self.layout.lives.news(&event));
+                self.happened.news.extend(self.layout.lives.news_from_event(&event));
                 let ended = event.details.get("flow").filter(|_| event.what == EventKind::StreamEnd);
                 self.happened.done.extend(ended.cloned());
             }
             _ => {}
         }
-        self.happened.events.keep(event);
+        self.happened.events.keep_event(event);
     }
 
     /// The ring was too small, or the kernel dropped requests: what was not counted proves nothing.
     fn engine_health(&mut self, event: &Event) {
         if has_lost(event, "submissions_dropped") || has_lost(event, "completions_overflowed") {
-            self.notes.find(CourseFinding::LostCount(event.text.clone()));
+            self.notes.add_finding(CourseFinding::LostCount(event.text.clone()));
         }
     }
 
     /// Ends a segment.
-    pub(crate) fn close(&mut self, close: Close) {
-        self.segment.accounts.close(close);
+    pub(crate) fn close_segment(&mut self, close: Close) {
+        self.segment.accounts.take_closing_line(close);
     }
 
     /// What a segment's end shows: failures in intervals that the log lost, as far as events report them, count like
     /// those in the counters.
     fn check_segment(&mut self) {
-        self.happened.events.place(&self.placement);
+        self.happened.events.place_events(&self.placement);
         let at_ns = self.placement.reached_ns();
         for Uncounted { flow, first_ns, interval } in self.segment.take_uncounted() {
             if flow >= self.layout.flows.len() {
-                self.notes.find(CourseFinding::UnknownFlow);
+                self.notes.add_finding(CourseFinding::UnknownFlow);
                 continue;
             }
-            let first = self.placement.moment(first_ns);
-            self.correctness.failures.add(flow, first, &interval, at_ns, &self.layout, &mut self.notes);
-            self.correctness.integrity.add(&interval);
+            let first = self.placement.moment_at(first_ns);
+            self.correctness.failures.add_flow_interval(flow, first, &interval, at_ns, &self.layout, &mut self.notes);
+            self.correctness.integrity.add_flow_interval(&interval);
             if self.placement.is_measured(first_ns) {
                 self.measured.totals.add_failures(flow, &interval);
             }
         }
         let known = EndFacts {
-            certifies: self.header.step.as_ref().is_some_and(StepHead::certifies),
+            certifies: self.header.step.as_ref().is_some_and(StepHead::is_certification),
             measured: self.placement.has_measured(),
             damaged: self.notes.damaged,
             generator_behind_ns: if self.layout.times.lateness { self.targets.generator_behind_ns() } else { 0 },
@@ -378,14 +396,14 @@ impl StepFold {
             others: self.others.use_on_any_target(&self.layout),
             locked: self.is_locked(),
         };
-        for said in self.segment.end(known) {
+        for said in self.segment.end_segment(known) {
             match said {
-                EndNews::OfStep(found) => self.notes.find(found),
+                EndNews::OfStep(found) => self.notes.add_finding(found),
                 EndNews::Now(found) => self.notes.find_at(found, at_ns),
-                EndNews::Spoils(found) => self.spoil(found),
+                EndNews::Spoils(found) => self.spoil_open_windows(found),
                 EndNews::Contradicts(found) => {
                     self.notes.contradictions += 1;
-                    self.notes.find(LogFinding::Contradiction(found));
+                    self.notes.add_finding(LogFinding::Contradiction(found));
                 }
                 EndNews::Warning(text) => self.notes.warnings.push(text),
             }
@@ -403,34 +421,34 @@ impl StepFold {
     }
 
     /// The log contradicts itself: the open windows prove nothing.
-    fn spoil(&mut self, found: Contradiction) {
-        self.slices.spoil(&Flaw::Contradiction(found.clone()));
-        self.notes.contradiction(found, self.placement.reached_ns());
+    fn spoil_open_windows(&mut self, found: Contradiction) {
+        self.slices.spoil_open_windows(&Flaw::Contradiction(found.clone()));
+        self.notes.note_contradiction(found, self.placement.reached_ns());
     }
 
     fn spoil_unless(&mut self, adds_up: Result<(), Contradiction>) {
         if let Err(found) = adds_up {
-            self.spoil(found);
+            self.spoil_open_windows(found);
         }
     }
 
     /// Ends the step: closes the open windows and returns how the last segment ended.
-    pub(crate) fn end(&mut self) -> Option<CloseReason> {
+    pub(crate) fn end_step(&mut self) -> Option<CloseReason> {
         self.spoil_changed();
-        self.learn();
+        self.learn_lives();
         self.end_when_done();
-        self.slices.end(&self.layout, &mut self.notes);
+        self.slices.close_open_windows(&self.layout, &mut self.notes);
         self.check_segment();
-        self.closed().map(|close| close.reason)
+        self.closing_line().map(|close| close.reason)
     }
 
     /// A phase that ends when every stream has done its operations was planned to last as long as it did.
     fn end_when_done(&mut self) {
         let until_done = self.header.phases.iter().any(|phase| phase.until_done);
-        let completed = self.closed().is_some_and(|close| close.reason == CloseReason::Completed);
+        let completed = self.closing_line().is_some_and(|close| close.reason == CloseReason::Completed);
         let reached_ns = self.placement.reached_ns();
         let flows = self.layout.flows.iter().enumerate();
-        let mut ending = flows.filter(|(_, flow)| self.layout.lives.ends(usize::from(flow.stream)));
+        let mut ending = flows.filter(|(_, flow)| self.layout.lives.has_own_end(usize::from(flow.stream)));
         let done = ending.all(|(index, _)| self.happened.done.contains(&index.to_string()));
         if until_done && completed && done && (1..self.layout.planned_ns).contains(&reached_ns) {
             self.layout.planned_ns = reached_ns;
@@ -439,13 +457,13 @@ impl StepFold {
     }
 
     /// The last segment's closing line.
-    pub(crate) fn closed(&self) -> Option<&Close> {
-        self.segment.accounts.closed()
+    pub(crate) fn closing_line(&self) -> Option<&Close> {
+        self.segment.accounts.closing_line()
     }
 
     /// What was done to the targets so far.
     pub(crate) fn target_totals(&self) -> Vec<TargetTotals> {
-        self.targets.totals(&self.header, &self.slices.rests.targets)
+        self.targets.target_totals(&self.header, &self.slices.rests.targets)
     }
 
     /// Finds what failed more often than it may over the whole step, once the criteria have spoken.
@@ -459,7 +477,7 @@ impl StepFold {
 
     /// Takes the notes out.
     pub(crate) fn take_notes(&mut self) -> Notes {
-        let step = self.notes.step();
+        let step = self.notes.step_number();
         std::mem::replace(&mut self.notes, Notes::new(step))
     }
 
@@ -472,8 +490,8 @@ impl StepFold {
         }
         // Only one class of findings outweighs these, a cache between the run and the device, and it shows from the first
         // operations on.
-        found.extend(disk::check(&self.target_totals(), self.notes.step(), self.others.is_counted()).0);
-        deciding(&found).filter(|finding| finding.verdict() == Verdict::Fail).map(Finding::text)
+        found.extend(disk::check_targets(&self.target_totals(), self.notes.step_number(), self.others.is_counted()).0);
+        deciding_finding(&found).filter(|finding| finding.verdict() == Verdict::Fail).map(Finding::as_sentence)
     }
 }
 
@@ -483,7 +501,7 @@ fn has_lost(event: &Event, name: &str) -> bool {
 }
 
 /// The criteria that are judged: the log's, unless the options name others.
-fn criteria(header: &Header, options: &Options) -> Vec<Criterion> {
+fn judged_criteria(header: &Header, options: &Options) -> Vec<Criterion> {
     let mut criteria = options.criteria.clone().unwrap_or_else(|| header.criteria.clone());
     if let Some(slice) = options.slice {
         // A criterion whose window is the log's slice is judged on the slice of the options instead.

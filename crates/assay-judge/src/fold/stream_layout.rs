@@ -24,7 +24,7 @@ impl StreamLayout {
     /// The stream at this place of the header; its flows are still missing.
     pub(crate) fn new(header: &Header, plan: &PlanHead, at: usize, criteria: &[Criterion]) -> StreamLayout {
         let head = header.streams[at].clone();
-        let planned = plan.stream(at);
+        let planned = plan.stream_at(at);
         let address = planned.map_or(PlannedAddress::Other, |stream| stream.address);
         StreamLayout {
             flows: Vec::new(),

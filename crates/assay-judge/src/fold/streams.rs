@@ -5,21 +5,21 @@ use crate::fold::layout::Layout;
 use crate::fold::most::Most;
 use crate::fold::step::StepFold;
 use crate::fold::stream_layout::StreamLayout;
-use crate::fold::times::summary;
+use crate::fold::times::summarize_times;
 use crate::fold::totals::{GroupTotals, Totals};
 use crate::judgement::{Blocked, StreamTotals};
 use assay_base::Criterion;
 use assay_record::{StreamHead, Times};
 
 /// Totals of each stream: all targets together first, then each.
-pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<StreamTotals> {
+pub(crate) fn totals_by_stream(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<StreamTotals> {
     let layout = &fold.layout;
     let mut entries = Vec::new();
     for (stream, StreamLayout { head, flows, .. }) in layout.streams.iter().enumerate() {
         let times = fold.measured.distributions.streams[stream].as_ref().map(|times| times.as_slice());
         let together =
-            crate::fold::window::sum(flows.iter().map(|&flow| &fold.measured.totals.flows[flow].cell), layout);
-        let covered = times.map_or(0, |times| times[0].count());
+            crate::fold::window::sum_of_flows(flows.iter().map(|&flow| &fold.measured.totals.flows[flow].cell), layout);
+        let covered = times.map_or(0, |times| times[0].total_count());
         if covered != together.work.ok && fold.measured.distributions.expected {
             let name = &head.name;
             warnings.push(format!("percentiles of {name} cover {covered} of {} operations", together.work.ok));
@@ -36,7 +36,7 @@ pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<Stream
             times,
             most: maxima,
         };
-        entries.push(totals(fold, &account));
+        entries.push(totals_of_account(fold, &account));
         if flows.len() > 1 {
             for &flow in flows {
                 let times = fold.measured.distributions.flows[flow].as_ref().map(|times| times.as_slice());
@@ -44,7 +44,7 @@ pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<Stream
                 let own = &fold.measured.totals.flows[flow];
                 let (ran_ns, cell, most) = (own.ran_ns, &own.cell, own.most);
                 let in_time = in_time_of(&[flow], fold);
-                entries.push(totals(fold, &Account { head, ran_ns, target, cell, in_time, times, most }));
+                entries.push(totals_of_account(fold, &Account { head, ran_ns, target, cell, in_time, times, most }));
             }
         }
     }
@@ -57,7 +57,7 @@ fn in_time_of(flows: &[usize], fold: &StepFold) -> u64 {
 }
 
 /// Totals of all streams together, where a criterion is about them.
-pub(crate) fn together(fold: &StepFold) -> Option<StreamTotals> {
+pub(crate) fn totals_together(fold: &StepFold) -> Option<StreamTotals> {
     let Totals { all, all_ran_ns, .. } = fold.measured.totals;
     let streams: Vec<usize> = (0..fold.layout.streams.len()).collect();
     fold.layout
@@ -67,7 +67,7 @@ pub(crate) fn together(fold: &StepFold) -> Option<StreamTotals> {
 }
 
 /// Totals of each group of streams.
-pub(crate) fn groups(fold: &StepFold) -> Vec<StreamTotals> {
+pub(crate) fn totals_by_group(fold: &StepFold) -> Vec<StreamTotals> {
     let groups = fold.layout.combined.groups.iter().zip(&fold.measured.totals.groups);
     groups.map(|(group, totals)| of_several(fold, &group.name, &group.streams, *totals)).collect()
 }
@@ -82,7 +82,7 @@ fn of_several(
     let (layout, measured) = (&fold.layout, &fold.measured);
     let members = || streams.iter().map(|&stream| &layout.streams[stream]);
     let flows = || members().flat_map(|stream| &stream.flows).map(|&flow| &measured.totals.flows[flow]);
-    let cell = crate::fold::window::sum(flows().map(|flow| &flow.cell), layout);
+    let cell = crate::fold::window::sum_of_flows(flows().map(|flow| &flow.cell), layout);
     let in_time = flows().fold(0u64, |sum, flow| sum.saturating_add(flow.in_time));
     let mut times: Option<[Times; 3]> = None;
     for own in streams.iter().filter_map(|&stream| measured.distributions.streams[stream].as_ref()) {
@@ -90,22 +90,23 @@ fn of_several(
     }
     let head = StreamHead {
         name: name.to_owned(),
-        direction: alike(members().map(|stream| stream.head.direction)).flatten(),
-        operation: alike(members().map(|stream| stream.head.operation.clone())).flatten(),
-        arrival: alike(members().map(|stream| stream.head.arrival.clone())).unwrap_or_default(),
+        direction: common_value(members().map(|stream| stream.head.direction)).flatten(),
+        operation: common_value(members().map(|stream| stream.head.operation.clone())).flatten(),
+        arrival: common_value(members().map(|stream| stream.head.arrival.clone())).unwrap_or_default(),
         rate: None,
-        size: alike(members().map(|stream| stream.head.size.clone())).unwrap_or_default(),
-        size_done: alike(members().map(|stream| stream.head.size_done.clone())).unwrap_or_default(),
+        size: common_value(members().map(|stream| stream.head.size.clone())).unwrap_or_default(),
+        size_done: common_value(members().map(|stream| stream.head.size_done.clone())).unwrap_or_default(),
         per_target: false,
     };
     let times = times.as_ref().map(|times| times.as_slice());
-    let whole = totals(fold, &Account { head: &head, ran_ns, target: None, cell: &cell, in_time, times, most });
+    let whole =
+        totals_of_account(fold, &Account { head: &head, ran_ns, target: None, cell: &cell, in_time, times, most });
     let rates = members().map(|stream| stream.head.rate.map(|rate| rate.as_f64()));
     StreamTotals { rate_asked: rates.sum(), ..whole }
 }
 
 /// The value that all have; `None` where they differ.
-fn alike<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+fn common_value<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|other| other == first).then_some(first)
 }
@@ -123,30 +124,30 @@ struct Account<'a> {
     most: Most,
 }
 
-fn totals(fold: &StepFold, account: &Account<'_>) -> StreamTotals {
+fn totals_of_account(fold: &StepFold, account: &Account<'_>) -> StreamTotals {
     let Account { head, ran_ns, target, cell, in_time, times, most } = *account;
     let layout = &fold.layout;
-    let of = |lengths, which: usize| summary(lengths, times.map(|times| &times[which]), layout);
+    let of = |lengths, which: usize| summarize_times(lengths, times.map(|times| &times[which]), layout);
     let seconds = ran_ns as f64 / 1e9;
     let measured_ns = fold.measured.totals.measured_ns;
     StreamTotals {
         name: head.name.clone(),
         target: target.map(str::to_owned),
-        direction: head.does(),
+        direction: head.operation_word(),
         arrival: head.arrival.clone(),
         size: head.size.clone(),
         size_done: head.size_done.clone(),
         rate_asked: head.rate.map(|rate| rate.as_f64()),
         rate_achieved: (ran_ns > 0).then(|| in_time as f64 / seconds),
         ran_ns: (ran_ns != measured_ns).then_some(ran_ns),
-        counts: cell.counts(),
+        counts: cell.reported_counts(),
         in_flight_max: most.in_flight,
         waiting_max: most.waiting,
         response: of(&cell.response, 0),
         service: of(&cell.service, 1),
         lag: of(&cell.lag, 2),
-        own_lag: summary(&cell.own_lag, None, layout),
-        own_lag_counts: counted(&cell.own_lag, layout),
+        own_lag: summarize_times(&cell.own_lag, None, layout),
+        own_lag_counts: exact_counts(&cell.own_lag, layout),
         blocked_submit: (cell.submit.max_ns > 0).then(|| Blocked {
             sum_ns: u64::try_from(cell.submit.sum_ns).unwrap_or(u64::MAX),
             max_ns: cell.submit.max_ns,
@@ -155,7 +156,7 @@ fn totals(fold: &StepFold, account: &Account<'_>) -> StreamTotals {
 }
 
 /// The exact counts, each with the time at which its bucket begins.
-fn counted(lengths: &Lengths, layout: &Layout) -> Vec<(u64, u64)> {
-    let from = std::iter::once(0).chain(layout.times.thresholds.bounds().iter().copied());
+fn exact_counts(lengths: &Lengths, layout: &Layout) -> Vec<(u64, u64)> {
+    let from = std::iter::once(0).chain(layout.times.thresholds.bounds_ns().iter().copied());
     from.zip(lengths.counts.iter().copied()).filter(|(_, n)| *n > 0).collect()
 }

@@ -5,7 +5,7 @@ use crate::finding::target::TargetFinding;
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
 use crate::judgement::{DiskCount, DiskTotals, Health, LatenessTotals, TargetTotals};
-use crate::rules::disk::mismatch;
+use crate::rules::disk::mismatch_share;
 use assay_base::Direction;
 use assay_record::{Event, FlowInterval, Header, Interval, TargetHead};
 use std::collections::BTreeMap;
@@ -37,12 +37,12 @@ impl TargetSums {
     fn add_flow(&mut self, flow: &FlowInterval, direction: Option<Direction>, with_disk: bool) {
         let Some(direction) = direction else { return };
         let writes = direction == Direction::Write;
-        add(if writes { &mut self.written_bytes } else { &mut self.read_bytes }, flow.bytes);
-        add(&mut self.sampled, flow.sampled);
-        add(&mut self.blank, flow.blank);
+        add_saturating(if writes { &mut self.written_bytes } else { &mut self.read_bytes }, flow.bytes);
+        add_saturating(&mut self.sampled, flow.sampled);
+        add_saturating(&mut self.blank, flow.blank);
         if with_disk {
             let own = if writes { &mut self.disk.own_writes } else { &mut self.disk.own_reads };
-            *own = own.plus(DiskCount { operations: flow.ended(), bytes: flow.bytes });
+            *own = own.sum_with(DiskCount { operations: flow.ended_operations(), bytes: flow.bytes });
         }
     }
 }
@@ -80,32 +80,32 @@ impl Targets {
     }
 
     /// Begins another segment: the delay by its generator is counted anew.
-    pub(crate) fn resume(&mut self) {
+    pub(crate) fn continue_with_segment(&mut self) {
         self.sums.iter_mut().for_each(|sums| (sums.idle_ns, sums.shift_ns) = (0, 0));
     }
 
     /// Adds an interval of any phase.
-    pub(crate) fn add(&mut self, interval: &Interval, layout: &Layout) {
+    pub(crate) fn add_interval(&mut self, interval: &Interval, layout: &Layout) {
         for (looked, flow) in self.looked.iter_mut().zip(&interval.flows) {
-            add(&mut looked.read, flow.ok);
-            add(&mut looked.seen, flow.sampled);
+            add_saturating(&mut looked.read, flow.ok);
+            add_saturating(&mut looked.seen, flow.sampled);
         }
-        add(&mut self.cache_errors, interval.cache.as_ref().map_or(0, |cache| cache.errors));
+        add_saturating(&mut self.cache_errors, interval.cache.as_ref().map_or(0, |cache| cache.errors));
         for (index, sums) in self.sums.iter_mut().enumerate() {
             let disk = interval.disks.iter().find(|disk| usize::from(disk.target) == index);
             if let Some(disk) = disk {
                 sums.counted = true;
-                sums.disk.reads = sums.disk.reads.plus(disk_count(disk.reads, disk.read_bytes));
-                sums.disk.writes = sums.disk.writes.plus(disk_count(disk.writes, disk.written_bytes));
+                sums.disk.reads = sums.disk.reads.sum_with(disk_count(disk.reads, disk.read_bytes));
+                sums.disk.writes = sums.disk.writes.sum_with(disk_count(disk.writes, disk.written_bytes));
             }
             for late in interval.lateness.iter().filter(|late| usize::from(late.target) == index) {
-                add(&mut sums.idle_ns, late.idle.sum_ns);
+                add_saturating(&mut sums.idle_ns, late.idle.sum_ns);
                 sums.shift_ns = sums.shift_ns.max(late.shift_ns);
             }
             let onward = interval.cache.as_ref().and_then(|cache| cache.onward.get(index));
             if let Some(onward) = onward.filter(|_| disk.is_some()) {
                 let reads = DiskCount { operations: onward.reads, bytes: onward.bytes };
-                sums.disk.own_reads = sums.disk.own_reads.plus(reads);
+                sums.disk.own_reads = sums.disk.own_reads.sum_with(reads);
             }
             let here = layout.flows.iter().zip(&interval.flows).filter(|(head, _)| usize::from(head.target) == index);
             for (head, flow) in here {
@@ -124,7 +124,7 @@ impl Targets {
 
     /// What a target reports about its own health: the first report is from before the run, the last from after it.
     /// More damage to its medium than before is an error of the device.
-    pub(crate) fn health(&mut self, mut event: Event, heads: &[TargetHead], notes: &mut Notes) {
+    pub(crate) fn take_health(&mut self, mut event: Event, heads: &[TargetHead], notes: &mut Notes) {
         let target = event.details.remove("target").and_then(|index| index.parse::<usize>().ok());
         let Some((target, health)) = target.and_then(|at| Some((at, self.health.get_mut(at)?))) else { return };
         let health =
@@ -132,12 +132,12 @@ impl Targets {
         health.after = event.details;
         let (Some(before), Some(after)) = (media_errors(&health.before), media_errors(&health.after)) else { return };
         if after > before {
-            notes.find(TargetFinding::MediaErrors { target: heads[target].name.clone(), before, after });
+            notes.add_finding(TargetFinding::MediaErrors { target: heads[target].name.clone(), before, after });
         }
     }
 
     /// The counts so far; `late` has an entry for each target where lateness is counted.
-    pub(crate) fn totals(&self, header: &Header, late: &[LatenessTotals]) -> Vec<TargetTotals> {
+    pub(crate) fn target_totals(&self, header: &Header, late: &[LatenessTotals]) -> Vec<TargetTotals> {
         let is_watched = !header.watched.is_empty();
         let targets = header.targets.iter().zip(&self.sums).enumerate();
         targets
@@ -152,13 +152,13 @@ impl Targets {
 
 /// What was counted on a target.
 fn target_totals(head: &TargetHead, sums: &TargetSums, is_watched: bool) -> TargetTotals {
-    let (all, own) = (sums.disk.all(), sums.disk.own_all());
+    let (all, own) = (sums.disk.reads_and_writes(), sums.disk.own_all());
     let disk = DiskTotals {
         operations: all.operations,
         bytes: all.bytes,
         own_operations: own.operations,
         own_bytes: own.bytes,
-        mismatch: mismatch(&sums.disk, is_watched),
+        mismatch: mismatch_share(&sums.disk, is_watched),
         ..sums.disk
     };
     TargetTotals {
@@ -182,7 +182,7 @@ fn disk_count(operations: u64, bytes: u64) -> DiskCount {
     DiskCount { operations, bytes }
 }
 
-fn add(sum: &mut u64, n: u64) {
+fn add_saturating(sum: &mut u64, n: u64) {
     *sum = sum.saturating_add(n);
 }
 
@@ -203,12 +203,12 @@ mod tests {
         {
             let idle = Pauses { sum_ns: idle, ..Pauses::default() };
             let lateness = vec![Lateness { target, idle, shift_ns, ..Lateness::default() }];
-            targets.add(&Interval { lateness, ..Interval::default() }, &layout);
+            targets.add_interval(&Interval { lateness, ..Interval::default() }, &layout);
             assert_eq!(targets.generator_behind_ns(), behind, "{target}");
         }
         let idle: Vec<u64> = targets.sums.iter().map(|sums| sums.idle_ns).collect();
         assert_eq!(idle, [150, 14], "of each target");
-        targets.resume();
+        targets.continue_with_segment();
         assert_eq!(targets.generator_behind_ns(), 0, "it is counted anew");
     }
 
@@ -225,10 +225,10 @@ mod tests {
         for (target, errors, found) in
             [("0", "7", 0), ("0", "7", 0), ("1", "9", 0), ("x", "9", 0), ("0", "many", 0), ("0", "6", 0), ("0", "8", 1)]
         {
-            targets.health(health(target, errors), &header.targets, &mut notes);
+            targets.take_health(health(target, errors), &header.targets, &mut notes);
             assert_eq!(notes.findings.len(), found, "{target}: {errors}");
         }
-        let totals = targets.totals(&header, &[]);
+        let totals = targets.target_totals(&header, &[]);
         let told =
             totals[0].health.as_ref().map(|it| (it.before["media errors"].as_str(), &it.after["media errors"][..]));
         assert_eq!(told, Some(("7", "8")));

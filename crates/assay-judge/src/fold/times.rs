@@ -11,10 +11,10 @@ const NINES: [f64; 17] = [
 ];
 
 /// The figures of these times; percentiles where there is a distribution.
-pub(crate) fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout) -> TimesSummary {
+pub(crate) fn summarize_times(lengths: &Lengths, times: Option<&Times>, layout: &Layout) -> TimesSummary {
     let slice = lengths.slice_times(&layout.times.thresholds, &layout.times.shown);
     // A histogram has three digits; the largest value is known exactly, and no quantile may exceed it.
-    let counted = times.map_or(0, Times::count);
+    let counted = times.map_or(0, Times::total_count);
     let mut nines: Vec<(f64, u64)> = NINES
         .iter()
         .filter(|quantile| (1.0 - **quantile) * counted as f64 >= 1.0)

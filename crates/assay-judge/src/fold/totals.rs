@@ -66,7 +66,7 @@ impl Totals {
     /// The state before the first interval.
     pub(crate) fn new(layout: &Layout) -> Totals {
         let fresh = FlowTotals {
-            cell: Counters::new(layout.times.thresholds.buckets()),
+            cell: Counters::new(layout.times.thresholds.bucket_count()),
             in_time: 0,
             ran_ns: 0,
             counted_in_time: BTreeMap::new(),
@@ -99,16 +99,16 @@ impl Totals {
     }
 
     /// Adds an interval.
-    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
-        let drains = layout.drains(placed.at_ns);
+    pub(crate) fn add_interval(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        let drains = layout.is_draining_at(placed.at_ns);
         self.intervals += u64::from(!drains);
         let end_ns = placed.at_ns.saturating_add(placed.length_ns());
         for (index, flow) in placed.interval.flows.iter().enumerate() {
             let totals = &mut self.flows[index];
             // The windows reported a bucket that does not exist.
             let _ = totals.cell.add_interval(flow);
-            if !drains && layout.lives.running.ran(index, placed.at_ns, end_ns).is_some() {
-                add(&mut totals.in_time, flow.ok);
+            if !drains && layout.lives.running.running_part(index, placed.at_ns, end_ns).is_some() {
+                add_saturating(&mut totals.in_time, flow.ok);
                 add_named(&mut totals.counted_in_time, &flow.counted);
             }
         }
@@ -122,7 +122,7 @@ impl Totals {
         // Operations that complete after the planned end, while the run drains, were due before it: no load was offered
         // in that time.
         if !drains || self.measured_ns == 0 {
-            add(&mut self.measured_ns, placed.length_ns());
+            add_saturating(&mut self.measured_ns, placed.length_ns());
             let any_ran_ns = self.add_ran(placed.at_ns, end_ns, layout);
             self.add_peak(placed, any_ran_ns, layout);
         }
@@ -131,16 +131,18 @@ impl Totals {
     /// Looks at what was in flight and waiting in an interval: of each flow, each stream, and all together.
     fn see_most(&mut self, placed: &Placed<'_>, layout: &Layout) {
         let of_flows = most::of_flows(placed.interval, placed.length_ns(), layout);
-        self.flows.iter_mut().zip(&of_flows).for_each(|(totals, own)| totals.most.see(*own));
+        self.flows.iter_mut().zip(&of_flows).for_each(|(totals, own)| totals.most.keep_larger(*own));
         for (stream, most) in self.streams.iter_mut().enumerate() {
-            most.see(most::together(&of_flows, layout, |flow| usize::from(layout.flows[flow].stream) == stream));
+            most.keep_larger(most::most_of_flows_together(&of_flows, layout, |flow| {
+                usize::from(layout.flows[flow].stream) == stream
+            }));
         }
         for (totals, group) in self.groups.iter_mut().zip(&layout.combined.groups) {
-            totals.most.see(most::together(&of_flows, layout, |flow: usize| {
+            totals.most.keep_larger(most::most_of_flows_together(&of_flows, layout, |flow: usize| {
                 group.streams.contains(&usize::from(layout.flows[flow].stream))
             }));
         }
-        self.all.see(most::together(&of_flows, layout, |_| true));
+        self.all.keep_larger(most::most_of_flows_together(&of_flows, layout, |_| true));
     }
 
     /// Adds for how much of an interval each flow ran, each stream, and any stream. Returns for how much of it any ran
@@ -151,14 +153,14 @@ impl Totals {
         for (stream, StreamLayout { head, flows, reads_back, .. }) in layout.streams.iter().enumerate() {
             let mut own = Stretches::default();
             for &flow in flows {
-                let Some(ran) = layout.lives.running.ran(flow, at_ns, end_ns) else { continue };
-                add(&mut self.flows[flow].ran_ns, ran.1 - ran.0);
-                own.add(ran);
+                let Some(ran) = layout.lives.running.running_part(flow, at_ns, end_ns) else { continue };
+                add_saturating(&mut self.flows[flow].ran_ns, ran.1 - ran.0);
+                own.add_stretch(ran);
             }
             if flows.is_empty() {
-                own.add((at_ns, end_ns));
+                own.add_stretch((at_ns, end_ns));
             }
-            add(&mut self.ran_ns[stream], own.length_ns());
+            add_saturating(&mut self.ran_ns[stream], own.length_ns());
             for (ran, group) in of_groups.iter_mut().zip(&layout.combined.groups) {
                 if group.streams.binary_search(&stream).is_ok() {
                     ran.add_all(&own);
@@ -168,14 +170,17 @@ impl Totals {
                 continue;
             }
             all.add_all(&own);
-            if head.does() != FLUSH {
+            if head.operation_word() != FLUSH {
                 any.add_all(&own);
             }
         }
-        self.groups.iter_mut().zip(of_groups).for_each(|(totals, mut ran)| add(&mut totals.ran_ns, ran.length_ns()));
+        self.groups
+            .iter_mut()
+            .zip(of_groups)
+            .for_each(|(totals, mut ran)| add_saturating(&mut totals.ran_ns, ran.length_ns()));
         let any_ran_ns = any.length_ns();
-        add(&mut self.any_ran_ns, any_ran_ns);
-        add(&mut self.all_ran_ns, all.length_ns());
+        add_saturating(&mut self.any_ran_ns, any_ran_ns);
+        add_saturating(&mut self.all_ran_ns, all.length_ns());
         any_ran_ns
     }
 
@@ -183,7 +188,7 @@ impl Totals {
         let length_ns = placed.length_ns();
         let flows = placed.interval.flows.iter().zip(&layout.flows);
         let done = flows
-            .filter(|(_, head)| layout.streams[usize::from(head.stream)].head.does() != FLUSH)
+            .filter(|(_, head)| layout.streams[usize::from(head.stream)].head.operation_word() != FLUSH)
             .map(|(flow, _)| flow.ok as f64)
             .sum::<f64>();
         // A forged log may say more time than there is.
@@ -194,20 +199,20 @@ impl Totals {
 
     fn add_cost(&mut self, host: &HostSample, length_ns: u64) {
         let cost = self.cost.get_or_insert_default();
-        add(&mut cost.cpu_ns, host.cpu_ns);
-        add(&mut cost.run_queue_ns, host.run_queue_ns);
-        add(&mut cost.steal_ns, host.steal_ns);
-        add(&mut cost.sampled_ns, length_ns);
+        add_saturating(&mut cost.cpu_ns, host.cpu_ns);
+        add_saturating(&mut cost.run_queue_ns, host.run_queue_ns);
+        add_saturating(&mut cost.steal_ns, host.steal_ns);
+        add_saturating(&mut cost.sampled_ns, length_ns);
         cost.resident_bytes_max = cost.resident_bytes_max.max(host.resident_bytes);
-        add(&mut cost.throttled_ns, host.throttled_ns);
-        add(&mut cost.throttled_periods, host.throttled_periods);
+        add_saturating(&mut cost.throttled_ns, host.throttled_ns);
+        add_saturating(&mut cost.throttled_periods, host.throttled_periods);
         if host.throttled_periods > 0 {
-            add(&mut cost.throttled_within_ns, length_ns);
+            add_saturating(&mut cost.throttled_within_ns, length_ns);
         }
     }
 }
 
-fn add(sum: &mut u64, n: u64) {
+fn add_saturating(sum: &mut u64, n: u64) {
     *sum = sum.saturating_add(n);
 }
 
@@ -224,11 +229,11 @@ mod tests {
         for (stuck, all) in [(3, 3), (2, 5)] {
             let flows = vec![FlowInterval { stuck, ..FlowInterval::default() }, FlowInterval::default()];
             let interval = Interval { end_ns: 10, flows, ..Interval::default() };
-            totals.add(
+            totals.add_interval(
                 &Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
                 &layout,
             );
-            assert_eq!(totals.flows[0].cell.counts().stuck, all);
+            assert_eq!(totals.flows[0].cell.reported_counts().stuck, all);
             totals.end_segment();
         }
     }
@@ -242,7 +247,7 @@ mod tests {
         for (at_ns, ok, in_flight) in [(0, 5, 3), (planned - 10, 7, 9), (planned, 11, 2)] {
             let flows = vec![flow(ok, in_flight), flow(0, 0)];
             let interval = Interval { start_ns: at_ns, end_ns: at_ns + 10, flows, ..Interval::default() };
-            totals.add(
+            totals.add_interval(
                 &Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
                 &layout,
             );

@@ -24,7 +24,7 @@ impl WarmUp {
     }
 
     /// Takes an event; other kinds of events change nothing.
-    pub(crate) fn event(&mut self, event: &Event) {
+    pub(crate) fn take_event(&mut self, event: &Event) {
         let Some(waited) = &mut self.waited else { return };
         match event.what {
             EventKind::Steady => *waited = Waited::Steady,

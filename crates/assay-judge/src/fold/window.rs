@@ -50,13 +50,13 @@ pub(crate) struct Window {
 impl Window {
     /// What is left of `whole`, the sum of these flows, without what they did while others disturbed them; `None` where
     /// nobody did.
-    pub(crate) fn left(
+    pub(crate) fn undisturbed_work(
         &self,
         whole: &Counters,
         flows: impl Iterator<Item = usize>,
         layout: &Layout,
     ) -> Option<UndisturbedWork> {
-        self.disturbed.as_ref()?.left(whole, flows, layout)
+        self.disturbed.as_ref()?.undisturbed_work(whole, flows, layout)
     }
 
     /// Whether others disturbed any of these flows.
@@ -65,7 +65,7 @@ impl Window {
     }
 
     /// What others did on the disks of some targets, in words.
-    pub(crate) fn others(&self, targets: impl Fn(usize) -> bool, layout: &Layout) -> Option<OthersUse> {
+    pub(crate) fn others_on_targets(&self, targets: impl Fn(usize) -> bool, layout: &Layout) -> Option<OthersUse> {
         self.disturbed.as_ref()?.in_words(layout, targets)
     }
 }
@@ -103,7 +103,7 @@ struct Irregular {
 
 impl OpenWindow {
     /// Whether some stream has run out of time in it whose last operations are in flight; notes its flows.
-    fn waits(&mut self, layout: &Layout) -> bool {
+    fn waits_for_ended_streams(&mut self, layout: &Layout) -> bool {
         if !layout.lives.is_some() {
             return false;
         }
@@ -129,11 +129,11 @@ impl OpenWindow {
     }
 
     /// Others disturbed an interval of it, and perhaps the interval before, if that belongs to it too.
-    fn disturb(&mut self, placed: &Placed<'_>, layout: &Layout) {
+    fn disturb_interval(&mut self, placed: &Placed<'_>, layout: &Layout) {
         let Some(Disturbing { by, .. }) = placed.disturbed else { return };
         let rest = std::mem::take(&mut self.rest);
         let part = self.disturbed.get_or_insert_default();
-        part.add(
+        part.add_interval(
             &placed.interval.flows,
             placed.length_ns(),
             by,
@@ -148,7 +148,7 @@ impl OpenWindow {
         let Some(Disturbing { by, previous }) = placed.disturbed else { return };
         if self.intervals > 0 && by.begins.contains(&true) {
             let part = self.disturbed.get_or_insert_default();
-            part.add(&previous.flows, previous.length_ns, by, |flow| by.begins_on(flow, layout), layout);
+            part.add_interval(&previous.flows, previous.length_ns, by, |flow| by.begins_on(flow, layout), layout);
         }
     }
 
@@ -157,7 +157,13 @@ impl OpenWindow {
         let Some(Disturbing { by, .. }) = placed.disturbed else { return };
         let rest = std::mem::take(&mut self.rest);
         let part = self.disturbed.get_or_insert_default();
-        part.add(&placed.interval.flows, 0, by, |flow| by.is_on(flow, layout) && rest.get(flow) == Some(&true), layout);
+        part.add_interval(
+            &placed.interval.flows,
+            0,
+            by,
+            |flow| by.is_on(flow, layout) && rest.get(flow) == Some(&true),
+            layout,
+        );
         self.rest = rest;
     }
 
@@ -183,7 +189,7 @@ impl OpenWindow {
     fn add_lateness(&mut self, interval: &Interval, layout: &Layout) -> Result<(), u64> {
         for lateness in &interval.lateness {
             let Some(late) = self.late.get_mut(usize::from(lateness.target)) else { continue };
-            late.add(lateness, &layout.times.thresholds)?;
+            late.add_lateness(lateness, &layout.times.thresholds)?;
         }
         for disk in &interval.disks {
             let Some(late) = self.late.get_mut(usize::from(disk.target)) else { continue };
@@ -195,7 +201,7 @@ impl OpenWindow {
                 let Some(direction) = layout.streams[stream].head.direction else { continue };
                 let writes = direction == Direction::Write;
                 let own = &mut late.own[usize::from(writes)];
-                *own = own.plus(DiskCount { operations: flow.ended(), bytes: flow.bytes });
+                *own = own.sum_with(DiskCount { operations: flow.ended_operations(), bytes: flow.bytes });
                 if writes && layout.streams[stream].durable {
                     late.durable = late.durable.saturating_add(flow.ok);
                 }
@@ -204,8 +210,8 @@ impl OpenWindow {
         Ok(())
     }
 
-    fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
-        let drains = layout.drains(placed.at_ns);
+    fn add_interval(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        let drains = layout.is_draining_at(placed.at_ns);
         if layout.times.lateness
             && let Err(bucket) = self.add_lateness(placed.interval, layout)
         {
@@ -214,7 +220,7 @@ impl OpenWindow {
         self.intervals += u64::from(!drains);
         if !drains {
             let own = self.loops.iter_mut().zip(&layout.loops).enumerate();
-            own.for_each(|(index, (time, looped))| time.add(index, looped, placed));
+            own.for_each(|(index, (time, looped))| time.add_interval(index, looped, placed));
         }
         self.reached = self.reached.max(placed.at_ns.saturating_add(placed.length_ns()));
         for (index, (cell, flow)) in self.flows.iter_mut().zip(&placed.interval.flows).enumerate() {
@@ -281,7 +287,7 @@ impl Windows {
     }
 
     /// Number of windows in the plan.
-    pub(crate) fn planned(&self) -> u64 {
+    pub(crate) fn planned_windows(&self) -> u64 {
         self.planned_ns.div_ceil(self.length_ns)
     }
 
@@ -295,25 +301,25 @@ impl Windows {
 
     /// Adds an interval; returns the windows that have ended. One in which a stream has ended waits until the operations
     /// that were in flight then have completed, at most until the next one has ended.
-    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) -> Vec<Window> {
-        let index = (placed.at_ns / self.length_ns).min(self.planned().saturating_sub(1));
+    pub(crate) fn add_interval(&mut self, placed: &Placed<'_>, layout: &Layout) -> Vec<Window> {
+        let index = (placed.at_ns / self.length_ns).min(self.planned_windows().saturating_sub(1));
         let mut ended = Vec::new();
         if let Some(open) = &mut self.open {
             open.disturb_last(placed, layout);
         }
         if self.open.as_ref().is_some_and(|open| open.index != index) {
             ended.extend(self.take_held(layout));
-            let waits = self.open.as_mut().is_some_and(|open| open.waits(layout));
-            if waits { self.held = self.open.take() } else { ended.extend(self.close(layout)) }
+            let waits = self.open.as_mut().is_some_and(|open| open.waits_for_ended_streams(layout));
+            if waits { self.held = self.open.take() } else { ended.extend(self.close_open_window(layout)) }
         }
         if self.open.is_none() {
-            let mut open = self.begin(index, placed, layout);
+            let mut open = self.begin_window(index, placed, layout);
             open.leaves_to(self.held.as_ref());
             self.open = Some(open);
         }
         let open = self.open.as_mut().expect("opened just above when there was none");
-        open.add(placed, layout);
-        open.disturb(placed, layout);
+        open.add_interval(placed, layout);
+        open.disturb_interval(placed, layout);
         if let Some(held) = &mut self.held {
             held.disturb_rest(placed, layout);
             held.add_rest(placed);
@@ -327,19 +333,19 @@ impl Windows {
     /// The window that waits, as it is.
     pub(crate) fn take_held(&mut self, layout: &Layout) -> Option<Window> {
         let held = self.held.take()?;
-        self.gives(held.index);
-        Some(self.window(held, layout))
+        self.note_given_window(held.index);
+        Some(self.finished_window(held, layout))
     }
 
-    fn gives(&mut self, index: u64) {
+    fn note_given_window(&mut self, index: u64) {
         self.last_given = Some(self.last_given.map_or(index, |last| last.max(index)));
     }
 
-    fn begin(&mut self, index: u64, placed: &Placed<'_>, layout: &Layout) -> OpenWindow {
+    fn begin_window(&mut self, index: u64, placed: &Placed<'_>, layout: &Layout) -> OpenWindow {
         let Placed { at_ns: at, joins, carried, .. } = *placed;
         let repeated = self.last_given.is_some_and(|last| index <= last);
         let late = at > index.saturating_mul(self.length_ns).saturating_add(layout.tolerance_ns());
-        let mut flows = vec![Counters::new(layout.times.thresholds.buckets()); layout.flows.len()];
+        let mut flows = vec![Counters::new(layout.times.thresholds.bucket_count()); layout.flows.len()];
         flows.iter_mut().zip(carried).for_each(|(cell, carried)| cell.carried_in = *carried);
         OpenWindow {
             index,
@@ -357,7 +363,7 @@ impl Windows {
     }
 
     /// Something is missing after what was added last: the open window is not complete unless it ended there.
-    pub(crate) fn hole(&mut self) {
+    pub(crate) fn note_hole(&mut self) {
         if let Some(open) = &mut self.open {
             open.irregular.hole |= !open.has_ended();
         }
@@ -366,18 +372,18 @@ impl Windows {
     /// Ends the open window if no part of it is missing: an interruption after it does not matter.
     pub(crate) fn close_whole(&mut self, layout: &Layout) -> Option<Window> {
         let whole = self.open.as_ref().is_some_and(|open| !open.irregular.hole && open.has_ended());
-        if whole && !self.bridges_gaps { self.close(layout) } else { None }
+        if whole && !self.bridges_gaps { self.close_open_window(layout) } else { None }
     }
 
     /// The run continues at `at`, after an interruption at `from`. A window that begins there is measured again: the
     /// part measured before is returned.
-    pub(crate) fn resume(&mut self, from: u64, at: u64, layout: &Layout) -> Option<Window> {
+    pub(crate) fn resume_after_gap(&mut self, from: u64, at: u64, layout: &Layout) -> Option<Window> {
         let tolerance = layout.tolerance_ns();
         let at_beginning = at % self.length_ns <= tolerance || self.length_ns - at % self.length_ns <= tolerance;
         let here = (at.saturating_add(tolerance)) / self.length_ns;
         let open = self.open.as_mut()?;
         if !self.bridges_gaps && at_beginning && open.index >= here {
-            return self.open.take().map(|open| self.window(open, layout));
+            return self.open.take().map(|open| self.finished_window(open, layout));
         }
         open.irregular.mixed |= at < open.reached;
         open.irregular.hole |= !self.bridges_gaps && (!at_beginning || from.abs_diff(at) > tolerance);
@@ -385,7 +391,7 @@ impl Windows {
     }
 
     /// Marks the open window as invalid, and says why.
-    pub(crate) fn spoil(&mut self, why: &Flaw) {
+    pub(crate) fn spoil_open_window(&mut self, why: &Flaw) {
         let slot = match &mut self.open {
             Some(open) => &mut open.invalid,
             None => &mut self.invalid_ahead,
@@ -394,17 +400,17 @@ impl Windows {
     }
 
     /// Ends the open window; `None` when there is none.
-    pub(crate) fn close(&mut self, layout: &Layout) -> Option<Window> {
+    pub(crate) fn close_open_window(&mut self, layout: &Layout) -> Option<Window> {
         let open = self.open.take()?;
-        self.gives(open.index);
-        Some(self.window(open, layout))
+        self.note_given_window(open.index);
+        Some(self.finished_window(open, layout))
     }
 
-    fn window(&self, open: OpenWindow, layout: &Layout) -> Window {
+    fn finished_window(&self, open: OpenWindow, layout: &Layout) -> Window {
         let streams = layout
             .streams
             .iter()
-            .map(|stream| sum(stream.flows.iter().map(|&flow| &open.flows[flow]), layout))
+            .map(|stream| sum_of_flows(stream.flows.iter().map(|&flow| &open.flows[flow]), layout))
             .collect();
         Window {
             number: open.index.saturating_add(1),
@@ -425,9 +431,9 @@ impl Windows {
 }
 
 /// The sum of flows.
-pub(crate) fn sum<'a>(flows: impl Iterator<Item = &'a Counters>, layout: &Layout) -> Counters {
-    let mut sum = Counters::new(layout.times.thresholds.buckets());
-    flows.for_each(|cell| sum.merge(cell));
+pub(crate) fn sum_of_flows<'a>(flows: impl Iterator<Item = &'a Counters>, layout: &Layout) -> Counters {
+    let mut sum = Counters::new(layout.times.thresholds.bucket_count());
+    flows.for_each(|cell| sum.merge_flow(cell));
     sum
 }
 
@@ -466,7 +472,7 @@ mod tests {
     fn measured(length: Option<u64>, from: u64, to: u64) -> Windows {
         let mut windows = Windows::new(length, 1000);
         let interval = Interval { start_ns: from, end_ns: to, ..Interval::default() };
-        windows.add(
+        windows.add_interval(
             &Placed { at_ns: from, joins: true, interval: &interval, carried: &[], opened: &[], disturbed: None },
             &layout(),
         );
@@ -475,8 +481,8 @@ mod tests {
 
     /// What is returned, and for the window that stays open whether it is complete and whether it was mixed.
     fn resumed(windows: &mut Windows, from: u64, at: u64) -> (Option<u64>, Option<(bool, bool)>) {
-        let back = windows.resume(from, at, &layout()).map(|window| window.number);
-        (back, windows.close(&layout()).map(|window| (window.complete, window.mixed)))
+        let back = windows.resume_after_gap(from, at, &layout()).map(|window| window.number);
+        (back, windows.close_open_window(&layout()).map(|window| (window.complete, window.mixed)))
     }
 
     #[test]
@@ -513,16 +519,19 @@ mod tests {
         }
         assert_eq!(resumed(&mut twice_mixed(), 150, 130), (None, Some((false, true))), "what was mixed stays mixed");
         let mut ended = measured(Some(100), 100, 200);
-        ended.resume(200, 150, &layout());
+        ended.resume_after_gap(200, 150, &layout());
         assert_eq!(resumed(&mut ended, 200, 150), (None, Some((false, true))), "and what has a hole has one");
-        assert!(twice_mixed().resume(150, 100, &layout()).is_some_and(|back| back.mixed), "and in what is given back");
+        assert!(
+            twice_mixed().resume_after_gap(150, 100, &layout()).is_some_and(|back| back.mixed),
+            "and in what is given back"
+        );
         assert_eq!(resumed(&mut Windows::new(Some(100), 1000), 150, 100), (None, None), "none is open");
     }
 
     /// A window a part of which was already measured twice.
     fn twice_mixed() -> Windows {
         let mut windows = measured(Some(100), 100, 150);
-        windows.resume(150, 120, &layout());
+        windows.resume_after_gap(150, 120, &layout());
         windows
     }
 
@@ -538,10 +547,10 @@ mod tests {
     fn a_window_is_not_complete_where_something_is_missing_before_its_end() {
         for (reached, then, complete) in [(150, 200, false), (200, 200, true), (150, 150, false)] {
             let mut windows = measured(Some(100), 100, reached);
-            windows.hole();
+            windows.note_hole();
             if then > reached {
                 let interval = Interval { start_ns: reached, end_ns: then, ..Interval::default() };
-                windows.add(
+                windows.add_interval(
                     &Placed {
                         at_ns: reached,
                         joins: true,
@@ -553,11 +562,11 @@ mod tests {
                     &layout(),
                 );
             }
-            assert_eq!(windows.close(&layout()).map(|it| it.complete), Some(complete), "{reached} {then}");
+            assert_eq!(windows.close_open_window(&layout()).map(|it| it.complete), Some(complete), "{reached} {then}");
         }
         let mut windows = Windows::new(Some(100), 1000);
-        windows.hole();
-        assert!(windows.close(&layout()).is_none(), "none is open");
+        windows.note_hole();
+        assert!(windows.close_open_window(&layout()).is_none(), "none is open");
     }
 
     /// A window that begins late is complete only if it joins what was measured before: half an interval is allowed.
@@ -566,11 +575,11 @@ mod tests {
         for (at, joins, complete) in [(100, false, true), (105, false, true), (106, false, false), (106, true, true)] {
             let mut windows = Windows::new(Some(100), 1000);
             let interval = Interval { start_ns: at, end_ns: 200, ..Interval::default() };
-            windows.add(
+            windows.add_interval(
                 &Placed { at_ns: at, joins, interval: &interval, carried: &[], opened: &[], disturbed: None },
                 &layout(),
             );
-            assert_eq!(windows.close(&layout()).map(|it| it.complete), Some(complete), "{at} {joins}");
+            assert_eq!(windows.close_open_window(&layout()).map(|it| it.complete), Some(complete), "{at} {joins}");
         }
     }
 
@@ -617,11 +626,11 @@ mod tests {
             ..Interval::default()
         };
         let mut windows = Windows::new(Some(100), 1000);
-        windows.add(
+        windows.add_interval(
             &Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0; 5], opened: &[], disturbed: None },
             &layout,
         );
-        let late = windows.close(&layout).unwrap().late;
+        let late = windows.close_open_window(&layout).unwrap().late;
         assert_eq!(late.iter().map(|late| late.shift_ns).collect::<Vec<_>>(), [0, 7]);
         let count = |operations, bytes| DiskCount { operations, bytes };
         assert_eq!(
@@ -643,13 +652,13 @@ mod tests {
     #[test]
     fn what_is_given_back_was_not_given() {
         let mut windows = measured(Some(100), 100, 150);
-        assert!(windows.resume(150, 100, &layout()).is_some_and(|window| !window.complete));
+        assert!(windows.resume_after_gap(150, 100, &layout()).is_some_and(|window| !window.complete));
         let interval = Interval { start_ns: 100, end_ns: 200, ..Interval::default() };
-        windows.add(
+        windows.add_interval(
             &Placed { at_ns: 100, joins: false, interval: &interval, carried: &[], opened: &[], disturbed: None },
             &layout(),
         );
-        let again = windows.close(&layout()).unwrap();
+        let again = windows.close_open_window(&layout()).unwrap();
         assert!(again.complete && !again.repeated, "measured afresh, it counts for the first time");
     }
     /// A stream lives until 100, and the last of its operations complete later: the window waits for them, and no longer.
@@ -665,7 +674,7 @@ mod tests {
             let first = FlowInterval { ok, in_flight, ..FlowInterval::default() };
             let flows = vec![first, FlowInterval { ok: 1, in_flight: 1, ..FlowInterval::default() }];
             let interval = Interval { start_ns: at_ns, end_ns: at_ns + 10, flows, ..Interval::default() };
-            let ended = windows.add(
+            let ended = windows.add_interval(
                 &Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
                 &layout,
             );

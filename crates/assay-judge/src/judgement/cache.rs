@@ -23,7 +23,7 @@ pub struct CacheFigures {
     pub errors_of_all_phases: u64,
 }
 
-fn share(part: u64, of: u64) -> Option<f64> {
+fn share_of_whole(part: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| part as f64 / of as f64)
 }
 
@@ -32,8 +32,8 @@ impl CacheFigures {
     pub(crate) fn new(head: CacheHead, counted: CacheCounters, errors_of_all_phases: u64) -> CacheFigures {
         CacheFigures {
             head,
-            read_hit_rate: share(counted.read_hits, counted.reads),
-            invalidate_hit_rate: share(counted.invalidate_hits, counted.invalidations),
+            read_hit_rate: share_of_whole(counted.read_hits, counted.reads),
+            invalidate_hit_rate: share_of_whole(counted.invalidate_hits, counted.invalidations),
             counted,
             errors_of_all_phases,
         }
@@ -59,7 +59,7 @@ impl CacheFigures {
         format!(
             "cache {}, {}: {} of {} blocks read were in it, {}{bypassed}{failed}",
             self.head.device.name,
-            Bytes::new(self.head.size_bytes).human(),
+            Bytes::new(self.head.size_bytes).human_text(),
             percent_or_dash(self.read_hit_rate),
             self.counted.reads,
             began
@@ -80,8 +80,8 @@ impl CacheFigures {
                 "Size",
                 format!(
                     "{} in blocks of {}",
-                    Bytes::new(head.size_bytes).human(),
-                    Bytes::new(head.block_bytes).human()
+                    Bytes::new(head.size_bytes).human_text(),
+                    Bytes::new(head.block_bytes).human_text()
                 ),
             ),
             ("At the beginning", began),
@@ -114,7 +114,7 @@ fn hundredths_or_dash(share: Option<f64>) -> String {
 fn mean_text(moved: Moved) -> String {
     match moved.count {
         0 => "–".to_owned(),
-        count => format!("{count}, {} each", Span::from_ns(moved.sum_ns / count).human()),
+        count => format!("{count}, {} each", Span::from_ns(moved.sum_ns / count).human_text()),
     }
 }
 

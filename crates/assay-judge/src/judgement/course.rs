@@ -37,6 +37,8 @@ impl Course {
     pub(crate) fn largest_change(&self, within: Range<u64>) -> Option<(&Steadiness, &Change)> {
         let changes =
             self.steadiness.iter().flat_map(|steadiness| steadiness.changes.iter().map(move |at| (steadiness, at)));
-        changes.filter(|(_, at)| within.contains(&at.at_ns)).max_by(|a, b| a.1.size().total_cmp(&b.1.size()))
+        changes
+            .filter(|(_, at)| within.contains(&at.at_ns))
+            .max_by(|a, b| a.1.relative_size().total_cmp(&b.1.relative_size()))
     }
 }

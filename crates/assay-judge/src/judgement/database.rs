@@ -28,10 +28,10 @@ impl DatabaseFigures {
     pub fn in_words(&self) -> String {
         let DatabaseHead { dialect, version, warehouses, bytes, .. } = &self.head;
         let plural = if *warehouses == 1 { "" } else { "s" };
-        let bytes = bytes.map_or_else(String::new, |bytes| format!(", {}", assay_base::Bytes::new(bytes).human()));
+        let bytes = bytes.map_or_else(String::new, |bytes| format!(", {}", assay_base::Bytes::new(bytes).human_text()));
         let counted = self
             .server_tpm
-            .map(|tpm| format!("; its server counted {} commits a minute", PerMinuteFigures::shown(tpm)));
+            .map(|tpm| format!("; its server counted {} commits a minute", PerMinuteFigures::value_text(tpm)));
         format!("{dialect} {version}, {warehouses} warehouse{plural}{bytes}{}", counted.unwrap_or_default())
     }
 
@@ -72,7 +72,7 @@ pub struct Extremes {
 impl PerMinuteFigures {
     /// The lowest and the highest value among the complete and valid slices; `None` where there are fewer than two of them, or
     /// where not all slices are listed.
-    pub fn extremes(&self, slices: &SliceList) -> Option<Extremes> {
+    pub fn extremes_of_slices(&self, slices: &SliceList) -> Option<Extremes> {
         let both = self.slices.iter().zip(&slices.listed);
         let counting: Vec<f64> =
             both.filter(|(_, slice)| slice.complete && slice.valid).map(|(value, _)| *value).collect();
@@ -83,8 +83,8 @@ impl PerMinuteFigures {
 
     /// `TPM 17790 (slices: 9120 to 28896)`
     pub fn in_words_with_extremes(&self, slices: &SliceList) -> String {
-        let extremes = self.extremes(slices).map(|extremes| {
-            let [lowest, peak] = [extremes.lowest, extremes.peak].map(PerMinuteFigures::shown);
+        let extremes = self.extremes_of_slices(slices).map(|extremes| {
+            let [lowest, peak] = [extremes.lowest, extremes.peak].map(PerMinuteFigures::value_text);
             format!(" (slices: {lowest} to {peak})")
         });
         self.in_words() + &extremes.unwrap_or_default()
@@ -92,22 +92,22 @@ impl PerMinuteFigures {
 
     /// `NOPM 12345`
     pub fn in_words(&self) -> String {
-        format!("{} {}", self.name, self.figure())
+        format!("{} {}", self.name, self.figure_text())
     }
 
     /// A value as it is shown.
-    pub(crate) fn shown(value: f64) -> String {
+    pub(crate) fn value_text(value: f64) -> String {
         format!("{value:.*}", usize::from(value < 100.0))
     }
 
     /// The value as it is shown.
-    pub fn figure(&self) -> String {
-        self.value.map_or_else(|| "-".to_owned(), PerMinuteFigures::shown)
+    pub fn figure_text(&self) -> String {
+        self.value.map_or_else(|| "-".to_owned(), PerMinuteFigures::value_text)
     }
 
     /// `NOPM 12345`, or nothing where there is one target only.
-    pub fn on(&self, target: usize) -> Option<String> {
-        Some(format!("{} {}", self.name, PerMinuteFigures::shown(*self.targets.get(target)?)))
+    pub fn figure_on_target(&self, target: usize) -> Option<String> {
+        Some(format!("{} {}", self.name, PerMinuteFigures::value_text(*self.targets.get(target)?)))
     }
 }
 
@@ -165,6 +165,6 @@ mod tests {
         }
         let (figure, mut list) = figure(&[(1.0, true), (2.0, true)]);
         list.left_out = 1;
-        assert_eq!(figure.extremes(&list), None, "the highest may be among those that are not listed");
+        assert_eq!(figure.extremes_of_slices(&list), None, "the highest may be among those that are not listed");
     }
 }

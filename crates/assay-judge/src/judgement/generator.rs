@@ -53,9 +53,9 @@ impl GeneratorCost {
                 "the processor quota of a control group stopped the program in {} periods, for {} in all, within {} of {}: \
                  raise the quota, or run outside of the group",
                 self.throttled_periods,
-                Span::from_ns(self.throttled_ns).human(),
-                Span::from_ns(self.throttled_within_ns).human(),
-                Span::from_ns(self.sampled_ns).human(),
+                Span::from_ns(self.throttled_ns).human_text(),
+                Span::from_ns(self.throttled_within_ns).human_text(),
+                Span::from_ns(self.sampled_ns).human_text(),
             )
         })
     }

@@ -5,12 +5,12 @@ use crate::judgement::database::DatabaseFigures;
 use crate::judgement::result::{Judgement, StepFigures};
 use crate::judgement::streams::StreamTotals;
 use crate::judgement::targets::TargetTotals;
-use crate::words::clock;
+use crate::words::clock_text;
 use assay_base::Bytes;
 
 impl StepFigures {
     /// Whether a criterion is about this stream.
-    pub(crate) fn judges(&self, stream: &str) -> bool {
+    pub(crate) fn judges_stream(&self, stream: &str) -> bool {
         self.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream))
     }
 
@@ -22,14 +22,16 @@ impl StepFigures {
     /// Whether operations completed of which the log does not say how many were in flight.
     pub(crate) fn lacks_in_flight(&self) -> bool {
         self.is_of_another_tool()
-            && self.streams.whole().any(|totals| totals.counts.operations > 0)
-            && !self.streams.whole().any(|totals| totals.in_flight_max > 0)
+            && self.streams.streams_over_all_targets().any(|totals| totals.counts.operations > 0)
+            && !self.streams.streams_over_all_targets().any(|totals| totals.in_flight_max > 0)
     }
 
     /// Whether operations completed of which the log does not say how many bytes they moved.
     pub(crate) fn lacks_bytes(&self) -> bool {
         let moved = self.targets.each.iter().any(|target| target.read_bytes > 0 || target.written_bytes > 0);
-        self.is_of_another_tool() && !moved && self.streams.whole().any(|totals| totals.counts.operations > 0)
+        self.is_of_another_tool()
+            && !moved
+            && self.streams.streams_over_all_targets().any(|totals| totals.counts.operations > 0)
     }
 
     /// The size of its databases when the run began; nothing where there are none, or one's size is not known.
@@ -58,7 +60,7 @@ impl StreamTotals {
 
 impl TargetTotals {
     /// `/dev/sdb: SAMSUNG MZ7L3, serial S5YJ, 894 GiB`.
-    pub(crate) fn device(&self) -> String {
+    pub(crate) fn device_description(&self) -> String {
         let head = &self.head;
         let unknown =
             if known_fact(head, "serial").is_some() { "model unknown" } else { "model and serial unknown" }.to_owned();
@@ -75,7 +77,7 @@ impl TargetTotals {
             (None, Some(_)) if head.kind == "block device" => words.push("serial unknown".to_owned()),
             _ => {}
         }
-        words.extend((head.size_bytes > 0).then(|| Bytes::new(head.size_bytes).human()));
+        words.extend((head.size_bytes > 0).then(|| Bytes::new(head.size_bytes).human_text()));
         format!("{}: {}", head.name, words.join(", "))
     }
 }
@@ -87,7 +89,7 @@ fn known_fact<'a>(head: &'a assay_record::TargetHead, name: &str) -> Option<&'a 
 
 impl Judgement {
     /// When the run was: the wall clock, or for a simulated run, which has no date, the length of its own time.
-    pub(crate) fn when(&self) -> String {
+    pub(crate) fn time_of_run(&self) -> String {
         if !self.is_simulated() {
             return self.created.clone();
         }
@@ -96,11 +98,11 @@ impl Judgement {
         } else {
             self.steps.iter().map(|step| step.part.time.measured_ns).sum()
         };
-        format!("simulated time, {} elapsed", clock(elapsed))
+        format!("simulated time, {} elapsed", clock_text(elapsed))
     }
 
     /// The ways in which the workload deviates from the standard that it is derived from; nothing where it is derived from none.
-    pub(crate) fn deviations(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn workload_deviations(&self) -> impl Iterator<Item = &String> {
         self.part.databases.iter().flat_map(|database| &database.head.deviations)
     }
 
@@ -116,7 +118,7 @@ mod tests {
     use assay_record::TargetHead;
 
     fn named(target: &TargetTotals) -> String {
-        target.device()
+        target.device_description()
     }
 
     fn target(kind: &str, facts: &[(&str, &str)]) -> TargetTotals {

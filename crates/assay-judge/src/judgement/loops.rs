@@ -1,6 +1,6 @@
 //! The closed loops of a step: where their operations were, on average, over all measured time.
 
-use crate::words::percent;
+use crate::words::percent_text;
 use serde::{Deserialize, Serialize};
 
 /// One closed loop. Its parts are averages over the measured time, in operations: together they are what was asked for in
@@ -32,7 +32,7 @@ pub struct LoopFigures {
 impl LoopFigures {
     /// The figures in one line.
     pub(crate) fn in_words(&self) -> String {
-        let mut parts = vec![format!("{} on the target", number(self.on_target))];
+        let mut parts = vec![format!("{} on the target", number_text(self.on_target))];
         for (operations, words) in [
             (self.held_back, "held back by the kernel"),
             (self.left_idle, "left idle by the test machine"),
@@ -40,20 +40,22 @@ impl LoopFigures {
         ] {
             // A thousandth of what was asked for is nothing to speak of.
             if operations * 1000.0 >= self.in_flight_asked as f64 {
-                parts.push(format!("{} {words}", number(operations)));
+                parts.push(format!("{} {words}", number_text(operations)));
             }
         }
         let streams = self.streams.join(" and ");
         let on = self.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
         let idle = match self.idle_share_max {
-            share if share >= 0.0001 => format!("; up to {} of a slice idle for 1 ms or more at once", percent(share)),
+            share if share >= 0.0001 => {
+                format!("; up to {} of a slice idle for 1 ms or more at once", percent_text(share))
+            }
             _ => String::new(),
         };
         format!("closed loop {streams}{on}, {} in flight: {}{idle}", self.in_flight_asked, parts.join(", "))
     }
 }
 
-fn number(operations: f64) -> String {
+fn number_text(operations: f64) -> String {
     if operations < 10.0 { format!("{operations:.2}") } else { format!("{operations:.1}") }
 }
 

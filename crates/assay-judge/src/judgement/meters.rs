@@ -35,7 +35,7 @@ pub(crate) enum Counted {
 
 impl MeterFigures {
     /// What the counter with this index counts; none for a time whose events are not counted.
-    pub(crate) fn kind(&self, index: usize) -> Option<Counted> {
+    pub(crate) fn counted_kind(&self, index: usize) -> Option<Counted> {
         let name = self.head.counters.get(index)?;
         if name.ends_with("_bytes") {
             return Some(Counted::Bytes);
@@ -54,7 +54,7 @@ impl MeterFigures {
     }
 
     /// The counter's name as a reader knows it, without its unit.
-    pub(crate) fn label(&self, index: usize) -> String {
+    pub(crate) fn counter_label(&self, index: usize) -> String {
         let name = self.head.counters.get(index).map_or("", String::as_str);
         let stem = name.strip_suffix("_bytes").or_else(|| name.strip_suffix("_ns")).unwrap_or(name);
         stem.replace('_', " ")
@@ -62,12 +62,12 @@ impl MeterFigures {
 
     /// The figure of a counter: events or bytes per second, or the mean time of one event in nanoseconds; from what the
     /// counters rose by in a time.
-    pub(crate) fn figure(&self, index: usize, rose: impl Fn(usize) -> Option<u64>, ns: u64) -> Option<f64> {
+    pub(crate) fn counter_figure(&self, index: usize, rose: impl Fn(usize) -> Option<u64>, ns: u64) -> Option<f64> {
         if self.not_measured(index).is_some() {
             return None;
         }
         let value = rose(index)? as f64;
-        let over = match self.kind(index)? {
+        let over = match self.counted_kind(index)? {
             Counted::Events | Counted::Bytes => ns as f64 / 1e9,
             Counted::TimeOf(events) => rose(events)? as f64,
         };
@@ -75,8 +75,8 @@ impl MeterFigures {
     }
 
     /// The figure over the measured time.
-    pub(crate) fn mean(&self, index: usize) -> Option<f64> {
-        self.figure(index, |index| self.counted.get(index).copied(), self.read_ns)
+    pub(crate) fn mean_figure(&self, index: usize) -> Option<f64> {
+        self.counter_figure(index, |index| self.counted.get(index).copied(), self.read_ns)
     }
 
     /// The time of all flushes as a share of the time in which they were counted, where that is measured. One flush takes its
@@ -90,18 +90,18 @@ impl MeterFigures {
     }
 
     /// `disk vda (below data)`.
-    pub(crate) fn name(&self) -> String {
+    pub(crate) fn meter_name(&self) -> String {
         let MeterHead { name, kind, holds, .. } = &self.head;
         let holds = if holds.is_empty() { String::new() } else { format!(" (below {holds})") };
         format!("{kind} {name}{holds}")
     }
 
     /// A figure with its name and unit.
-    pub(crate) fn said(&self, index: usize, figure: f64) -> String {
-        let label = self.label(index);
-        match self.kind(index) {
-            Some(Counted::Bytes) => format!("{label} {}/s", Bytes::new(figure as u64).human()),
-            Some(Counted::TimeOf(_)) => format!("a {label} {}", Span::from_ns(figure as u64).human()),
+    pub(crate) fn figure_in_words(&self, index: usize, figure: f64) -> String {
+        let label = self.counter_label(index);
+        match self.counted_kind(index) {
+            Some(Counted::Bytes) => format!("{label} {}/s", Bytes::new(figure as u64).human_text()),
+            Some(Counted::TimeOf(_)) => format!("a {label} {}", Span::from_ns(figure as u64).human_text()),
             _ => format!("{figure:.1} {label}/s"),
         }
     }
@@ -110,8 +110,11 @@ impl MeterFigures {
     pub fn in_words(&self) -> String {
         let said: Vec<String> = (0..self.head.counters.len())
             .filter_map(|index| match self.not_measured(index) {
-                Some(why) => Some(format!("time of a {} not measured: {why}", self.label(index))),
-                None => self.mean(index).filter(|figure| *figure > 0.0).map(|figure| self.said(index, figure)),
+                Some(why) => Some(format!("time of a {} not measured: {why}", self.counter_label(index))),
+                None => self
+                    .mean_figure(index)
+                    .filter(|figure| *figure > 0.0)
+                    .map(|figure| self.figure_in_words(index, figure)),
             })
             .collect();
         let said = match (self.read_ns, said.is_empty()) {
@@ -119,7 +122,7 @@ impl MeterFigures {
             (_, true) => "nothing reached it".to_owned(),
             _ => said.join(", "),
         };
-        format!("{}: {said}", self.name())
+        format!("{}: {said}", self.meter_name())
     }
 }
 
@@ -146,13 +149,13 @@ mod tests {
     #[test]
     fn names_say_what_is_counted() {
         let disk = disk([30, 30 << 20, 60_000_000, 0, 0], 10_000_000_000);
-        let kinds: Vec<_> = (0..6).map(|index| disk.kind(index)).collect();
+        let kinds: Vec<_> = (0..6).map(|index| disk.counted_kind(index)).collect();
         use Counted::{Bytes, Events, TimeOf};
         assert_eq!(kinds, [Some(Events), Some(Bytes), Some(TimeOf(0)), Some(Events), Some(TimeOf(3)), None]);
         assert_eq!(disk.in_words(), "disk vda (below data): 3.0 reads/s, read 3 MiB/s, a read 2 ms");
         let server = MeterHead { counters: vec!["log_sync_ns".into()], ..MeterHead::default() };
         let server = MeterFigures { head: server, counted: vec![5], read_ns: 1, ..MeterFigures::default() };
-        assert_eq!((server.kind(0), server.mean(0)), (None, None), "nobody counted its events");
+        assert_eq!((server.counted_kind(0), server.mean_figure(0)), (None, None), "nobody counted its events");
     }
 
     #[test]
@@ -177,7 +180,7 @@ mod tests {
             ..MeterHead::default()
         };
         let server = MeterFigures { head, counted: vec![50, 0], read_ns: 10_000_000_000, series: Vec::new() };
-        assert_eq!(server.mean(1), None);
+        assert_eq!(server.mean_figure(1), None);
         let said = "server postgresql: 5.0 log syncs/s, time of a log sync not measured: track_wal_io_timing is off";
         assert_eq!(server.in_words(), said);
     }
@@ -187,6 +190,6 @@ mod tests {
         assert_eq!(disk([0; 5], 0).in_words(), "disk vda (below data): its counters could not be read");
         assert_eq!(disk([0; 5], 1).in_words(), "disk vda (below data): nothing reached it");
         let short = MeterFigures { counted: vec![1], ..disk([0; 5], 1) };
-        assert_eq!(short.mean(4), None, "a log may lack counters");
+        assert_eq!(short.mean_figure(4), None, "a log may lack counters");
     }
 }

@@ -15,7 +15,7 @@ pub struct PlanAsRun {
 
 impl PlanAsRun {
     /// Adds the checksum, which `hash` computes in hexadecimal.
-    pub(crate) fn seal(&mut self, hash: &impl Fn(&[u8]) -> String) {
+    pub(crate) fn add_checksum(&mut self, hash: &impl Fn(&[u8]) -> String) {
         self.blake3 = serde_json::to_vec(&self.json).ok().map(|plan| hash(&plan));
     }
 }

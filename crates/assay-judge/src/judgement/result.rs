@@ -133,7 +133,7 @@ pub struct StepFigures {
 
 impl Judgement {
     /// What failed in any of its steps, in words; see [`StepFigures::failure`].
-    pub fn failure(&self) -> Option<&str> {
+    pub fn failure_in_words(&self) -> Option<&str> {
         let parts = std::iter::once(&self.part).chain(self.steps.iter().map(|step| &step.part));
         parts.filter_map(|part| part.failure.as_deref()).next()
     }
@@ -147,9 +147,9 @@ impl Judgement {
 
     /// Ties it to the bytes of its log. `hash` computes the hexadecimal checksum of some bytes; the caller supplies it,
     /// because this crate does not need one otherwise.
-    pub fn sealed(mut self, log: LogSum, hash: impl Fn(&[u8]) -> String) -> Judgement {
+    pub fn seal_with_log(mut self, log: LogSum, hash: impl Fn(&[u8]) -> String) -> Judgement {
         let parts = std::iter::once(&mut self.part).chain(self.steps.iter_mut().map(|step| &mut step.part));
-        parts.for_each(|part| part.plan.seal(&hash));
+        parts.for_each(|part| part.plan.add_checksum(&hash));
         Judgement { log: Some(log), ..self }
     }
 }

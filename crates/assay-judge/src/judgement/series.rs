@@ -57,7 +57,7 @@ pub struct Change {
 impl Change {
     /// The size of the change, the same for a rise and the fall back: 0.5 for a level half as high again, or a third
     /// lower.
-    pub fn size(&self) -> f64 {
+    pub fn relative_size(&self) -> f64 {
         let (low, high) = (self.before.min(self.after), self.before.max(self.after));
         if low > 0.0 { high / low - 1.0 } else { f64::INFINITY }
     }

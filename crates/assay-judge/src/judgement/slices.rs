@@ -116,7 +116,7 @@ impl SliceTimes {
 
 impl Slice {
     /// The figures of `stream` on `target` (`None`: all targets together; with a single target that is the same).
-    pub fn stream(&self, stream: &str, target: Option<&str>) -> Option<&SliceStream> {
+    pub fn figures_of_stream(&self, stream: &str, target: Option<&str>) -> Option<&SliceStream> {
         let mine = || self.streams.iter().filter(|entry| entry.stream == stream);
         let exact = mine().find(|entry| entry.target.as_deref() == target);
         exact.or_else(|| if target.is_none() && mine().count() == 1 { mine().next() } else { None })
@@ -124,6 +124,6 @@ impl Slice {
 
     /// Whether `stream` does not keep the bound of a criterion in this slice, on `target` (as in [`Slice::stream`]).
     pub(crate) fn has_unkept_bound(&self, stream: &str, target: Option<&str>) -> bool {
-        self.stream(stream, target).is_some_and(|entry| !entry.unkept.is_empty())
+        self.figures_of_stream(stream, target).is_some_and(|entry| !entry.unkept.is_empty())
     }
 }

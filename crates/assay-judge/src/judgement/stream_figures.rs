@@ -45,7 +45,7 @@ impl StreamFigures {
     }
 
     /// The streams over all their targets: for each the entry of all targets together, or its only entry.
-    pub(crate) fn whole(&self) -> impl Iterator<Item = &StreamTotals> {
+    pub(crate) fn streams_over_all_targets(&self) -> impl Iterator<Item = &StreamTotals> {
         self.each.iter().filter(move |stream| {
             stream.target.is_none()
                 || self.each.iter().filter(|other| other.name == stream.name).count() == 1
@@ -68,14 +68,14 @@ impl StreamFigures {
 
     /// Operations and bytes per second of all streams together, over the time in which any of them ran; `None` where
     /// no time was measured. Flushes, which move nothing, are not counted among them.
-    pub(crate) fn throughput(&self) -> Option<(f64, f64)> {
-        self.rates(|totals| totals.direction != FLUSH)
+    pub(crate) fn total_throughput(&self) -> Option<(f64, f64)> {
+        self.total_rates(|totals| totals.direction != FLUSH)
     }
 
     /// The same of the streams that `counts` names. A stream that ran for a part of that time contributes its operations
     /// and not its rate, so that what ran one after another is never added.
-    pub(crate) fn rates(&self, counts: impl Fn(&StreamTotals) -> bool) -> Option<(f64, f64)> {
-        let counted = || self.whole().filter(|totals| counts(totals));
+    pub(crate) fn total_rates(&self, counts: impl Fn(&StreamTotals) -> bool) -> Option<(f64, f64)> {
+        let counted = || self.streams_over_all_targets().filter(|totals| counts(totals));
         let operations_per_second = counted()
             .filter_map(|totals| Some(totals.rate_achieved? * self.share_of_time(totals)))
             .reduce(|a, b| a + b)?;
@@ -91,7 +91,7 @@ impl StreamFigures {
         if self.each.iter().any(|totals| totals.ran_ns.is_some()) {
             // The rates of the streams are added over this time.
             self.throughput = Some(Throughput { ran_ns, ..Throughput::default() });
-            self.throughput = self.throughput().map(|(operations_per_second, bytes_per_second)| Throughput {
+            self.throughput = self.total_throughput().map(|(operations_per_second, bytes_per_second)| Throughput {
                 ran_ns,
                 operations_per_second,
                 bytes_per_second,
@@ -126,7 +126,7 @@ mod tests {
         let ours = vec![stream("r", None, 40.0), stream("r", Some("a"), 15.0), stream("r", Some("b"), 25.0)];
         let acts = vec![stream("r", Some("all"), 40.0), stream("a-r", Some("a"), 15.0), stream("b-r", Some("b"), 25.0)];
         let one = vec![stream("r", None, 30.0), stream("r", Some("a"), 15.0), stream("log", Some("b"), 10.0)];
-        let rate = |streams| all(streams).throughput().map(|(rate, _)| rate);
+        let rate = |streams| all(streams).total_throughput().map(|(rate, _)| rate);
         assert_eq!([rate(ours), rate(acts), rate(one), rate(Vec::new())], [Some(40.0), Some(40.0), Some(40.0), None]);
         // A stream of its own whose name only looks like a part.
         assert_eq!(rate(vec![stream("w", None, 1.0), stream("a-r", Some("a"), 2.0)]), Some(3.0));

@@ -87,13 +87,13 @@ impl StreamTotals {
     /// A description of its operations: `read, 4 KiB, poisson`; `read, 512B done as 4KiB, poisson` where the target's
     /// blocks are larger.
     pub fn does(&self) -> String {
-        let size = self.enlarged().unwrap_or_else(|| self.size.clone());
+        let size = self.enlarged_size().unwrap_or_else(|| self.size.clone());
         let words = [&self.direction, &size, &self.arrival].map(String::as_str);
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     /// `512B done as 4KiB`, where its operations are larger than asked for.
-    pub(crate) fn enlarged(&self) -> Option<String> {
+    pub(crate) fn enlarged_size(&self) -> Option<String> {
         (!self.size_done.is_empty()).then(|| format!("{} done as {}", self.size, self.size_done))
     }
 }
@@ -147,12 +147,12 @@ pub(crate) fn percent_of(part: u128, whole: u128) -> Option<f64> {
 
 impl Counts {
     /// Number of failed operations over all kinds of errors.
-    pub fn failed(&self) -> u64 {
+    pub fn failed_operations(&self) -> u64 {
         self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
     /// The share of the scheduled operations that were issued by the end (0 to 1); `None` when nothing was scheduled.
-    pub fn delivered(&self) -> Option<f64> {
+    pub fn delivered_share(&self) -> Option<f64> {
         (self.scheduled > 0).then(|| 1.0 - self.waiting.min(self.scheduled) as f64 / self.scheduled as f64)
     }
 }

@@ -182,7 +182,7 @@ pub struct DiskCount {
 
 impl DiskCount {
     /// The sum of both.
-    pub fn plus(self, other: DiskCount) -> DiskCount {
+    pub fn sum_with(self, other: DiskCount) -> DiskCount {
         DiskCount {
             operations: self.operations.saturating_add(other.operations),
             bytes: self.bytes.saturating_add(other.bytes),
@@ -192,11 +192,11 @@ impl DiskCount {
 
 impl DiskTotals {
     /// Reads and writes of the device together.
-    pub fn all(&self) -> DiskCount {
-        self.reads.plus(self.writes)
+    pub fn reads_and_writes(&self) -> DiskCount {
+        self.reads.sum_with(self.writes)
     }
     /// Reads and writes of the run together.
     pub(crate) fn own_all(&self) -> DiskCount {
-        self.own_reads.plus(self.own_writes)
+        self.own_reads.sum_with(self.own_writes)
     }
 }

@@ -20,7 +20,7 @@
 mod page;
 mod trail;
 
-pub use page::html;
+pub use page::write_html;
 pub use trail::{Run, SCHEMA, Trail};
 
 use crate::procedure::{AfterFailure, Aside, Attempts, Evidence, Halt, Standing};
@@ -81,7 +81,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The highest load that is known to pass.
-    pub fn passes(&self) -> Option<Multiple> {
+    pub fn highest_passing(&self) -> Option<Multiple> {
         match *self {
             Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => Some(passes),
             Outcome::Stopped { passes, .. } | Outcome::TargetFailed { passes, .. } => passes,
@@ -90,7 +90,7 @@ impl Outcome {
     }
 
     /// The lowest load that does not pass, where the search found the limit.
-    pub fn fails(&self) -> Option<Multiple> {
+    pub fn lowest_failing(&self) -> Option<Multiple> {
         match *self {
             Outcome::Between { fails, .. } | Outcome::NeverPassed { fails } => Some(fails),
             Outcome::NeverFailed { .. } | Outcome::Stopped { .. } | Outcome::TargetFailed { .. } => None,
@@ -128,7 +128,7 @@ impl Search {
     /// Begins at `start`; ends when pass and fail are no further apart than `resolution`.
     pub fn start(start: Multiple, resolution: Multiple) -> Search {
         let attempts = Attempts::new(AfterFailure::End);
-        Search { start, resolution, highest: Multiple::whole(u64::MAX), attempts }
+        Search { start, resolution, highest: Multiple::from_whole(u64::MAX), attempts }
     }
 
     /// Never goes above `highest`.
@@ -147,77 +147,77 @@ impl Search {
     }
 
     /// The runs so far, in their order: load and verdict.
-    pub fn path(&self) -> impl Iterator<Item = (Multiple, Verdict)> {
-        self.attempts.path().map(|(multiple, verdict)| (*multiple, verdict))
+    pub fn runs_so_far(&self) -> impl Iterator<Item = (Multiple, Verdict)> {
+        self.attempts.runs_so_far().map(|(multiple, verdict)| (*multiple, verdict))
     }
 
     /// What failed, and which runs were repeated.
-    pub fn aside(&self) -> Aside {
-        self.attempts.aside()
+    pub fn failed_and_repeated_runs(&self) -> Aside {
+        self.attempts.failed_and_repeated_runs()
     }
 
     /// The highest load that passed below the lowest that failed.
     pub fn highest_pass(&self) -> Option<Multiple> {
         let fails = self.lowest_fail();
-        self.proven(Verdict::Pass).filter(|passed| fails.is_none_or(|fails| *passed < fails)).max()
+        self.loads_with_verdict(Verdict::Pass).filter(|passed| fails.is_none_or(|fails| *passed < fails)).max()
     }
 
     /// The lowest load that failed.
     pub(crate) fn lowest_fail(&self) -> Option<Multiple> {
-        self.proven(Verdict::Fail).min()
+        self.loads_with_verdict(Verdict::Fail).min()
     }
 
     /// The loads that are proven to have this verdict.
-    fn proven(&self, verdict: Verdict) -> impl Iterator<Item = Multiple> {
-        self.attempts.proven().filter(move |(_, proven)| *proven == verdict).map(|(multiple, _)| *multiple)
+    fn loads_with_verdict(&self, verdict: Verdict) -> impl Iterator<Item = Multiple> {
+        self.attempts.proven_places().filter(move |(_, proven)| *proven == verdict).map(|(multiple, _)| *multiple)
     }
 
     /// What to do next; the same answer until something is observed.
     #[allow(clippy::should_implement_trait, reason = "it does not advance: only an observation does")]
     pub fn next(&self) -> Next {
-        if let Some(halt) = self.attempts.halt() {
-            return Next::Done(self.halted(halt));
+        if let Some(halt) = self.attempts.reason_to_halt() {
+            return Next::Done(self.outcome_of_halt(halt));
         }
-        let next = self.follows();
+        let next = self.step_after_proven_loads();
         let Next::RunAt(multiple) = next else { return next };
-        match self.attempts.standing(&multiple) {
-            Standing::GivenUp(verdict) => Next::Done(self.stopped(multiple, verdict)),
+        match self.attempts.standing_at(&multiple) {
+            Standing::GivenUp(verdict) => Next::Done(self.stopped_outcome(multiple, verdict)),
             Standing::Open | Standing::Proven(_) => next,
         }
     }
 
     /// What follows from the loads that are proven. It is never one of them: it lies between the highest that passed and the
     /// lowest that failed.
-    fn follows(&self) -> Next {
+    fn step_after_proven_loads(&self) -> Next {
         match (self.highest_pass(), self.lowest_fail()) {
             (None, None) => Next::RunAt(self.start),
-            (None, Some(fails)) => self.below(fails),
+            (None, Some(fails)) => self.load_below(fails),
             (Some(passes), None) if passes >= self.highest => Next::Done(Outcome::NeverFailed { passes }),
             (Some(passes), None) => {
                 Next::RunAt(at_least_a_millionth(passes.as_millionths().saturating_mul(2)).min(self.highest))
             }
-            (Some(passes), Some(fails)) => self.between(passes, fails),
+            (Some(passes), Some(fails)) => self.load_between(passes, fails),
         }
     }
 
     /// How a search ended that makes no further run.
-    fn halted(&self, halt: Halt) -> Outcome {
+    fn outcome_of_halt(&self, halt: Halt) -> Outcome {
         let at = self.attempts.last_place().copied().unwrap_or(self.start);
         match halt {
             Halt::Failure => {
                 Outcome::TargetFailed { at: self.attempts.failed_at().copied(), passes: self.highest_pass() }
             }
-            Halt::CutShort => self.stopped(at, Verdict::Incomplete),
-            Halt::LastRun => self.stopped(at, Verdict::Invalid),
+            Halt::CutShort => self.stopped_outcome(at, Verdict::Incomplete),
+            Halt::LastRun => self.stopped_outcome(at, Verdict::Invalid),
         }
     }
 
-    fn stopped(&self, at: Multiple, verdict: Verdict) -> Outcome {
+    fn stopped_outcome(&self, at: Multiple, verdict: Verdict) -> Outcome {
         Outcome::Stopped { at, verdict, passes: self.highest_pass() }
     }
 
     /// Half of the load that failed, in whole steps of the resolution, at least one step.
-    fn below(&self, fails: Multiple) -> Next {
+    fn load_below(&self, fails: Multiple) -> Next {
         let resolution = self.resolution.as_millionths().max(1);
         if fails.as_millionths() <= resolution {
             return Next::Done(Outcome::NeverPassed { fails });
@@ -227,7 +227,7 @@ impl Search {
     }
 
     /// Bisects, in steps of the resolution above the load that passed.
-    fn between(&self, passes: Multiple, fails: Multiple) -> Next {
+    fn load_between(&self, passes: Multiple, fails: Multiple) -> Next {
         let gap = fails.as_millionths() - passes.as_millionths();
         let resolution = self.resolution.as_millionths().max(1);
         if gap <= resolution {
@@ -238,9 +238,9 @@ impl Search {
     }
 
     /// The path as a table, one run per line.
-    pub fn table(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+    pub fn write_table(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         writeln!(out, "run       load  verdict")?;
-        for (index, (multiple, verdict)) in self.path().enumerate() {
+        for (index, (multiple, verdict)) in self.runs_so_far().enumerate() {
             writeln!(out, "{:>3}  {:>9}  {verdict}", index + 1, multiple.to_string())?;
         }
         match self.next() {
@@ -298,13 +298,14 @@ mod tests {
     use Verdict::*;
 
     fn hundredths(n: u64) -> Multiple {
-        Multiple::ratio(n, 100).unwrap()
+        Multiple::from_ratio(n, 100).unwrap()
     }
 
     fn search(limit: u64, lowest: u64, resolution: u64) -> Search {
-        let mut search = Search::start(hundredths(lowest), hundredths(resolution)).up_to(Multiple::whole(1_000_000));
+        let mut search =
+            Search::start(hundredths(lowest), hundredths(resolution)).up_to(Multiple::from_whole(1_000_000));
         while let Next::RunAt(multiple) = search.next() {
-            assert!(search.path().count() < 100, "it ends: {:?}", search.path().collect::<Vec<_>>());
+            assert!(search.runs_so_far().count() < 100, "it ends: {:?}", search.runs_so_far().collect::<Vec<_>>());
             search.observe(multiple, if multiple <= hundredths(limit) { Pass } else { Fail });
         }
         search
@@ -333,7 +334,7 @@ mod tests {
                             "{lowest} {resolution} {limit} {fails}"
                         ),
                         Next::Done(Outcome::NeverFailed { passes }) => {
-                            assert!(limit >= 100_000_000 && passes == Multiple::whole(1_000_000))
+                            assert!(limit >= 100_000_000 && passes == Multiple::from_whole(1_000_000))
                         }
                         other => panic!("{other:?}"),
                     }
@@ -346,7 +347,7 @@ mod tests {
     fn a_start_that_fails_is_searched_below() {
         let below = |limit, start, resolution| {
             let search = search(limit, start, resolution);
-            let path: Vec<u64> = search.path().map(|(multiple, _)| multiple.as_millionths() / 10_000).collect();
+            let path: Vec<u64> = search.runs_so_far().map(|(multiple, _)| multiple.as_millionths() / 10_000).collect();
             (path, search.next())
         };
         let between =
@@ -366,17 +367,17 @@ mod tests {
 
     #[test]
     fn a_run_that_proves_nothing_is_tried_once_more() {
-        let at = Multiple::whole(30);
-        let fresh = || Search::start(at, Multiple::whole(5));
+        let at = Multiple::from_whole(30);
+        let fresh = || Search::start(at, Multiple::from_whole(5));
         let cut = || Evidence { ending: Ending::CutShort, ..Evidence::from(Incomplete) };
         let mut search = fresh();
         search.observe(at, Invalid);
         assert_eq!(search.next(), Next::RunAt(at));
         search.observe(at, Pass);
-        assert_eq!(search.next(), Next::RunAt(Multiple::whole(60)));
-        search.observe(Multiple::whole(60), Invalid);
-        search.observe(Multiple::whole(60), Invalid);
-        let stopped = Outcome::Stopped { at: Multiple::whole(60), verdict: Invalid, passes: Some(at) };
+        assert_eq!(search.next(), Next::RunAt(Multiple::from_whole(60)));
+        search.observe(Multiple::from_whole(60), Invalid);
+        search.observe(Multiple::from_whole(60), Invalid);
+        let stopped = Outcome::Stopped { at: Multiple::from_whole(60), verdict: Invalid, passes: Some(at) };
         assert_eq!(search.next(), Next::Done(stopped));
         let mut search = fresh();
         search.observe(at, cut());
@@ -391,40 +392,40 @@ mod tests {
 
     #[test]
     fn what_no_load_excuses_ends_the_search_wherever_it_was_seen() {
-        let (at, above) = (Multiple::whole(30), Multiple::whole(60));
+        let (at, above) = (Multiple::from_whole(30), Multiple::from_whole(60));
         let failed = || Evidence::from(Incomplete).with_failure("3 EIO".to_owned());
-        let mut search = Search::start(at, Multiple::whole(5));
+        let mut search = Search::start(at, Multiple::from_whole(5));
         search.observe(at, Pass);
         search.observe(above, failed());
         let expected = Next::Done(Outcome::TargetFailed { at: Some(above), passes: Some(at) });
         assert_eq!(search.next(), expected);
         search.observe(above, Pass);
         assert_eq!(search.next(), expected, "no later run makes it undone");
-        let mut resumed = Search::start(at, Multiple::whole(5));
+        let mut resumed = Search::start(at, Multiple::from_whole(5));
         resumed.take_over(None, failed());
         assert_eq!(resumed.next(), Next::Done(Outcome::TargetFailed { at: None, passes: None }));
     }
 
     #[test]
     fn a_load_that_failed_when_it_was_cut_is_above_the_limit() {
-        let at = Multiple::whole(30);
+        let at = Multiple::from_whole(30);
         let cut = || Evidence { ending: Ending::CutShort, ..Evidence::from(Fail) };
-        let mut search = Search::start(at, Multiple::whole(5));
+        let mut search = Search::start(at, Multiple::from_whole(5));
         search.observe(at, cut());
         let stopped = Outcome::Stopped { at, verdict: Incomplete, passes: None };
         assert_eq!(search.next(), Next::Done(stopped), "this call ends, because it was cut short");
-        let mut resumed = Search::start(at, Multiple::whole(5));
+        let mut resumed = Search::start(at, Multiple::from_whole(5));
         resumed.take_over(Some(at), cut());
-        assert_eq!(resumed.next(), Next::RunAt(Multiple::whole(15)));
+        assert_eq!(resumed.next(), Next::RunAt(Multiple::from_whole(15)));
         resumed.take_over(Some(at), Pass);
-        assert_eq!(resumed.next(), Next::RunAt(Multiple::whole(15)), "a later PASS at that load changes nothing");
+        assert_eq!(resumed.next(), Next::RunAt(Multiple::from_whole(15)), "a later PASS at that load changes nothing");
     }
 
     #[test]
     fn resuming_anywhere_takes_the_same_path() {
-        let whole: Vec<(Multiple, Verdict)> = search(6500, 1000, 500).path().collect();
+        let whole: Vec<(Multiple, Verdict)> = search(6500, 1000, 500).runs_so_far().collect();
         for kept in 0..whole.len() {
-            let mut resumed = Search::start(Multiple::whole(10), Multiple::whole(5));
+            let mut resumed = Search::start(Multiple::from_whole(10), Multiple::from_whole(5));
             whole[..kept].iter().for_each(|(at, verdict)| resumed.take_over(Some(*at), *verdict));
             assert_eq!(resumed.next(), Next::RunAt(whole[kept].0));
         }
@@ -433,7 +434,7 @@ mod tests {
     #[test]
     fn the_table_tells_the_path() {
         let mut text = String::new();
-        search(6500, 3000, 1000).table(&mut text).unwrap();
+        search(6500, 3000, 1000).write_table(&mut text).unwrap();
         let expected = "run       load  verdict\n  1        30x  PASS\n  2        60x  PASS\n  3       120x  FAIL\n  \
                         4        90x  FAIL\n  5        70x  FAIL\nholds 60x, fails at 70x\n";
         assert_eq!(text, expected);

@@ -3,8 +3,8 @@
 use super::{Outcome, Run, Trail};
 use crate::render::chart::{Axis, Chart, Mark, Unit};
 use crate::render::html::distribution::Overlay;
-use crate::render::html::figures::{ABSENT, megabytes, per_second, time};
-use crate::render::html::{Badge, Frame, Watermark, report_beside, write};
+use crate::render::html::figures::{ABSENT, megabytes_text, per_second, time_text};
+use crate::render::html::{Badge, Frame, Watermark, report_beside, write_page};
 use crate::verdict::Verdict;
 use askama::Template;
 use assay_base::Span;
@@ -15,26 +15,26 @@ const MOST_DRAWN: usize = 6;
 const HEIGHT: f64 = 300.0;
 
 /// Writes the page.
-pub fn html(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
-    let drawn = nearest(trail);
-    let labelled = drawn.iter().map(|run| (label(trail, run), run.nines.as_slice()));
-    let stream = trail.streams().join(", ");
-    let rows = trail.runs.iter().enumerate().map(|(index, run)| row(trail, index, run));
+pub fn write_html(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
+    let drawn = nearest_runs(trail);
+    let labelled = drawn.iter().map(|run| (run_label(trail, run), run.nines.as_slice()));
+    let stream = trail.shown_streams().join(", ");
+    let rows = trail.runs.iter().enumerate().map(|(index, run)| run_row(trail, index, run));
     let view = View {
-        frame: Frame::still(),
+        frame: Frame::without_script(),
         trail,
-        badge: badge(trail.outcome),
-        said: trail.outcome.map_or("the search goes on".to_owned(), |outcome| trail.said(outcome)),
-        length: Span::from_ns(trail.run_ns).human(),
+        badge: outcome_badge(trail.outcome),
+        said: trail.outcome.map_or("the search goes on".to_owned(), |outcome| trail.outcome_in_words(outcome)),
+        length: Span::from_ns(trail.run_ns).human_text(),
         targets: trail.targets.join(", "),
-        watermarks: Watermark::all(&trail.watermarks),
-        loads: (!trail.runs.is_empty()).then(|| loads(trail)),
+        watermarks: Watermark::all_from_marks(&trail.watermarks),
+        loads: (!trail.runs.is_empty()).then(|| loads_chart(trail)),
         beyond: Overlay::of_nines(&stream, labelled),
         stream,
         rows: rows.collect(),
-        aside: trail.aside.lines(),
+        aside: trail.aside.as_sentences(),
     };
-    write(&view, out)
+    write_page(&view, out)
 }
 
 #[derive(Template)]
@@ -73,12 +73,12 @@ struct Row<'a> {
 }
 
 /// A run in the list of colours, with its stream where the runs show several.
-fn label(trail: &Trail, run: &Run) -> String {
+fn run_label(trail: &Trail, run: &Run) -> String {
     let stream = trail.stream_of(run).map(|stream| format!(", {stream}")).unwrap_or_default();
     format!("{} {}{stream}", run.load, run.verdict)
 }
 
-fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
+fn run_row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
     let limit = trail.outcome.and_then(|outcome| outcome.limit()).is_some_and(|limit| limit == run.load);
     Row {
         number: index + 1,
@@ -87,41 +87,41 @@ fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
         counted: trail.counted.as_ref().map(|counted| counted.at_load(run.load)),
         limit,
         rate: run.rate.map_or(ABSENT.to_owned(), per_second),
-        megabytes: run.bytes_per_second.map_or(ABSENT.to_owned(), megabytes),
-        p99: run.response_p99_ns.map_or(ABSENT.to_owned(), time),
+        megabytes: run.bytes_per_second.map_or(ABSENT.to_owned(), megabytes_text),
+        p99: run.response_p99_ns.map_or(ABSENT.to_owned(), time_text),
         stream: trail.stream_of(run),
-        decided: run.measured.as_deref().filter(|_| run.proves()).unwrap_or(&run.reason),
+        decided: run.measured.as_deref().filter(|_| run.is_proof()).unwrap_or(&run.reason),
         report: run.directory.file_name().and_then(|name| report_beside(name.as_ref())),
     }
 }
 
-fn badge(outcome: Option<Outcome>) -> Badge {
+fn outcome_badge(outcome: Option<Outcome>) -> Badge {
     Badge::for_verdict(outcome.map_or(Verdict::Incomplete, |outcome| outcome.verdict()))
 }
 
 /// The runs whose distributions are drawn, by load: the valid ones nearest to the limit.
-fn nearest(trail: &Trail) -> Vec<&Run> {
+fn nearest_runs(trail: &Trail) -> Vec<&Run> {
     let turns = match trail.outcome {
         Some(Outcome::Stopped { at, .. }) => Some(at),
         Some(Outcome::TargetFailed { at, passes }) => at.or(passes).or_else(|| trail.runs.last().map(|run| run.load)),
-        Some(outcome) => outcome.passes().or(outcome.fails()),
+        Some(outcome) => outcome.highest_passing().or(outcome.lowest_failing()),
         None => trail.runs.last().map(|run| run.load),
     };
     let turns = turns.map_or(1.0, |load| load.as_f64());
-    let mut runs: Vec<&Run> = trail.runs.iter().filter(|run| run.proves() && !run.nines.is_empty()).collect();
-    runs.sort_by(|a, b| distance(a, turns).total_cmp(&distance(b, turns)));
+    let mut runs: Vec<&Run> = trail.runs.iter().filter(|run| run.is_proof() && !run.nines.is_empty()).collect();
+    runs.sort_by(|a, b| distance_from_limit(a, turns).total_cmp(&distance_from_limit(b, turns)));
     runs.truncate(MOST_DRAWN);
     runs.sort_by_key(|run| run.load);
     runs
 }
 
 /// How far the load of a run is from the limit.
-fn distance(run: &Run, turns: f64) -> f64 {
+fn distance_from_limit(run: &Run, turns: f64) -> f64 {
     (run.load.as_f64() / turns).ln().abs()
 }
 
 /// Each run at its load, as high as its p99: held, not held, or nothing proven; the limit lies between them.
-fn loads(trail: &Trail) -> Chart {
+fn loads_chart(trail: &Trail) -> Chart {
     let (low, high) = trail
         .runs
         .iter()
@@ -129,21 +129,21 @@ fn loads(trail: &Trail) -> Chart {
         .map(|ns| ns.max(1) as f64)
         .fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
     let highest = trail.runs.iter().map(|run| run.load.as_f64()).fold(0.0, f64::max) * 1.08;
-    let runs = trail.runs.iter().enumerate().map(|(index, run)| sign(index, run, trail.stream_of(run), low));
+    let runs = trail.runs.iter().enumerate().map(|(index, run)| run_mark(index, run, trail.stream_of(run), low));
     let each: Vec<String> = trail.runs.iter().map(|run| format!("{} {}", run.load, run.verdict)).collect();
     Chart {
         alternative: format!("Loads that were tried and their verdicts: {}.", each.join(", ")),
-        x: Axis::linear("load (multiple of the workload's 1x)", Unit::Load, highest),
+        x: Axis::with_linear_scale("load (multiple of the workload's 1x)", Unit::Load, highest),
         // A sign is centred on its place; the margin keeps signs from being cut off.
-        y: Axis::log("p99 of the response (logarithmic)", Unit::Time, low * 0.7, high * 1.5),
+        y: Axis::with_log_scale("p99 of the response (logarithmic)", Unit::Time, low * 0.7, high * 1.5),
         height: HEIGHT,
-        marks: turn(trail.outcome, highest).into_iter().chain(runs).collect(),
+        marks: limit_marks(trail.outcome, highest).into_iter().chain(runs).collect(),
     }
 }
 
 /// Loads that hold, loads that do not, and a line at the limit.
-fn turn(outcome: Option<Outcome>, highest: f64) -> Vec<Mark> {
-    let (passes, fails) = outcome.map_or((None, None), |outcome| (outcome.limit(), outcome.fails()));
+fn limit_marks(outcome: Option<Outcome>, highest: f64) -> Vec<Mark> {
+    let (passes, fails) = outcome.map_or((None, None), |outcome| (outcome.limit(), outcome.lowest_failing()));
     let passed = passes.map(|load| Mark::Stretch { class: "pass", from: 0.0, to: load.as_f64() });
     let not = fails.map(|load| Mark::Stretch { class: "fail", from: load.as_f64(), to: highest });
     let line = passes.map(|load| Mark::Vertical { at: load.as_f64(), text: format!("holds {load}") });
@@ -151,10 +151,10 @@ fn turn(outcome: Option<Outcome>, highest: f64) -> Vec<Mark> {
 }
 
 /// A run without any counted operation is drawn at the bottom.
-fn sign(index: usize, run: &Run, stream: Option<&str>, low: f64) -> Mark {
+fn run_mark(index: usize, run: &Run, stream: Option<&str>, low: f64) -> Mark {
     let badge = Badge::for_verdict(run.verdict);
     let ns = run.response_p99_ns.map_or(low, |ns| ns.max(1) as f64);
-    let p99 = run.response_p99_ns.map_or("nothing counted".to_owned(), |ns| format!("p99 {}", time(ns)));
+    let p99 = run.response_p99_ns.map_or("nothing counted".to_owned(), |ns| format!("p99 {}", time_text(ns)));
     let stream = stream.map(|stream| format!(" of {stream}")).unwrap_or_default();
     let text = format!("run {}: {} {}, {p99}{stream}", index + 1, run.load, badge.word);
     Mark::Sign { class: badge.class, at: (run.load.as_f64(), ns), sign: badge.sign.to_owned(), text }
@@ -182,7 +182,7 @@ mod tests {
         };
         let page = |trail: &Trail| {
             let mut page = String::new();
-            html(trail, &mut page).unwrap();
+            write_html(trail, &mut page).unwrap();
             page
         };
         let several = page(&trail(vec![run("1x", "reads", "PASS"), run("2x", "writes", "FAIL")]));

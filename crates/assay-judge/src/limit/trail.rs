@@ -83,11 +83,11 @@ pub struct Run {
 
 impl Trail {
     /// Adds a run at `load` whose log is in `directory`, in the place of what was known of that run.
-    pub fn add(&mut self, load: Multiple, judgement: &Judgement, directory: PathBuf) {
+    pub fn add_run(&mut self, load: Multiple, judgement: &Judgement, directory: PathBuf) {
         add_new(&mut self.watermarks, &judgement.watermarks);
-        add_new(&mut self.deviations, judgement.deviations());
+        add_new(&mut self.deviations, judgement.workload_deviations());
         if !judgement.part.targets.each.is_empty() {
-            self.devices = judgement.part.targets.each.iter().map(TargetTotals::device).collect();
+            self.devices = judgement.part.targets.each.iter().map(TargetTotals::device_description).collect();
         }
         let known = self.runs.iter().position(|run| run.directory.file_name() == directory.file_name());
         let run = Run::new(load, judgement, directory);
@@ -98,12 +98,14 @@ impl Trail {
     }
 
     /// The runs that it has, each with its load. Their directories are given relative to that of the search.
-    pub fn known(&self) -> impl Iterator<Item = (Multiple, Evidence)> {
-        self.runs.iter().map(|run| (run.load, self.aside.evidence(&run.name(), run.verdict, &run.reason)))
+    pub fn known_runs(&self) -> impl Iterator<Item = (Multiple, Evidence)> {
+        self.runs
+            .iter()
+            .map(|run| (run.load, self.aside.evidence_of_run(&run.directory_name(), run.verdict, &run.reason)))
     }
 
     /// The streams whose responses the runs show, each once: that of a run is the stream of the criterion that decided it.
-    pub fn streams(&self) -> Vec<&str> {
+    pub fn shown_streams(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.runs.iter().filter_map(|run| run.stream.as_deref()).collect();
         names.sort_unstable();
         names.dedup();
@@ -112,20 +114,20 @@ impl Trail {
 
     /// The stream whose response a run shows, where not all runs show the same one.
     pub fn stream_of<'a>(&self, run: &'a Run) -> Option<&'a str> {
-        run.stream.as_deref().filter(|_| self.streams().len() > 1)
+        run.stream.as_deref().filter(|_| self.shown_streams().len() > 1)
     }
 
     /// Whether it has the run in this directory, given relative to that of the search.
-    pub fn has(&self, directory: &str) -> bool {
-        self.runs.iter().any(|run| run.name() == directory)
+    pub fn has_run(&self, directory: &str) -> bool {
+        self.runs.iter().any(|run| run.directory_name() == directory)
     }
 
     /// How it ended, in words; also by what loads are counted in.
-    pub fn said(&self, outcome: Outcome) -> String {
+    pub fn outcome_in_words(&self, outcome: Outcome) -> String {
         let counted = self
             .counted
             .as_ref()
-            .zip(outcome.passes())
+            .zip(outcome.highest_passing())
             .map(|(counted, load)| format!("; {load} is {}", counted.at_load(load)));
         let failed = self.aside.failures.first().and_then(|run| run.failure.as_ref());
         let failed = failed.map(|what| format!("; {what}")).unwrap_or_default();
@@ -135,7 +137,7 @@ impl Trail {
     /// The criterion that the lowest load above the limit broke, where loads are counted in parts: who counts those asks for it.
     fn broken_by(&self, outcome: Outcome) -> Option<String> {
         self.counted.as_ref()?.parts.as_ref()?;
-        let fails = outcome.fails()?;
+        let fails = outcome.lowest_failing()?;
         let run = self.runs.iter().find(|run| run.load == fails && run.verdict == Verdict::Fail)?;
         Some(format!("; {fails} broke {}", run.measured.as_ref().unwrap_or(&run.reason)))
     }
@@ -143,13 +145,13 @@ impl Trail {
 
 impl Run {
     fn new(load: Multiple, judgement: &Judgement, directory: PathBuf) -> Run {
-        let decisive = judgement.decisive();
+        let decisive = judgement.decisive_criterion();
         let measured = decisive.and_then(|criterion| {
             let figure = criterion.measured.as_ref()?;
             Some(format!("{} {} (bound {})", criterion.asked.title, figure.text, criterion.asked.bound))
         });
-        let totals = decided(judgement);
-        let (rate, bytes_per_second) = judgement.part.streams.throughput().unzip();
+        let totals = decided_totals(judgement);
+        let (rate, bytes_per_second) = judgement.part.streams.total_throughput().unzip();
         Run {
             load,
             verdict: judgement.verdict,
@@ -165,20 +167,20 @@ impl Run {
     }
 
     /// The name of its directory.
-    fn name(&self) -> String {
+    fn directory_name(&self) -> String {
         self.directory.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Whether it proves that the load holds, or that it does not.
-    pub fn proves(&self) -> bool {
+    pub fn is_proof(&self) -> bool {
         matches!(self.verdict, Verdict::Pass | Verdict::Fail)
     }
 }
 
 /// The totals, over all targets, of the stream whose criterion decided; without one, of the first criterion's stream.
-fn decided(judgement: &Judgement) -> Option<&StreamTotals> {
+fn decided_totals(judgement: &Judgement) -> Option<&StreamTotals> {
     let part = &judgement.part;
-    let named = judgement.decisive().and_then(|criterion| criterion.asked.stream.as_deref());
+    let named = judgement.decisive_criterion().and_then(|criterion| criterion.asked.stream.as_deref());
     let name = named.or_else(|| part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref()));
     let all = part.streams.together.iter().chain(&part.streams.each);
     let about: Vec<_> = all.filter(|totals| name.is_none_or(|name| name == totals.name)).collect();

@@ -45,35 +45,35 @@ const MAPS: [Shown; 3] = [
         title: "Small operations per second",
         is_small: true,
         value: |figures| figures.rate,
-        text: |figures| short(figures.rate),
+        text: |figures| short_rate(figures.rate),
     },
     Shown {
         title: "Mean response of small operations",
         is_small: true,
         value: |figures| figures.mean_ns as f64,
-        text: |figures| Span::from_ns(figures.mean_ns).human(),
+        text: |figures| Span::from_ns(figures.mean_ns).human_text(),
     },
     Shown {
         title: "Large operations, bytes per second",
         is_small: false,
         value: |figures| figures.bytes_per_second,
-        text: |figures| Bytes::new(figures.bytes_per_second as u64).human(),
+        text: |figures| Bytes::new(figures.bytes_per_second as u64).human_text(),
     },
 ];
 
 impl Shown {
     /// The figures of a point that are shown.
-    fn figures(&self, point: &Point) -> Option<Figures> {
+    fn shown_figures(&self, point: &Point) -> Option<Figures> {
         if self.is_small { point.small } else { point.large }
     }
 
     /// The cell of an asked place; `low` and `high` are the ends of all values.
-    fn cell(&self, matrix: &Matrix, own: u32, other: u32, low: f64, high: f64) -> Cell {
+    fn cell_at(&self, matrix: &Matrix, own: u32, other: u32, low: f64, high: f64) -> Cell {
         let (small, large) = if self.is_small { (own, other) } else { (other, own) };
-        let Some(point) = matrix.at(Place { small, large }) else { return Cell::Missing };
-        match (point.verdict, self.figures(point)) {
+        let Some(point) = matrix.point_at(Place { small, large }) else { return Cell::Missing };
+        match (point.verdict, self.shown_figures(point)) {
             (crate::Verdict::Pass, Some(figures)) => {
-                Cell::Figure((self.text)(&figures), strength((self.value)(&figures), low, high))
+                Cell::Figure((self.text)(&figures), colour_strength((self.value)(&figures), low, high))
             }
             (crate::Verdict::Fail, _) => Cell::Failed,
             (crate::Verdict::Incomplete, _) => Cell::Missing,
@@ -83,12 +83,12 @@ impl Shown {
 }
 
 /// How strongly a value is coloured, from 0 at the lowest of all.
-fn strength(value: f64, low: f64, high: f64) -> usize {
+fn colour_strength(value: f64, low: f64, high: f64) -> usize {
     if high > low { (((value - low) / (high - low)) * (STRENGTHS - 1) as f64).round() as usize } else { STRENGTHS / 2 }
 }
 
 /// The numbers in ascending order, each once.
-fn ordered(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
+fn sorted_without_repeats(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut all: Vec<u32> = numbers.collect();
     all.sort_unstable();
     all.dedup();
@@ -96,7 +96,7 @@ fn ordered(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
 }
 
 /// Three digits and a unit: `12.3k`.
-fn short(rate: f64) -> String {
+fn short_rate(rate: f64) -> String {
     let (value, unit) = match rate {
         rate if rate >= 999_500.0 => (rate / 1e6, "M"),
         rate if rate >= 999.5 => (rate / 1e3, "k"),
@@ -114,25 +114,25 @@ fn short(rate: f64) -> String {
 
 /// The maps that have at least one place. The columns count the operations whose figures are shown, the rows the
 /// operations of the other kind.
-pub(super) fn maps(matrix: &Matrix) -> Vec<Map> {
-    MAPS.iter().filter_map(|shown| map(matrix, shown)).collect()
+pub(super) fn maps_with_places(matrix: &Matrix) -> Vec<Map> {
+    MAPS.iter().filter_map(|shown| build_map(matrix, shown)).collect()
 }
 
-fn map(matrix: &Matrix, shown: &Shown) -> Option<Map> {
+fn build_map(matrix: &Matrix, shown: &Shown) -> Option<Map> {
     let places: Vec<(u32, u32)> = matrix
         .asked
         .iter()
         .map(|place| if shown.is_small { (place.small, place.large) } else { (place.large, place.small) })
         .filter(|(own, _)| *own > 0)
         .collect();
-    let columns = ordered(places.iter().map(|place| place.0));
-    let rows = ordered(places.iter().map(|place| place.1));
-    let values = matrix.points.iter().filter(|point| point.is_true()).filter_map(|point| shown.figures(point));
+    let columns = sorted_without_repeats(places.iter().map(|place| place.0));
+    let rows = sorted_without_repeats(places.iter().map(|place| place.1));
+    let values = matrix.points.iter().filter(|point| point.is_true()).filter_map(|point| shown.shown_figures(point));
     let (low, high) = values
         .map(|figures| (shown.value)(&figures))
         .fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
     let cell = |own: u32, other: u32| {
-        if places.contains(&(own, other)) { shown.cell(matrix, own, other, low, high) } else { Cell::Outside }
+        if places.contains(&(own, other)) { shown.cell_at(matrix, own, other, low, high) } else { Cell::Outside }
     };
     let (across, down) = if shown.is_small { ("small", "large") } else { ("large", "small") };
     (!places.is_empty()).then(|| Map {
@@ -146,14 +146,14 @@ fn map(matrix: &Matrix, shown: &Shown) -> Option<Map> {
 
 #[cfg(test)]
 mod tests {
-    use super::short;
+    use super::short_rate;
 
     #[test]
     fn rates_have_three_digits() {
         for (rate, text) in
             [(0.0, "0"), (7.25, "7.25"), (812.0, "812"), (999.6, "1.00k"), (12_345.0, "12.3k"), (1.5e6, "1.50M")]
         {
-            assert_eq!(short(rate), text);
+            assert_eq!(short_rate(rate), text);
         }
     }
 }

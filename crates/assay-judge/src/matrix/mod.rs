@@ -12,8 +12,8 @@ mod map;
 mod page;
 mod render;
 
-pub use page::html;
-pub use render::text;
+pub use page::write_html;
+pub use render::write_text;
 
 use crate::judgement::{
     GeneratorFigures, Judgement, StepFigures, StreamFigures, StreamTotals, TargetTotals, TimesSummary,
@@ -119,40 +119,43 @@ impl Matrix {
     pub fn add_run(&mut self, place: Place, judgement: &Judgement, directory: String) {
         add_new(&mut self.watermarks, &judgement.watermarks);
         if !judgement.part.targets.each.is_empty() {
-            self.devices = judgement.part.targets.each.iter().map(TargetTotals::device).collect();
+            self.devices = judgement.part.targets.each.iter().map(TargetTotals::device_description).collect();
         }
-        self.add(Point::from_judgement(place, judgement, directory));
+        self.add_point(Point::from_judgement(place, judgement, directory));
     }
 
     /// Adds a point in the place of the one at the same numbers. Whether a run may take that place is decided by
     /// [`procedure::Attempts`].
-    pub fn add(&mut self, point: Point) {
+    pub fn add_point(&mut self, point: Point) {
         self.points.retain(|known| known.place != point.place);
         self.points.push(point);
         self.points.sort_by_key(|point| (point.place.large, point.place.small));
     }
 
     /// The runs that it has, each with its place.
-    pub fn known(&self) -> impl Iterator<Item = (Place, Evidence)> {
+    pub fn known_runs(&self) -> impl Iterator<Item = (Place, Evidence)> {
         self.points
             .iter()
-            .map(move |point| (point.place, self.aside.evidence(&point.directory, point.verdict, &point.reason)))
+            .map(move |point| (point.place, self.aside.evidence_of_run(&point.directory, point.verdict, &point.reason)))
     }
 
     /// The point at a place.
-    pub(crate) fn at(&self, place: Place) -> Option<&Point> {
+    pub(crate) fn point_at(&self, place: Place) -> Option<&Point> {
         self.points.iter().find(|point| point.place == place)
     }
 
     /// Whether every point was measured to its end.
     pub fn is_whole(&self) -> bool {
         !self.asked.is_empty()
-            && self.asked.iter().all(|place| self.at(*place).is_some_and(|point| point.verdict != Verdict::Incomplete))
+            && self
+                .asked
+                .iter()
+                .all(|place| self.point_at(*place).is_some_and(|point| point.verdict != Verdict::Incomplete))
     }
 
     /// FAIL where a point failed, INCOMPLETE while one is missing or was cut short, otherwise the worst verdict of its points.
     pub fn verdict(&self) -> Verdict {
-        procedure::verdict(self.points.iter().map(|point| point.verdict), !self.is_whole(), &self.aside)
+        procedure::verdict_of_points(self.points.iter().map(|point| point.verdict), !self.is_whole(), &self.aside)
     }
 }
 
@@ -160,8 +163,8 @@ impl Point {
     /// The point of a run.
     pub fn from_judgement(place: Place, judgement: &Judgement, directory: String) -> Point {
         let part = &judgement.part;
-        let (small, large) = (figures(&part.streams, SMALL), figures(&part.streams, LARGE));
-        let coloured = coloured(part, [(place.small, small), (place.large, large)]);
+        let (small, large) = (figures_of_kind(&part.streams, SMALL), figures_of_kind(&part.streams, LARGE));
+        let coloured = distortion_by_generator(part, [(place.small, small), (place.large, large)]);
         let (verdict, reason) = match coloured.filter(|_| judgement.verdict == Verdict::Pass) {
             Some(why) => (Verdict::Invalid, why),
             None => (judgement.verdict, judgement.reason.clone()),
@@ -177,7 +180,7 @@ impl Point {
 
 /// How the generator distorted a point, if it did. `kinds` has, for the small and the large operations, the number
 /// asked for on each target and the figures.
-fn coloured(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<String> {
+fn distortion_by_generator(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<String> {
     let targets = part.targets.each.len().max(1) as f64;
     for (asked, did) in kinds.into_iter().filter(|(asked, _)| *asked > 0) {
         let (asked, flying) = (f64::from(asked) * targets, did.map_or(0.0, |figures| figures.in_flight));
@@ -187,7 +190,7 @@ fn coloured(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<St
             ));
         }
     }
-    let busy = busy(&part.generator).filter(|busy| *busy >= NO_REST)?;
+    let busy = busy_share(&part.generator).filter(|busy| *busy >= NO_REST)?;
     let busy = busy.min(1.0) * 100.0;
     Some(format!(
         "the workers of the generator had no rest for {busy:.0}% of the time: the target may be faster than they were"
@@ -196,7 +199,7 @@ fn coloured(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<St
 
 /// The share of their time for which the workers ran or waited for a processor; `None` where it was not measured, as in
 /// a simulation.
-fn busy(generator: &GeneratorFigures) -> Option<f64> {
+fn busy_share(generator: &GeneratorFigures) -> Option<f64> {
     let cost = generator.cost.filter(|cost| cost.sampled_ns > 0)?;
     let workers: f64 = generator.engine.get("workers")?.parse().ok()?;
     let wanted = cost.cpu_ns.saturating_add(cost.run_queue_ns).saturating_add(cost.steal_ns);
@@ -204,9 +207,10 @@ fn busy(generator: &GeneratorFigures) -> Option<f64> {
 }
 
 /// What the streams of one kind did together; the mean is over all their operations.
-fn figures(streams: &StreamFigures, kind: &str) -> Option<Figures> {
-    let (rate, bytes) = streams.rates(|stream| stream.name.starts_with(kind))?;
-    let streams: Vec<&StreamTotals> = streams.whole().filter(|stream| stream.name.starts_with(kind)).collect();
+fn figures_of_kind(streams: &StreamFigures, kind: &str) -> Option<Figures> {
+    let (rate, bytes) = streams.total_rates(|stream| stream.name.starts_with(kind))?;
+    let streams: Vec<&StreamTotals> =
+        streams.streams_over_all_targets().filter(|stream| stream.name.starts_with(kind)).collect();
     let (mean_ns, service_ns) =
         (mean_of(&streams, |stream| &stream.response)?, mean_of(&streams, |stream| &stream.service)?);
     Some(Figures { rate, bytes_per_second: bytes, mean_ns, in_flight: rate * service_ns as f64 / 1e9 })

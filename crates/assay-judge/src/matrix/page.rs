@@ -1,32 +1,32 @@
 //! A matrix as one HTML page without a script: heat maps are tables, so that they can be read aloud, copied and printed
 //! like other tables. Names are hostile input, escaped in the template.
 
-use super::map::{Cell, STRENGTHS, maps};
-use super::render::{made, place, summary};
+use super::map::{Cell, STRENGTHS, maps_with_places};
+use super::render::{point_label, runs_in_words, summary_sentences};
 use super::{Figures, Matrix, Point};
-use crate::render::html::figures::{ABSENT, per_second, time};
-use crate::render::html::{Badge, Frame, Watermark, report_beside, write};
+use crate::render::html::figures::{ABSENT, per_second, time_text};
+use crate::render::html::{Badge, Frame, Watermark, report_beside, write_page};
 use askama::Template;
 use assay_base::Bytes;
 use std::fmt;
 use std::path::Path;
 
 /// Writes the page.
-pub fn html(matrix: &Matrix, out: &mut dyn fmt::Write) -> fmt::Result {
+pub fn write_html(matrix: &Matrix, out: &mut dyn fmt::Write) -> fmt::Result {
     let view = View {
-        frame: Frame::still(),
+        frame: Frame::without_script(),
         matrix,
         targets: matrix.targets.join(", "),
-        made: made(matrix),
-        summary: summary(matrix),
-        aside: matrix.aside.lines(),
+        made: runs_in_words(matrix),
+        summary: summary_sentences(matrix),
+        aside: matrix.aside.as_sentences(),
         badge: Badge::for_verdict(matrix.verdict()),
-        watermarks: Watermark::all(&matrix.watermarks),
-        maps: maps(matrix).into_iter().map(drawn).collect(),
-        rows: matrix.points.iter().map(row).collect(),
+        watermarks: Watermark::all_from_marks(&matrix.watermarks),
+        maps: maps_with_places(matrix).into_iter().map(map_for_page).collect(),
+        rows: matrix.points.iter().map(point_row).collect(),
         strengths: (0..STRENGTHS).collect(),
     };
-    write(&view, out)
+    write_page(&view, out)
 }
 
 #[derive(Template)]
@@ -61,7 +61,7 @@ struct Field {
     text: String,
 }
 
-fn drawn(map: super::map::Map) -> Drawn {
+fn map_for_page(map: super::map::Map) -> Drawn {
     let rows = map.rows.into_iter().map(|(row, cells)| (row, cells.into_iter().map(field_of).collect()));
     Drawn { title: map.title, across: map.across, down: map.down, columns: map.columns, rows: rows.collect() }
 }
@@ -85,16 +85,18 @@ struct Row<'a> {
     report: Option<String>,
 }
 
-fn row(point: &Point) -> Row<'_> {
+fn point_row(point: &Point) -> Row<'_> {
     Row {
         point,
         badge: Badge::for_verdict(point.verdict),
-        place: place(point),
+        place: point_label(point),
         figures: [
             text_or_absent(point.small, |figures| per_second(figures.rate)),
-            text_or_absent(point.small, |figures| time(figures.mean_ns)),
-            text_or_absent(point.large, |figures| format!("{}/s", Bytes::new(figures.bytes_per_second as u64).human())),
-            text_or_absent(point.large, |figures| time(figures.mean_ns)),
+            text_or_absent(point.small, |figures| time_text(figures.mean_ns)),
+            text_or_absent(point.large, |figures| {
+                format!("{}/s", Bytes::new(figures.bytes_per_second as u64).human_text())
+            }),
+            text_or_absent(point.large, |figures| time_text(figures.mean_ns)),
         ],
         report: report_beside(Path::new(&point.directory)),
     }

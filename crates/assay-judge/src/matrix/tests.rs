@@ -58,27 +58,27 @@ fn matrix(points: Vec<Point>) -> Matrix {
         points: Vec::new(),
         aside: Aside::default(),
     };
-    points.into_iter().for_each(|point| matrix.add(point));
+    points.into_iter().for_each(|point| matrix.add_point(point));
     matrix
 }
 
 #[test]
 fn figures_are_those_of_all_streams_of_a_kind() {
-    let small = figures(&part(0).streams, SMALL).unwrap();
+    let small = figures_of_kind(&part(0).streams, SMALL).unwrap();
     assert_eq!((small.rate, small.bytes_per_second, small.mean_ns), (400.0, 400.0 * 8192.0, 2000));
-    assert_eq!(figures(&part(0).streams, LARGE).unwrap().mean_ns, 9000);
-    assert_eq!(figures(&StreamFigures::default(), LARGE), None);
+    assert_eq!(figures_of_kind(&part(0).streams, LARGE).unwrap().mean_ns, 9000);
+    assert_eq!(figures_of_kind(&StreamFigures::default(), LARGE), None);
 }
 
 #[test]
 fn workers_without_rest_say_nothing_about_the_target() {
     // Two workers have two seconds of processor time in each second.
-    assert_eq!(busy(&part(1_900_000_000).generator), Some(0.95));
-    assert_eq!(busy(&part(950_000_000).generator), Some(0.475));
-    assert_eq!(busy(&GeneratorFigures::default()), None, "a simulation has no such cost");
+    assert_eq!(busy_share(&part(1_900_000_000).generator), Some(0.95));
+    assert_eq!(busy_share(&part(950_000_000).generator), Some(0.475));
+    assert_eq!(busy_share(&GeneratorFigures::default()), None, "a simulation has no such cost");
     let mut waited = part(950_000_000);
     waited.generator.cost.as_mut().unwrap().run_queue_ns = 950_000_000;
-    assert_eq!(busy(&waited.generator), Some(0.95), "who wants to run has no rest");
+    assert_eq!(busy_share(&waited.generator), Some(0.95), "who wants to run has no rest");
 }
 
 #[test]
@@ -92,14 +92,14 @@ fn a_generator_that_does_not_keep_in_flight_what_was_asked_for_colours_the_point
         ([(4, figures(4.0)), (2, None)], 0, Some("0.00 of 2 operations")),
         ([(4, figures(4.0)), (0, None)], 2_000_000_000, Some("no rest for 100%")),
     ] {
-        let found = coloured(&part(cpu), kinds);
+        let found = distortion_by_generator(&part(cpu), kinds);
         assert_eq!(found.is_some(), told.is_some(), "{found:?}");
         assert!(told.is_none_or(|told| found.as_ref().unwrap().contains(told)), "{found:?}");
     }
     let mut two = part(0);
     two.targets.each = vec![TargetTotals::default(), TargetTotals::default()];
-    assert!(coloured(&two, [(4, figures(4.0)), (0, None)]).unwrap().contains("of 8 operations"));
-    let small = super::figures(&part(0).streams, SMALL).unwrap();
+    assert!(distortion_by_generator(&two, [(4, figures(4.0)), (0, None)]).unwrap().contains("of 8 operations"));
+    let small = super::figures_of_kind(&part(0).streams, SMALL).unwrap();
     assert!((small.in_flight - 400.0 * 1000.0 / 1e9).abs() < 1e-9, "{small:?}");
 }
 
@@ -114,7 +114,7 @@ fn only_true_points_have_figures_on_the_map_and_colours_go_from_the_least_to_the
         point(0, 1, Verdict::Pass, 7.0),
     ];
     let matrix = matrix(points);
-    let maps = map::maps(&matrix);
+    let maps = map::maps_with_places(&matrix);
     let figure = |text: &str, strength| map::Cell::Figure(text.to_owned(), strength);
     assert_eq!(maps.len(), 3);
     assert_eq!(maps[0].columns, [1, 2, 3]);
@@ -122,8 +122,8 @@ fn only_true_points_have_figures_on_the_map_and_colours_go_from_the_least_to_the
     assert_eq!(maps[0].rows[1], (1, vec![map::Cell::Failed, map::Cell::Missing, map::Cell::Missing]));
     assert_eq!(maps[2].rows[0], (0, vec![figure("6.68 MiB", 4), map::Cell::Missing]));
     let (mut page, mut words) = (String::new(), String::new());
-    html(&matrix, &mut page).unwrap();
-    text(&matrix, &mut words).unwrap();
+    write_html(&matrix, &mut page).unwrap();
+    write_text(&matrix, &mut words).unwrap();
     for untrue in ["98.8k", "54.3k", "43.2k"] {
         assert!(!page.contains(untrue) && !words.contains(untrue), "{untrue}: {words}");
     }
@@ -141,35 +141,35 @@ fn only_true_points_have_figures_on_the_map_and_colours_go_from_the_least_to_the
 fn the_verdict_is_fail_where_a_point_failed_and_incomplete_while_one_is_missing() {
     let mut matrix = matrix(vec![point(1, 0, Verdict::Pass, 1.0), point(2, 0, Verdict::Invalid, 1.0)]);
     assert_eq!((matrix.asked.len(), matrix.verdict()), (11, Verdict::Incomplete));
-    matrix.add(point(2, 0, Verdict::Fail, 2.0));
+    matrix.add_point(point(2, 0, Verdict::Fail, 2.0));
     assert_eq!((matrix.points.len(), matrix.verdict()), (2, Verdict::Fail), "whatever is missing");
-    matrix.add(point(2, 0, Verdict::Invalid, 2.0));
+    matrix.add_point(point(2, 0, Verdict::Invalid, 2.0));
     for place in matrix.asked.clone() {
-        if matrix.at(place).is_none() {
-            matrix.add(point(place.small, place.large, Verdict::Pass, 5.0));
+        if matrix.point_at(place).is_none() {
+            matrix.add_point(point(place.small, place.large, Verdict::Pass, 5.0));
         }
     }
     assert_eq!(matrix.verdict(), Verdict::Invalid);
-    matrix.add(point(2, 0, Verdict::Pass, 2.0));
+    matrix.add_point(point(2, 0, Verdict::Pass, 2.0));
     assert_eq!(matrix.verdict(), Verdict::Pass);
-    let known: Vec<(Place, Verdict)> = matrix.known().map(|(place, run)| (place, run.verdict)).collect();
+    let known: Vec<(Place, Verdict)> = matrix.known_runs().map(|(place, run)| (place, run.verdict)).collect();
     assert_eq!((known.len(), known[0]), (11, (Place { small: 1, large: 0 }, Verdict::Pass)));
     let run = Evidence::from(Verdict::Fail).with_failure("3 EIO".to_owned());
     let failed = Matrix { aside: Aside { failures: vec![run], ..Aside::default() }, ..matrix.clone() };
     let mut words = String::new();
-    text(&failed, &mut words).unwrap();
+    write_text(&failed, &mut words).unwrap();
     assert!(failed.verdict() == Verdict::Fail && words.contains("3 EIO"), "{words}");
     let empty = super::Matrix { asked: Vec::new(), points: Vec::new(), ..matrix };
     assert_eq!(empty.verdict(), Verdict::Incomplete);
     let mut words = String::new();
-    text(&empty, &mut words).unwrap();
+    write_text(&empty, &mut words).unwrap();
 }
 
 #[test]
 fn the_largest_figure_is_told_with_the_fewest_in_flight_that_reach_it() {
     let point = |small, rate| point(small, 0, Verdict::Pass, rate);
-    let said = render::summary(&matrix(vec![point(1, 70.0), point(2, 73.9), point(3, 74.1)]));
+    let said = render::summary_sentences(&matrix(vec![point(1, 70.0), point(2, 73.9), point(3, 74.1)]));
     assert!(said.starts_with("At most 74 small operations a second, with 2 small in flight"), "{said}");
-    let none = render::summary(&matrix(Vec::new()));
+    let none = render::summary_sentences(&matrix(Vec::new()));
     assert!(!none.contains("At most"), "{none}");
 }

@@ -19,7 +19,7 @@ pub struct Aside {
 
 impl Aside {
     /// The evidence of a run that a document lists: what failed in it stands here.
-    pub(crate) fn evidence(&self, directory: &str, verdict: Verdict, reason: &str) -> Evidence {
+    pub(crate) fn evidence_of_run(&self, directory: &str, verdict: Verdict, reason: &str) -> Evidence {
         let failed = self.failures.iter().find(|run| run.directory == directory);
         let failure = failed.and_then(|run| run.failure.clone());
         let (directory, reason) = (directory.to_owned(), reason.to_owned());
@@ -28,7 +28,7 @@ impl Aside {
 
     /// These runs, and those of another part of the same procedure.
     #[must_use]
-    pub fn and(mut self, other: Aside) -> Aside {
+    pub fn joined_with(mut self, other: Aside) -> Aside {
         self.failures.extend(other.failures);
         self.repeated.extend(other.repeated);
         self
@@ -52,7 +52,7 @@ impl Aside {
     }
 
     /// A sentence for each of these runs, for people.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn as_sentences(&self) -> Vec<String> {
         let failed = self.failures.iter().map(|run| {
             let what = run.failure.as_ref().unwrap_or(&run.reason);
             format!("failed in {}: {what}", run.directory)

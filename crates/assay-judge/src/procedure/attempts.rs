@@ -72,15 +72,15 @@ impl<P: Clone + Ord> Attempts<P> {
 
     /// Takes over a run of an earlier call; without a place it counts for what failed in it.
     pub fn take_over(&mut self, place: Option<P>, evidence: Evidence) {
-        self.add(Attempt { place, evidence, call: Call::Earlier });
+        self.add_attempt(Attempt { place, evidence, call: Call::Earlier });
     }
 
     /// Takes a run of this call.
     pub fn observe(&mut self, place: P, evidence: Evidence) {
-        self.add(Attempt { place: Some(place), evidence, call: Call::This });
+        self.add_attempt(Attempt { place: Some(place), evidence, call: Call::This });
     }
 
-    fn add(&mut self, attempt: Attempt<P>) {
+    fn add_attempt(&mut self, attempt: Attempt<P>) {
         if let Some(place) = &attempt.place {
             self.at.entry(place.clone()).or_default().push(self.made.len());
         }
@@ -88,36 +88,36 @@ impl<P: Clone + Ord> Attempts<P> {
     }
 
     /// What is known of a place.
-    pub fn standing(&self, place: &P) -> Standing {
+    pub fn standing_at(&self, place: &P) -> Standing {
         match self.deciding_at(place).map(|at| &self.made[at].evidence) {
-            Some(evidence) if evidence.failed() => Standing::Proven(Verdict::Fail),
-            Some(evidence) if evidence.proves() => Standing::Proven(evidence.verdict),
-            Some(evidence) if self.trials(place) >= TRIALS => Standing::GivenUp(evidence.verdict),
+            Some(evidence) if evidence.shows_not_held() => Standing::Proven(Verdict::Fail),
+            Some(evidence) if evidence.is_proof() => Standing::Proven(evidence.verdict),
+            Some(evidence) if self.trial_count(place) >= TRIALS => Standing::GivenUp(evidence.verdict),
             _ => Standing::Open,
         }
     }
 
     /// The run that decides at a place, and whose figures are those of the place.
-    pub fn deciding(&self, place: &P) -> Option<&Evidence> {
+    pub fn deciding_run(&self, place: &P) -> Option<&Evidence> {
         self.deciding_at(place).map(|at| &self.made[at].evidence)
     }
 
     /// The first of `places` that is to be measured now; `None` where nothing is left, or no further run is made.
     pub fn next_of(&self, places: &[P]) -> Option<P> {
-        if self.halt().is_some() {
+        if self.reason_to_halt().is_some() {
             None
         } else {
-            places.iter().find(|place| self.standing(place) == Standing::Open).cloned()
+            places.iter().find(|place| self.standing_at(place) == Standing::Open).cloned()
         }
     }
 
     /// How many of `places` may be measured.
-    pub fn open(&self, places: &[P]) -> usize {
-        places.iter().filter(|place| self.standing(place) == Standing::Open).count()
+    pub fn count_open_places(&self, places: &[P]) -> usize {
+        places.iter().filter(|place| self.standing_at(place) == Standing::Open).count()
     }
 
     /// Why no further run is made, where that is so.
-    pub fn halt(&self) -> Option<Halt> {
+    pub fn reason_to_halt(&self) -> Option<Halt> {
         let failed = self.made.iter().any(|attempt| attempt.evidence.failure.is_some());
         if failed && self.after_failure == AfterFailure::End {
             return Some(Halt::Failure);
@@ -136,7 +136,7 @@ impl<P: Clone + Ord> Attempts<P> {
     }
 
     /// The runs that the result is not made of, and those in which something failed.
-    pub fn aside(&self) -> Aside {
+    pub fn failed_and_repeated_runs(&self) -> Aside {
         let mut aside = Aside::default();
         for (at, Attempt { place, evidence, .. }) in self.made.iter().enumerate() {
             let decides = place.as_ref().is_some_and(|place| self.deciding_at(place) == Some(at));
@@ -150,11 +150,11 @@ impl<P: Clone + Ord> Attempts<P> {
     }
 
     /// Every place that is proven, with its verdict, once.
-    pub fn proven(&self) -> impl Iterator<Item = (&P, Verdict)> {
+    pub fn proven_places(&self) -> impl Iterator<Item = (&P, Verdict)> {
         self.made.iter().enumerate().filter_map(|(at, attempt)| {
             let place = attempt.place.as_ref()?;
-            let decides = self.deciding_at(place) == Some(at) && attempt.evidence.proves();
-            let verdict = if attempt.evidence.failed() { Verdict::Fail } else { attempt.evidence.verdict };
+            let decides = self.deciding_at(place) == Some(at) && attempt.evidence.is_proof();
+            let verdict = if attempt.evidence.shows_not_held() { Verdict::Fail } else { attempt.evidence.verdict };
             decides.then_some((place, verdict))
         })
     }
@@ -170,12 +170,12 @@ impl<P: Clone + Ord> Attempts<P> {
     }
 
     /// The places and verdicts of all runs, in their order.
-    pub fn path(&self) -> impl Iterator<Item = (&P, Verdict)> {
+    pub fn runs_so_far(&self) -> impl Iterator<Item = (&P, Verdict)> {
         self.made.iter().filter_map(|attempt| Some((attempt.place.as_ref()?, attempt.evidence.verdict)))
     }
 
     /// How many attempts of this call there are at a place.
-    fn trials(&self, place: &P) -> usize {
+    fn trial_count(&self, place: &P) -> usize {
         self.attempts_at(place).filter(|at| self.made[*at].call == Call::This).count()
     }
 
@@ -189,8 +189,8 @@ impl<P: Clone + Ord> Attempts<P> {
 
     fn deciding_at(&self, place: &P) -> Option<usize> {
         self.first_at(place, |evidence| evidence.failure.is_some())
-            .or_else(|| self.first_at(place, Evidence::failed))
-            .or_else(|| self.first_at(place, Evidence::proves))
+            .or_else(|| self.first_at(place, Evidence::shows_not_held))
+            .or_else(|| self.first_at(place, Evidence::is_proof))
             .or_else(|| self.attempts_at(place).max_by_key(|at| self.made[*at].evidence.verdict))
     }
 }

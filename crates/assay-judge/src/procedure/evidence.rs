@@ -31,7 +31,7 @@ impl Evidence {
             directory,
             verdict: judgement.verdict,
             reason: judgement.reason.clone(),
-            failure: judgement.failure().map(str::to_owned),
+            failure: judgement.failure_in_words().map(str::to_owned),
             ending: Ending::new(judgement.part.history.closed, stuck),
         }
     }
@@ -42,7 +42,7 @@ impl Evidence {
             if phase.verdict > self.verdict {
                 (self.verdict, self.reason) = (phase.verdict, phase.reason.clone());
             }
-            self.failure = self.failure.or_else(|| phase.failure().map(str::to_owned));
+            self.failure = self.failure.or_else(|| phase.failure_in_words().map(str::to_owned));
         }
         self
     }
@@ -58,12 +58,12 @@ impl Evidence {
     }
 
     /// Whether it shows that its place holds, or that it does not.
-    pub fn proves(&self) -> bool {
-        self.failed() || self.verdict == Verdict::Pass
+    pub fn is_proof(&self) -> bool {
+        self.shows_not_held() || self.verdict == Verdict::Pass
     }
 
     /// Whether it shows that its place does not hold.
-    pub fn failed(&self) -> bool {
+    pub fn shows_not_held(&self) -> bool {
         self.failure.is_some() || self.verdict == Verdict::Fail
     }
 }

@@ -33,7 +33,7 @@ use crate::verdict::Verdict;
 
 /// The verdict of a procedure that has a result for each place of a list: FAIL as soon as one of them failed, INCOMPLETE while one
 /// is missing, otherwise the worst verdict.
-pub(crate) fn verdict(points: impl IntoIterator<Item = Verdict>, missing: bool, aside: &Aside) -> Verdict {
+pub(crate) fn verdict_of_points(points: impl IntoIterator<Item = Verdict>, missing: bool, aside: &Aside) -> Verdict {
     let worst = points.into_iter().max().unwrap_or(Verdict::Incomplete);
     match (aside.failures.is_empty(), worst) {
         (false, _) | (_, Verdict::Fail) => Verdict::Fail,

@@ -49,8 +49,8 @@ fn whatever_is_seen_in_whatever_order_a_fail_stays_and_only_nothing_is_repeated(
         }
         let any = |is: fn(&Evidence) -> bool| sequence.iter().any(|at| is(of(at)));
         let trials = sequence.iter().filter(|at| **at < kinds.len()).count();
-        let standing = attempts.standing(&'a');
-        let expected = match (any(Evidence::failed), any(Evidence::proves)) {
+        let standing = attempts.standing_at(&'a');
+        let expected = match (any(Evidence::shows_not_held), any(Evidence::is_proof)) {
             (true, _) => Standing::Proven(Fail),
             (_, true) => Standing::Proven(Pass),
             _ if trials >= 2 && any(|run| run.verdict == Invalid) => Standing::GivenUp(Invalid),
@@ -59,16 +59,16 @@ fn whatever_is_seen_in_whatever_order_a_fail_stays_and_only_nothing_is_repeated(
         };
         assert_eq!(standing, expected, "{sequence:?}");
         assert_eq!(attempts.next_of(&['a']), (standing == Standing::Open).then_some('a'));
-        let aside = attempts.aside();
+        let aside = attempts.failed_and_repeated_runs();
         let failed = sequence.iter().filter(|at| of(at).failure.is_some()).count();
         assert_eq!(aside.failures.len(), failed, "{sequence:?}");
         // Every run is somewhere: it decides, failed, or is among those that were repeated.
-        let decides = attempts.deciding(&'a').is_some_and(|run| run.failure.is_none());
+        let decides = attempts.deciding_run(&'a').is_some_and(|run| run.failure.is_none());
         assert_eq!(aside.repeated.len() + failed + usize::from(decides), sequence.len(), "{sequence:?}");
-        let points = attempts.deciding(&'a').map(|run| run.verdict);
-        let verdict = verdict(points, false, &aside);
-        assert_eq!(verdict == Fail, any(Evidence::failed), "{sequence:?}");
-        assert_eq!(verdict == Pass, !any(Evidence::failed) && any(|run| run.verdict == Pass), "{sequence:?}");
+        let points = attempts.deciding_run(&'a').map(|run| run.verdict);
+        let verdict = verdict_of_points(points, false, &aside);
+        assert_eq!(verdict == Fail, any(Evidence::shows_not_held), "{sequence:?}");
+        assert_eq!(verdict == Pass, !any(Evidence::shows_not_held) && any(|run| run.verdict == Pass), "{sequence:?}");
     }
     assert!(sequences.len() > 11_000);
 }
@@ -85,10 +85,10 @@ fn places_are_measured_in_their_order_and_one_that_proves_nothing_twice_in_a_cal
         attempts.observe(place, evidence(verdict, &format!("{}", made.len())));
     }
     assert_eq!(made, [1, 1, 2, 2, 3]);
-    assert_eq!(attempts.standing(&2), Standing::GivenUp(Invalid));
-    assert_eq!(attempts.deciding(&2).unwrap().directory, "4", "the latest of those that prove nothing");
-    assert_eq!(directories(&attempts.aside().repeated), ["1", "3"]);
-    assert_eq!(attempts.proven().collect::<Vec<_>>(), [(&1, Pass), (&3, Fail)]);
+    assert_eq!(attempts.standing_at(&2), Standing::GivenUp(Invalid));
+    assert_eq!(attempts.deciding_run(&2).unwrap().directory, "4", "the latest of those that prove nothing");
+    assert_eq!(directories(&attempts.failed_and_repeated_runs().repeated), ["1", "3"]);
+    assert_eq!(attempts.proven_places().collect::<Vec<_>>(), [(&1, Pass), (&3, Fail)]);
     // A continued procedure has two more attempts where nothing is proven, and no others.
     let mut resumed = Attempts::new(AfterFailure::GoOn);
     for (place, verdict) in made.into_iter().zip(verdicts) {
@@ -117,18 +117,18 @@ fn what_was_cut_short_ends_the_call_and_what_failed_ends_what_follows_from_verdi
     ] {
         let mut attempts = Attempts::new(after_failure);
         attempts.observe(1, run.clone());
-        assert_eq!(attempts.halt(), halt, "{after_failure:?} {run:?}");
+        assert_eq!(attempts.reason_to_halt(), halt, "{after_failure:?} {run:?}");
         assert_eq!(attempts.was_cut_short(), run.ending == Ending::CutShort);
         // An earlier call was cut short, but this one was not; what failed stays.
         let mut resumed = Attempts::new(after_failure);
         resumed.take_over(Some(1), run);
-        assert_eq!(resumed.halt(), halt.filter(|halt| *halt == Halt::Failure));
+        assert_eq!(resumed.reason_to_halt(), halt.filter(|halt| *halt == Halt::Failure));
     }
     // Also where nobody knows any more what the run was for.
     let mut attempts = Attempts::<u32>::new(AfterFailure::End);
     attempts.take_over(None, failure("somewhere"));
-    assert_eq!((attempts.halt(), attempts.failed_at()), (Some(Halt::Failure), None));
-    assert_eq!(directories(&attempts.aside().failures), ["somewhere"]);
+    assert_eq!((attempts.reason_to_halt(), attempts.failed_at()), (Some(Halt::Failure), None));
+    assert_eq!(directories(&attempts.failed_and_repeated_runs().failures), ["somewhere"]);
 }
 
 #[test]
@@ -164,6 +164,10 @@ fn the_verdict_is_fail_as_soon_as_anything_failed_and_incomplete_while_something
         (&[Pass, Fail], true, Aside::default(), Fail),
         (&[Pass, Incomplete], false, Aside::default(), Incomplete),
     ] {
-        assert_eq!(verdict(points.iter().copied(), missing, &aside), expected, "{points:?} {missing} {aside:?}");
+        assert_eq!(
+            verdict_of_points(points.iter().copied(), missing, &aside),
+            expected,
+            "{points:?} {missing} {aside:?}"
+        );
     }
 }

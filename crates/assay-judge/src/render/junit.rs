@@ -18,7 +18,7 @@ struct Suite<'a> {
 }
 
 /// Writes the document.
-pub fn junit(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
+pub fn write_junit(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
     // Steps that passed do not imply a complete certification: one may be missing.
     let whole = Suite {
         title: format!("{} at {}", judgement.name, judgement.load),
@@ -34,7 +34,7 @@ pub fn junit(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
     });
     let suites: Vec<Suite> = std::iter::once(whole).chain(steps).collect();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
-    writeln!(out, "<testsuites name=\"{}\">", escaped(&judgement.name))?;
+    writeln!(out, "<testsuites name=\"{}\">", escaped_text(&judgement.name))?;
     suites.iter().try_for_each(|suite| write_suite(judgement, suite, out))?;
     writeln!(out, "</testsuites>")
 }
@@ -48,11 +48,11 @@ fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt
     writeln!(
         out,
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{}\" time=\"{:.3}\" timestamp=\"{}\">",
-        escaped(&suite.title),
+        escaped_text(&suite.title),
         all.len() + 1,
         having(&[Outcome::NotApplied]),
         suite.part.map_or(0.0, |part| part.time.measured_ns as f64 / 1e9),
-        escaped(&judgement.created),
+        escaped_text(&judgement.created),
     )?;
     writeln!(out, "    <properties>")?;
     let seed = judgement.seed.to_string();
@@ -63,7 +63,7 @@ fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt
     let done: Vec<String> = suite.part.map(figures_of_step).into_iter().filter(|done| !done.is_empty()).collect();
     let done = done.iter().map(|done| ("figures", done.as_str()));
     for (name, value) in facts.into_iter().chain(targets).chain(done).chain(marks) {
-        writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escaped(value))?;
+        writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escaped_text(value))?;
     }
     writeln!(out, "    </properties>")?;
     write_case(
@@ -78,7 +78,7 @@ fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt
             out,
             judgement,
             &format!("{} {}", criterion.asked.title, criterion.asked.bound),
-            answer(criterion, targets),
+            criterion_answer(criterion, targets),
         )?;
     }
     writeln!(out, "  </testsuite>")
@@ -91,12 +91,12 @@ fn write_case(
     name: &str,
     inside: Option<(&str, &str, String)>,
 ) -> fmt::Result {
-    write!(out, "    <testcase classname=\"{}\" name=\"{}\"", escaped(&judgement.name), escaped(name))?;
+    write!(out, "    <testcase classname=\"{}\" name=\"{}\"", escaped_text(&judgement.name), escaped_text(name))?;
     match inside {
         None => writeln!(out, "/>"),
-        Some((tag, "", message)) => writeln!(out, "><{tag} message=\"{}\"/></testcase>", escaped(&message)),
+        Some((tag, "", message)) => writeln!(out, "><{tag} message=\"{}\"/></testcase>", escaped_text(&message)),
         Some((tag, kind, message)) => {
-            writeln!(out, "><{tag} type=\"{kind}\" message=\"{}\"/></testcase>", escaped(&message))
+            writeln!(out, "><{tag} type=\"{kind}\" message=\"{}\"/></testcase>", escaped_text(&message))
         }
     }
 }
@@ -110,7 +110,7 @@ fn verdict_of(verdict: Verdict) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn answer(criterion: &CriterionOutcome, targets: usize) -> Option<(&'static str, &'static str, String)> {
+fn criterion_answer(criterion: &CriterionOutcome, targets: usize) -> Option<(&'static str, &'static str, String)> {
     let (tag, kind) = match criterion.outcome {
         Outcome::Pass => return None,
         Outcome::Fail => ("failure", "FAIL"),
@@ -135,7 +135,7 @@ fn answer(criterion: &CriterionOutcome, targets: usize) -> Option<(&'static str,
 }
 
 /// Text for an attribute or an element of XML or HTML. Characters that XML 1.0 cannot contain become U+FFFD.
-fn escaped(text: &str) -> String {
+fn escaped_text(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -154,10 +154,10 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::escaped;
+    use super::escaped_text;
 
     #[test]
     fn nothing_leaves_an_attribute() {
-        assert_eq!(escaped("a\"/><x y='&\u{0}\n\u{ffff}"), "a&quot;/&gt;&lt;x y=&apos;&amp;\u{fffd} \u{fffd}");
+        assert_eq!(escaped_text("a\"/><x y='&\u{0}\n\u{ffff}"), "a&quot;/&gt;&lt;x y=&apos;&amp;\u{fffd} \u{fffd}");
     }
 }

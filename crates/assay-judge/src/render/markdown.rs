@@ -1,7 +1,7 @@
 //! The judgement as Markdown, to be pasted into an issue or a wiki: verdict, criteria, percentiles, and the table of slices.
 
 use crate::judgement::{Judgement, Outcome, StepFigures, TimesSummary};
-use crate::render::shown::{ran_after, throughput};
+use crate::render::shown::{ran_after, throughput_text};
 use crate::render::slices;
 use crate::words::broken_on;
 use assay_base::Span;
@@ -11,79 +11,97 @@ use std::fmt::{self, Write};
 const SLICES: usize = 48;
 
 /// Writes the page.
-pub fn markdown(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
-    let (name, load) = (plain(&judgement.name), plain(&judgement.load));
-    writeln!(out, "# {}: {name} at {load}\n\n{}\n", judgement.verdict, plain(&judgement.reason))?;
+pub fn write_markdown(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
+    let (name, load) = (escaped_text(&judgement.name), escaped_text(&judgement.load));
+    writeln!(out, "# {}: {name} at {load}\n\n{}\n", judgement.verdict, escaped_text(&judgement.reason))?;
     for mark in &judgement.watermarks {
-        writeln!(out, "- **{}**", plain(mark))?;
+        writeln!(out, "- **{}**", escaped_text(mark))?;
     }
     for warning in &judgement.warnings {
-        writeln!(out, "- warning: {}", plain(warning))?;
+        writeln!(out, "- warning: {}", escaped_text(warning))?;
     }
-    writeln!(out, "- seed {}, {}, {}", judgement.seed, plain(&judgement.tool), plain(&judgement.created))?;
+    writeln!(
+        out,
+        "- seed {}, {}, {}",
+        judgement.seed,
+        escaped_text(&judgement.tool),
+        escaped_text(&judgement.created)
+    )?;
     if judgement.steps.is_empty() {
-        return part(&judgement.part, out);
+        return write_part(&judgement.part, out);
     }
     for step in &judgement.steps {
-        let (title, reason) = (plain(&step.title), plain(&step.reason));
-        writeln!(out, "\n## {}: step {}, {title} at {}\n\n{reason}", step.verdict, step.number, plain(&step.load))?;
+        let (title, reason) = (escaped_text(&step.title), escaped_text(&step.reason));
+        writeln!(
+            out,
+            "\n## {}: step {}, {title} at {}\n\n{reason}",
+            step.verdict,
+            step.number,
+            escaped_text(&step.load)
+        )?;
         if let Some(gain) = &step.gain {
             writeln!(out, "\n{}", gain.in_words())?;
         }
-        part(&step.part, out)?;
+        write_part(&step.part, out)?;
     }
     Ok(())
 }
 
-fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
+fn write_part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
     for target in &part.targets.each {
-        let (name, kind) = (plain(&target.head.name), plain(&target.head.kind));
+        let (name, kind) = (escaped_text(&target.head.name), escaped_text(&target.head.kind));
         // The size of a database is among its facts.
         match target.head.size_bytes {
             0 => writeln!(out, "- {name}: {kind}")?,
             size => writeln!(out, "- {name}: {kind}, {size} bytes")?,
         }
     }
-    if let Some(throughput) = throughput(part) {
-        writeln!(out, "- {}", plain(&throughput))?;
+    if let Some(throughput) = throughput_text(part) {
+        writeln!(out, "- {}", escaped_text(&throughput))?;
     }
-    for stream in part.streams.whole() {
-        if let Some(enlarged) = stream.enlarged() {
-            writeln!(out, "- {}: {}, in whole blocks of the target", plain(&stream.name), plain(&enlarged))?;
+    for stream in part.streams.streams_over_all_targets() {
+        if let Some(enlarged) = stream.enlarged_size() {
+            writeln!(
+                out,
+                "- {}: {}, in whole blocks of the target",
+                escaped_text(&stream.name),
+                escaped_text(&enlarged)
+            )?;
         }
     }
     if let Some(cache) = &part.targets.cache {
-        writeln!(out, "- {}", plain(&cache.in_words()))?;
+        writeln!(out, "- {}", escaped_text(&cache.in_words()))?;
     }
     for meter in &part.targets.meters {
-        writeln!(out, "- {}", plain(&meter.in_words()))?;
+        writeln!(out, "- {}", escaped_text(&meter.in_words()))?;
     }
     for figure in &part.streams.per_minute {
-        writeln!(out, "- {}", plain(&figure.in_words_with_extremes(&part.slices)))?;
+        writeln!(out, "- {}", escaped_text(&figure.in_words_with_extremes(&part.slices)))?;
     }
     for (target, database) in part.databases.iter().enumerate() {
-        let own: Vec<String> = part.streams.per_minute.iter().filter_map(|figure| figure.on(target)).collect();
+        let own: Vec<String> =
+            part.streams.per_minute.iter().filter_map(|figure| figure.figure_on_target(target)).collect();
         if !own.is_empty() {
-            writeln!(out, "- on {}: {}", plain(&database.head.url), plain(&own.join(", ")))?;
+            writeln!(out, "- on {}: {}", escaped_text(&database.head.url), escaped_text(&own.join(", ")))?;
         }
         for (name, value) in database.rows() {
-            writeln!(out, "- {}: {}", plain(&name), plain(&value))?;
+            writeln!(out, "- {}: {}", escaped_text(&name), escaped_text(&value))?;
         }
     }
     writeln!(out, "\n| | criterion | bound | measured | slices broken |\n|---|---|---|---|---|")?;
     for criterion in &part.criteria {
         let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
-        let (title, bound) = (plain(&criterion.asked.title), plain(&criterion.asked.bound));
+        let (title, bound) = (escaped_text(&criterion.asked.title), escaped_text(&criterion.asked.bound));
         let (broken, windows) = (criterion.broken, criterion.windows);
         let on = match broken_on(&criterion.broken_on, part.targets.each.len()) {
             on if on.is_empty() => on,
-            on => format!(" {}", plain(&on)),
+            on => format!(" {}", escaped_text(&on)),
         };
         writeln!(
             out,
             "| {} | {title} | {bound} | {} | {broken} of {windows}{on} |",
-            mark(criterion.outcome),
-            plain(measured)
+            outcome_mark(criterion.outcome),
+            escaped_text(measured)
         )?;
     }
     writeln!(
@@ -93,16 +111,16 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
     let groups = part.streams.groups_beside_all().map(|(_, totals)| totals);
     for stream in part.streams.together.iter().chain(groups).chain(&part.streams.each) {
         let target = stream.target.as_ref().map_or(String::new(), |target| format!(" on {target}"));
-        let name = plain(&format!("{}{target}", stream.name));
+        let name = escaped_text(&format!("{}{target}", stream.name));
         let rate =
             stream.rate_achieved.map_or("-".to_owned(), |rate| format!("{rate:.1}/s{}", ran_after(part, stream)));
-        row([&name, "response", &rate], &stream.response, out)?;
-        row([&name, "service", ""], &stream.service, out)?;
+        write_row([&name, "response", &rate], &stream.response, out)?;
+        write_row([&name, "service", ""], &stream.service, out)?;
     }
     slices::shown_streams(part).iter().try_for_each(|stream| slices_of(part, stream, out))
 }
 
-fn mark(outcome: Outcome) -> &'static str {
+fn outcome_mark(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "ok",
         Outcome::Fail => "**FAIL**",
@@ -112,16 +130,18 @@ fn mark(outcome: Outcome) -> &'static str {
     }
 }
 
-fn row([name, length, rate]: [&str; 3], times: &TimesSummary, out: &mut dyn Write) -> fmt::Result {
+fn write_row([name, length, rate]: [&str; 3], times: &TimesSummary, out: &mut dyn Write) -> fmt::Result {
     write!(out, "| {name} | {length} | {rate} | {} |", times.operations)?;
     let figures = [times.mean_ns, times.p50_ns, times.p90_ns, times.p99_ns, times.p99_9_ns, times.max_ns];
-    figures.iter().try_for_each(|ns| write!(out, " {} |", ns.map_or("-".into(), |ns| Span::from_ns(ns).human())))?;
+    figures
+        .iter()
+        .try_for_each(|ns| write!(out, " {} |", ns.map_or("-".into(), |ns| Span::from_ns(ns).human_text())))?;
     writeln!(out)
 }
 
 fn slices_of(part: &StepFigures, stream: &str, out: &mut dyn Write) -> fmt::Result {
-    let thresholds = slices::thresholds(part, stream);
-    write!(out, "\n{}, share over (%), all targets together\n\n| slice |", plain(stream))?;
+    let thresholds = slices::shown_thresholds(part, stream);
+    write!(out, "\n{}, share over (%), all targets together\n\n| slice |", escaped_text(stream))?;
     for length in ["response", "service"] {
         thresholds.iter().try_for_each(|threshold| write!(out, " {length} {threshold} |"))?;
     }
@@ -129,7 +149,7 @@ fn slices_of(part: &StepFigures, stream: &str, out: &mut dyn Write) -> fmt::Resu
     let many = part.slices.listed.len() > SLICES;
     let shown = part.slices.listed.iter().filter(|slice| !many || !slice.within || slice.number as usize <= SLICES);
     for slice in shown {
-        let Some(figures) = slice.stream(stream, None) else { continue };
+        let Some(figures) = slice.figures_of_stream(stream, None) else { continue };
         write!(out, "| {} |", slice.number)?;
         for times in [&figures.response, &figures.service] {
             for threshold in &thresholds {
@@ -155,7 +175,7 @@ fn slices_of(part: &StepFigures, stream: &str, out: &mut dyn Write) -> fmt::Resu
 }
 
 /// Text without a meaning in Markdown or HTML: special characters are escaped, line feeds become spaces.
-fn plain(text: &str) -> String {
+fn escaped_text(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -175,10 +195,10 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::escaped_text;
 
     #[test]
     fn a_name_is_text() {
-        assert_eq!(plain("a|b\n# <img> [x](y)"), "a\\|b \\# &lt;img&gt; \\[x\\](y)");
+        assert_eq!(escaped_text("a|b\n# <img> [x](y)"), "a\\|b \\# &lt;img&gt; \\[x\\](y)");
     }
 }

@@ -19,20 +19,20 @@ mod tested;
 mod totals;
 mod wrap;
 
-pub use html::html;
-pub use junit::junit;
-pub use markdown::markdown;
+pub use html::write_html;
+pub use junit::write_junit;
+pub use markdown::write_markdown;
 pub use page::Reader;
-pub(crate) use page::{Page, cut};
-pub use slices::table;
-pub use summary::{Following, text, text_for, text_with};
-pub use wrap::continued;
+pub(crate) use page::{Page, cut_to_width};
+pub use slices::write_slice_tables;
+pub use summary::{Following, text_for, text_with, write_summary};
+pub use wrap::continued_lines;
 
 use crate::judgement::Judgement;
 use std::fmt;
 
 /// The judgement as JSON, one object over several lines, ending in a line feed.
-pub fn json(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
+pub fn write_json(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     let text = serde_json::to_string_pretty(judgement).map_err(|_| fmt::Error)?;
     out.write_str(&text)?;
     out.write_char('\n')

@@ -52,7 +52,7 @@ pub(crate) const ROOMS: [Room; 5] = [
 
 impl Room {
     /// The number of lines for a list or a text.
-    pub(crate) fn choose(self, ample: usize, tight: usize) -> usize {
+    pub(crate) fn choose_lines(self, ample: usize, tight: usize) -> usize {
         if self.tight { tight } else { ample }
     }
 }

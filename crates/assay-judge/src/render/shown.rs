@@ -25,7 +25,7 @@ pub(crate) struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     /// The result; where there are several steps, the one that decided.
-    pub(crate) fn whole(judgement: &'a Judgement) -> Shown<'a> {
+    pub(crate) fn from_judgement(judgement: &'a Judgement) -> Shown<'a> {
         Shown {
             part: &judgement.part,
             verdict: judgement.verdict,
@@ -36,7 +36,7 @@ impl<'a> Shown<'a> {
     }
 
     /// One of the steps of a result.
-    pub(crate) fn step(judgement: &Judgement, step: &'a Step) -> Shown<'a> {
+    pub(crate) fn from_step(judgement: &Judgement, step: &'a Step) -> Shown<'a> {
         Shown {
             part: &step.part,
             verdict: step.verdict,
@@ -49,9 +49,9 @@ impl<'a> Shown<'a> {
 
 /// Operations and bytes per second of all streams together: `20020 IOPS, 82.0 MB/s`, with the time that they are of
 /// where it is not all of the measured time.
-pub(crate) fn throughput(part: &StepFigures) -> Option<String> {
+pub(crate) fn throughput_text(part: &StepFigures) -> Option<String> {
     let streams = &part.streams;
-    let (iops, bytes) = streams.throughput().filter(|(iops, _)| *iops > 0.0)?;
+    let (iops, bytes) = streams.total_throughput().filter(|(iops, _)| *iops > 0.0)?;
     // People at terminals do less than one operation a second.
     let iops = format!("{iops:.*}", usize::from(iops < 10.0));
     let figures = match (streams.moves_bytes(), part.lacks_bytes()) {
@@ -81,18 +81,18 @@ pub(crate) fn of_database(part: &StepFigures) -> Option<String> {
 
 /// The throughput of a step, and mean and p99 of its streams.
 pub(crate) fn figures_of_step(part: &StepFigures) -> String {
-    let streams: Vec<String> = part.streams.whole().filter_map(response).collect();
+    let streams: Vec<String> = part.streams.streams_over_all_targets().filter_map(response_text).collect();
     let more = match streams.len().saturating_sub(STREAMS) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     let streams = streams.into_iter().take(STREAMS).collect::<Vec<_>>().join(", ") + &more;
-    let figures = throughput(part).into_iter().chain((!streams.is_empty()).then_some(streams));
+    let figures = throughput_text(part).into_iter().chain((!streams.is_empty()).then_some(streams));
     figures.collect::<Vec<_>>().join("; ")
 }
 
 /// `reads mean 391 µs, p99 512 µs`; nothing for a stream of which nothing completed.
-pub(crate) fn response(totals: &StreamTotals) -> Option<String> {
+pub(crate) fn response_text(totals: &StreamTotals) -> Option<String> {
     let mean = format!("{} mean {}", totals.name, human_time(totals.response.mean_ns?));
     let p99 = totals.response.p99_ns.map(|ns| format!(", p99 {}", human_time(ns)));
     Some(mean + &p99.unwrap_or_default())
@@ -100,7 +100,7 @@ pub(crate) fn response(totals: &StreamTotals) -> Option<String> {
 
 /// The rate of a stream, with the rate that was asked of it and the time that it ran where that is not all of the
 /// measured time: `reads 20010.0 of 20000.0/s in 512 ms`.
-pub(crate) fn rate(part: &StepFigures, totals: &StreamTotals) -> Option<String> {
+pub(crate) fn rate_text(part: &StepFigures, totals: &StreamTotals) -> Option<String> {
     let achieved = totals.rate_achieved?;
     let asked = totals.rate_asked.map(|asked| format!(" of {asked:.1}")).unwrap_or_default();
     Some(format!("{} {achieved:.1}{asked}/s{}", totals.name, ran_after(part, totals)))
@@ -108,11 +108,11 @@ pub(crate) fn rate(part: &StepFigures, totals: &StreamTotals) -> Option<String> 
 
 /// ` in 512 ms`, where a stream did not run for all of the measured time.
 pub(crate) fn ran_after(part: &StepFigures, totals: &StreamTotals) -> String {
-    ran(part, totals).map(|ran| format!(" in {ran}")).unwrap_or_default()
+    running_time_text(part, totals).map(|ran| format!(" in {ran}")).unwrap_or_default()
 }
 
 /// For how long a stream ran, where a reader sees that it is not the measured time.
-pub(crate) fn ran(part: &StepFigures, totals: &StreamTotals) -> Option<String> {
+pub(crate) fn running_time_text(part: &StepFigures, totals: &StreamTotals) -> Option<String> {
     unless_measured(part, totals.ran_ns?)
 }
 

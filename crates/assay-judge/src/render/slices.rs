@@ -1,7 +1,7 @@
 //! The table of slices × thresholds, as ACT's README prints it: response and service side by side, avg and max below.
 
 use crate::judgement::{Judgement, Slice, SliceTimes, StepFigures, StreamFigures, percent_of};
-use crate::render::page::{Page, cut};
+use crate::render::page::{Page, cut_to_width};
 use assay_base::Span;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,7 +28,7 @@ impl Averages {
 }
 
 /// Every slice of every step, for each stream that has criteria, over all targets and on each.
-pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
+pub fn write_slice_tables(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     let parts: Vec<(String, &StepFigures)> = match judgement.steps.as_slice() {
         [] => vec![(String::new(), &judgement.part)],
@@ -36,17 +36,17 @@ pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     };
     for (title, part) in parts {
         if !title.is_empty() {
-            page.blank();
-            page.line(title);
+            page.add_blank_line();
+            page.add_line(title);
         }
         for stream in shown_streams(part) {
             for target in targets_of(&part.streams, &stream) {
-                page.blank();
-                page.append(one(part, &stream, target.as_deref(), usize::MAX, Averages::for_log(judgement)));
+                page.add_blank_line();
+                page.append(slice_table(part, &stream, target.as_deref(), usize::MAX, Averages::for_log(judgement)));
             }
         }
     }
-    page.write(out)
+    page.write_lines(out)
 }
 
 /// The streams that have criteria; where there are none, the first stream.
@@ -71,7 +71,7 @@ fn targets_of(streams: &StreamFigures, stream: &str) -> Vec<Option<String>> {
 }
 
 /// The thresholds of a stream's criteria; without criteria, the standard ones.
-pub(crate) fn thresholds(part: &StepFigures, stream: &str) -> Vec<Span> {
+pub(crate) fn shown_thresholds(part: &StepFigures, stream: &str) -> Vec<Span> {
     let about = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let mut own: BTreeSet<Span> = about.filter_map(|criterion| criterion.asked.threshold).collect();
     if own.is_empty() {
@@ -79,32 +79,38 @@ pub(crate) fn thresholds(part: &StepFigures, stream: &str) -> Vec<Span> {
             .slices
             .listed
             .first()
-            .and_then(|slice| slice.stream(stream, None))
+            .and_then(|slice| slice.figures_of_stream(stream, None))
             .map_or(own, |entry| entry.response.over.keys().copied().collect());
     }
     own.into_iter().take(COLUMNS).collect()
 }
 
 /// One table of at most about `most` lines.
-pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: usize, averages: Averages) -> Page {
-    let columns = thresholds(part, stream);
+pub(crate) fn slice_table(
+    part: &StepFigures,
+    stream: &str,
+    target: Option<&str>,
+    most: usize,
+    averages: Averages,
+) -> Page {
+    let columns = shown_thresholds(part, stream);
     let device = device_stream(&part.streams, stream);
     let mut page = Page::default();
-    heading(&mut page, part, stream, target, &columns);
-    let rows = keep(&part.slices.listed, stream, target, columns.first().copied(), most.saturating_sub(7));
+    add_heading(&mut page, part, stream, target, &columns);
+    let rows = choose_slices(&part.slices.listed, stream, target, columns.first().copied(), most.saturating_sub(7));
     let mut next = 0;
     for index in rows.iter().copied().chain([part.slices.listed.len()]) {
         left_out(&mut page, &part.slices.listed[next..index]);
         if let Some(slice) = part.slices.listed.get(index) {
             let over = is_over(part, slice, stream, target);
-            row(&mut page, slice, stream, &device, target, &columns, over);
+            add_slice_row(&mut page, slice, stream, &device, target, &columns, over);
         }
         next = index + 1;
     }
     if part.slices.left_out > 0 {
-        page.line(format!("    … {} more slices that are not listed", part.slices.left_out));
+        page.add_line(format!("    … {} more slices that are not listed", part.slices.left_out));
     }
-    totals(&mut page, part, stream, target, &columns, averages);
+    add_totals(&mut page, part, stream, target, &columns, averages);
     page
 }
 
@@ -143,48 +149,56 @@ fn device_stream(streams: &StreamFigures, stream: &str) -> String {
     if streams.each.iter().any(|entry| entry.name == device) { device } else { stream.to_owned() }
 }
 
-fn heading(page: &mut Page, part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]) {
+fn add_heading(page: &mut Page, part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]) {
     let width = columns.len() * 7;
     if let Some(target) = target {
-        page.line(format!("{stream} on {target}"));
+        page.add_line(format!("{stream} on {target}"));
     }
     let mut name = format!("{stream} response");
     if name.chars().count() > width.max(16) {
-        page.line(format!("      {name}"));
+        page.add_line(format!("      {name}"));
         name.clear();
     }
     let device = device_stream(&part.streams, stream);
     let device = if device == stream { format!("device-{stream} service") } else { format!("{device} service") };
-    page.line(format!("      {name:<w$}   {device}", w = width.max(16)));
+    page.add_line(format!("      {name:<w$}   {device}", w = width.max(16)));
     let unit = "%>(ms)";
-    page.line(format!("      {unit:<w$}   {unit}", w = width.max(16)));
-    let names: String = columns.iter().map(|span| format!("{:>7}", milliseconds(*span))).collect();
-    page.line(format!("slice {names:<w$}   {names}", w = width.max(16)));
-    rule(page, columns);
+    page.add_line(format!("      {unit:<w$}   {unit}", w = width.max(16)));
+    let names: String = columns.iter().map(|span| format!("{:>7}", milliseconds_text(*span))).collect();
+    page.add_line(format!("slice {names:<w$}   {names}", w = width.max(16)));
+    add_rule(page, columns);
 }
 
-fn rule(page: &mut Page, columns: &[Span]) {
+fn add_rule(page: &mut Page, columns: &[Span]) {
     let dashes = " ------".repeat(columns.len());
-    page.line(format!("----- {dashes:<w$}   {dashes}", w = (columns.len() * 7).max(16)));
+    page.add_line(format!("----- {dashes:<w$}   {dashes}", w = (columns.len() * 7).max(16)));
 }
 
-fn milliseconds(span: Span) -> String {
+fn milliseconds_text(span: Span) -> String {
     let text = format!("{:.3}", span.as_ns() as f64 / 1e6);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn cells(times: &SliceTimes, columns: &[Span]) -> String {
-    columns.iter().map(|span| percent(times.percent_over(*span))).collect()
+fn share_cells(times: &SliceTimes, columns: &[Span]) -> String {
+    columns.iter().map(|span| percent_cell(times.percent_over(*span))).collect()
 }
 
-fn percent(percent: Option<f64>) -> String {
+fn percent_cell(percent: Option<f64>) -> String {
     percent.map_or_else(|| format!("{:>7}", "-"), |percent| format!("{percent:>7.2}"))
 }
 
-fn row(page: &mut Page, slice: &Slice, stream: &str, device: &str, target: Option<&str>, columns: &[Span], over: bool) {
-    let Some(entry) = slice.stream(stream, target) else { return };
-    let service = slice.stream(device, target).unwrap_or(entry);
-    let (response, service) = (cells(&entry.response, columns), cells(&service.service, columns));
+fn add_slice_row(
+    page: &mut Page,
+    slice: &Slice,
+    stream: &str,
+    device: &str,
+    target: Option<&str>,
+    columns: &[Span],
+    over: bool,
+) {
+    let Some(entry) = slice.figures_of_stream(stream, target) else { return };
+    let service = slice.figures_of_stream(device, target).unwrap_or(entry);
+    let (response, service) = (share_cells(&entry.response, columns), share_cells(&service.service, columns));
     let mark = if !slice.complete {
         "  not complete"
     } else if !slice.valid {
@@ -196,7 +210,7 @@ fn row(page: &mut Page, slice: &Slice, stream: &str, device: &str, target: Optio
     };
     let note = slice.note.as_ref().filter(|_| slice.complete).map(|note| format!("  {note}")).unwrap_or_default();
     let w = (columns.len() * 7).max(16);
-    page.line(format!("{:>5} {response:<w$}   {service}{mark}{note}", slice.number));
+    page.add_line(format!("{:>5} {response:<w$}   {service}{mark}{note}", slice.number));
 }
 
 fn left_out(page: &mut Page, slices: &[Slice]) {
@@ -211,12 +225,18 @@ fn left_out(page: &mut Page, slices: &[Slice]) {
         (over, odd) => format!("{over} over, {odd} not counted"),
     };
     let slice = if slices.len() == 1 { "slice" } else { "slices" };
-    page.line(format!("    … {} more {slice}, {how}", slices.len()));
+    page.add_line(format!("    … {} more {slice}, {how}", slices.len()));
 }
 
 /// Which slices get a row: all when they fit; otherwise the first broken one, the worst, the first that does not count,
 /// the last, and as many of the first ones as fit.
-fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<Span>, rows: usize) -> Vec<usize> {
+fn choose_slices(
+    slices: &[Slice],
+    stream: &str,
+    target: Option<&str>,
+    threshold: Option<Span>,
+    rows: usize,
+) -> Vec<usize> {
     if slices.len() <= rows {
         return (0..slices.len()).collect();
     }
@@ -229,7 +249,7 @@ fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<
     let mut kept = BTreeSet::new();
     for index in [broken, worst, odd, last].into_iter().flatten().chain(0..rows) {
         kept.insert(index);
-        if kept.len() > 1 && lines(&kept, slices.len()) > rows {
+        if kept.len() > 1 && table_lines(&kept, slices.len()) > rows {
             kept.remove(&index);
         }
     }
@@ -238,18 +258,18 @@ fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<
 
 /// The share over the threshold in a slice; less than nothing where it has none.
 fn value_in(slice: &Slice, stream: &str, target: Option<&str>, threshold: Option<Span>) -> f64 {
-    threshold.and_then(|span| slice.stream(stream, target)?.response.share_over(span)).unwrap_or(-1.0)
+    threshold.and_then(|span| slice.figures_of_stream(stream, target)?.response.share_over(span)).unwrap_or(-1.0)
 }
 
 /// Number of lines of a table that shows the slices `kept` of `of`: one for each, and one wherever some are left out.
-fn lines(kept: &BTreeSet<usize>, of: usize) -> usize {
+fn table_lines(kept: &BTreeSet<usize>, of: usize) -> usize {
     let ends = kept.iter().copied().chain([of]);
     let begins = std::iter::once(0).chain(kept.iter().map(|index| index + 1));
     kept.len() + begins.zip(ends).filter(|(begin, end)| begin < end).count()
 }
 
 /// The average share of the complete slices, and the largest share of any slice, in percent.
-fn totals(
+fn add_totals(
     page: &mut Page,
     part: &StepFigures,
     stream: &str,
@@ -257,32 +277,39 @@ fn totals(
     columns: &[Span],
     averages: Averages,
 ) {
-    let (average, largest) = ends(part, stream, target, columns, averages);
-    rule(page, columns);
+    let (average, largest) = averages_and_largest(part, stream, target, columns, averages);
+    add_rule(page, columns);
     let w = (columns.len() * 7).max(16);
     for (name, [response, service]) in [("avg", average), ("max", largest)] {
-        page.line(format!("{name:>5} {:<w$}   {}", percents(&response), percents(&service)));
+        page.add_line(format!("{name:>5} {:<w$}   {}", percents_row(&response), percents_row(&service)));
     }
 }
 
 /// A row of percentages.
-fn percents(values: &[Option<f64>]) -> String {
-    values.iter().map(|value| percent(*value)).collect()
+fn percents_row(values: &[Option<f64>]) -> String {
+    values.iter().map(|value| percent_cell(*value)).collect()
 }
 
 type Pair = [Vec<Option<f64>>; 2];
 
-fn ends(part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span], averages: Averages) -> (Pair, Pair) {
+fn averages_and_largest(
+    part: &StepFigures,
+    stream: &str,
+    target: Option<&str>,
+    columns: &[Span],
+    averages: Averages,
+) -> (Pair, Pair) {
     let entries: Vec<_> = part
         .slices
         .listed
         .iter()
         .filter(|slice| slice.complete)
-        .filter_map(|slice| slice.stream(stream, target))
+        .filter_map(|slice| slice.figures_of_stream(stream, target))
         .collect();
     let device = device_stream(&part.streams, stream);
     let complete = part.slices.listed.iter().filter(|slice| slice.complete);
-    let services = complete.filter_map(|slice| slice.stream(&device, target).or(slice.stream(stream, target)));
+    let services = complete
+        .filter_map(|slice| slice.figures_of_stream(&device, target).or(slice.figures_of_stream(stream, target)));
     let sides: [Vec<&SliceTimes>; 2] =
         [entries.iter().map(|entry| &entry.response).collect(), services.map(|entry| &entry.service).collect()];
     (
@@ -325,7 +352,7 @@ fn mean_of_slices(times: &[&SliceTimes], threshold: Span) -> Option<f64> {
 /// The largest share of any slice on each target, the worst target first; empty where there is only one target.
 pub(crate) fn by_target(part: &StepFigures, stream: &str) -> Page {
     let mut page = Page::default();
-    let columns = thresholds(part, stream);
+    let columns = shown_thresholds(part, stream);
     let names: Vec<String> = targets_of(&part.streams, stream).into_iter().flatten().collect();
     if names.is_empty() {
         return page;
@@ -333,23 +360,23 @@ pub(crate) fn by_target(part: &StepFigures, stream: &str) -> Page {
     let mut rows: Vec<(String, Pair)> = names
         .into_iter()
         .map(|name| {
-            let (_, largest) = ends(part, stream, Some(&name), &columns, Averages::OfOperations);
+            let (_, largest) = averages_and_largest(part, stream, Some(&name), &columns, Averages::OfOperations);
             (name, largest)
         })
         .collect();
     rows.sort_by(|a, b| first_share(b).total_cmp(&first_share(a)));
     let w = (columns.len() * 7).max(16);
-    page.line("max of any slice, by target:");
+    page.add_line("max of any slice, by target:");
     for (name, [response, service]) in rows.iter().take(TARGETS) {
-        page.line(format!(
+        page.add_line(format!(
             "      {:<w$}   {}  {}",
-            percents(response),
-            percents(service),
-            cut(name, 78usize.saturating_sub(11 + w + 7 * columns.len()))
+            percents_row(response),
+            percents_row(service),
+            cut_to_width(name, 78usize.saturating_sub(11 + w + 7 * columns.len()))
         ));
     }
     if rows.len() > TARGETS {
-        page.line(format!("      … {} more targets, all with less", rows.len() - TARGETS));
+        page.add_line(format!("      … {} more targets, all with less", rows.len() - TARGETS));
     }
     page
 }
@@ -368,7 +395,7 @@ mod tests {
         for (kept, of, expected) in
             [(&[5][..], 12, 3), (&[0, 5, 11], 12, 5), (&[0, 1, 2], 3, 3), (&[0, 1], 12, 3), (&[11], 12, 2)]
         {
-            assert_eq!(lines(&kept.iter().copied().collect(), of), expected, "{kept:?} of {of}");
+            assert_eq!(table_lines(&kept.iter().copied().collect(), of), expected, "{kept:?} of {of}");
         }
     }
 }

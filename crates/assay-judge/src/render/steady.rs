@@ -2,13 +2,13 @@
 
 use crate::render::shown::Shown;
 use crate::verdict::Verdict;
-use crate::words::{change, clock};
+use crate::words::{change_sentence, clock_text};
 use assay_base::Span;
 use assay_base::steady::ROUNDS;
 
 /// The lines of the summary for the stream that is judged first: that it was not steady at the end, and its largest
 /// change, unless the reason mentions it already.
-pub(crate) fn lines(shown: Shown<'_>) -> Vec<String> {
+pub(crate) fn steadiness_lines(shown: Shown<'_>) -> Vec<String> {
     let part = shown.part;
     let judged = part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref());
     let Some(steadiness) =
@@ -22,11 +22,11 @@ pub(crate) fn lines(shown: Shown<'_>) -> Vec<String> {
             steadiness.measure,
             steadiness.stream,
             last.excursion * 100.0,
-            Span::from_ns(steadiness.round_ns).human(),
+            Span::from_ns(steadiness.round_ns).human_text(),
             last.slope * 100.0,
         )
     });
-    let largest = steadiness.changes.iter().max_by(|a, b| a.size().total_cmp(&b.size()));
+    let largest = steadiness.changes.iter().max_by(|a, b| a.relative_size().total_cmp(&b.relative_size()));
     // Where a window decided a FAIL, the reason mentions what changed in it.
     let decided = shown.deciding.filter(|deciding| shown.verdict == Verdict::Fail && deciding.slice.is_some());
     let reported = decided.and_then(|window| part.course.largest_change(window.start_ns..window.end_ns));
@@ -35,7 +35,7 @@ pub(crate) fn lines(shown: Shown<'_>) -> Vec<String> {
     let change = largest.map(|largest| {
         let more = steadiness.changes.len() - 1;
         let more = if more > 0 { format!(", {more} more") } else { String::new() };
-        format!("change at {}: {}{more}", clock(largest.at_ns), change(steadiness, largest))
+        format!("change at {}: {}{more}", clock_text(largest.at_ns), change_sentence(steadiness, largest))
     });
     end.into_iter().chain(change).collect()
 }

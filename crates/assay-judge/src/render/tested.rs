@@ -8,7 +8,7 @@ const MODELS: usize = 3;
 
 /// What was tested: `Samsung PM9A3 S64FNE0R600123, 1.75 TiB`; with several targets
 /// `2 × Samsung PM9A3, 1 × Kioxia CM7, 5.24 TiB`. Empty where nothing is known about it.
-pub(crate) fn device(part: &StepFigures) -> String {
+pub(crate) fn devices_in_words(part: &StepFigures) -> String {
     let known = match part.targets.each.as_slice() {
         [only] => ["model", "serial"].iter().filter_map(|name| fact_of(only, name)).collect::<Vec<_>>().join(" "),
         several => {
@@ -26,7 +26,7 @@ pub(crate) fn device(part: &StepFigures) -> String {
         }
     };
     let size = part.targets.each.iter().fold(0u64, |sum, target| sum.saturating_add(target.head.size_bytes));
-    let size = (size > 0).then(|| Bytes::new(size).human());
+    let size = (size > 0).then(|| Bytes::new(size).human_text());
     Some(known).filter(|known| !known.is_empty()).into_iter().chain(size).collect::<Vec<_>>().join(", ")
 }
 

@@ -3,7 +3,7 @@
 use crate::judgement::{Integrity, StreamFigures, StreamTotals, TargetFigures, TargetTotals, TimesSummary};
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LISTED, Room};
-use crate::render::shown::{Shown, of_database, rate};
+use crate::render::shown::{Shown, of_database, rate_text};
 use crate::render::steady;
 use assay_base::{Bytes, Span};
 
@@ -11,9 +11,9 @@ use assay_base::{Bytes, Span};
 const RATES: usize = 5;
 
 /// Mean and percentiles of each stream.
-pub(crate) fn percentiles(page: &mut Page, shown: Shown<'_>, room: Room) {
+pub(crate) fn add_percentiles(page: &mut Page, shown: Shown<'_>, room: Room) {
     let part = shown.part;
-    page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
+    page.add_line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
     // Over all targets where there are several, otherwise the only one.
     let mut streams: Vec<&StreamTotals> = Vec::new();
     let groups = part.streams.groups_beside_all().map(|(_, totals)| totals);
@@ -23,81 +23,83 @@ pub(crate) fn percentiles(page: &mut Page, shown: Shown<'_>, room: Room) {
             streams.push(stream);
         }
     }
-    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.choose(LISTED / 2, 2) };
+    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.choose_lines(LISTED / 2, 2) };
     let left_out = streams.len().saturating_sub(listed);
     if left_out > 0 {
         // The reader looks for the worst stream, wherever it is in the plan.
-        let worst = worst(shown, &streams);
+        let worst = worst_stream(shown, &streams);
         let kept = streams.iter().position(|stream| stream.name == worst).unwrap_or(0);
         streams.swap(kept, (listed - 1).min(kept));
         streams.truncate(listed);
     }
     for stream in streams {
-        let name = page.reader.cut(&stream.name, 21);
-        page.line(times(&format!("{name} response"), &stream.response));
-        page.line(times(&format!("{name} service"), &stream.service));
+        let name = page.reader.cut_name(&stream.name, 21);
+        page.add_line(times_line(&format!("{name} response"), &stream.response));
+        page.add_line(times_line(&format!("{name} service"), &stream.service));
     }
     if left_out > 0 && room.table.is_some() {
         let streams = if left_out == 1 { "stream" } else { "streams" };
-        page.line(format!("… {left_out} more {streams}: {}", page.judge("--json")));
+        page.add_line(format!("… {left_out} more {streams}: {}", page.judge_command("--json")));
     }
 }
 
 /// Each phase with the streams that did something in it, where a run has several phases.
-pub(crate) fn phases(page: &mut Page, streams: &StreamFigures, room: Room) {
+pub(crate) fn add_phases(page: &mut Page, streams: &StreamFigures, room: Room) {
     if streams.phases.is_empty() {
         return;
     }
-    page.blank();
-    page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "phase", "rate/s", "mean", "p50", "p99", "max"));
+    page.add_blank_line();
+    page.add_line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "phase", "rate/s", "mean", "p50", "p99", "max"));
     let rows: usize = streams
         .phases
         .iter()
         .map(|phase| phase.streams.iter().filter(|stream| stream.response.operations > 0).count())
         .sum();
-    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.choose(LISTED, 2) };
+    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.choose_lines(LISTED, 2) };
     let all = streams.phases.iter().flat_map(|phase| phase.streams.iter().map(move |stream| (phase, stream)));
     for (phase, stream) in all.filter(|(_, stream)| stream.response.operations > 0).take(listed) {
-        let [of, name] = [&phase.name, &stream.name].map(|name| page.reader.cut(name, 14));
+        let [of, name] = [&phase.name, &stream.name].map(|name| page.reader.cut_name(name, 14));
         let rate = stream.rate_achieved.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));
         let times = &stream.response;
         let times = [times.mean_ns, times.p50_ns, times.p99_ns, times.max_ns]
-            .map(|ns| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human())))
+            .map(|ns| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human_text())))
             .concat();
-        page.line(format!("{:<31}{rate:>9}{times}", format!("{of} {name}")));
+        page.add_line(format!("{:<31}{rate:>9}{times}", format!("{of} {name}")));
     }
     if rows > listed {
-        page.line(format!("… {} more rows: {}", rows - listed, page.judge("--json")));
+        page.add_line(format!("… {} more rows: {}", rows - listed, page.judge_command("--json")));
     }
 }
 
 /// The stream that decided; where none did, the one with the longest p99.
-fn worst<'a>(shown: Shown<'a>, streams: &[&'a StreamTotals]) -> &'a str {
+fn worst_stream<'a>(shown: Shown<'a>, streams: &[&'a StreamTotals]) -> &'a str {
     let decided = shown.deciding.and_then(|place| place.stream.as_deref());
     let known = decided.filter(|name| streams.iter().any(|stream| stream.name == *name));
     known
         .unwrap_or_else(|| streams.iter().max_by_key(|stream| stream.response.p99_ns).map_or("", |stream| &stream.name))
 }
 
-fn times(name: &str, times: &TimesSummary) -> String {
+fn times_line(name: &str, times: &TimesSummary) -> String {
     let values = [times.mean_ns, times.p50_ns, times.p99_ns, times.p99_9_ns, times.max_ns];
     format!(
         "{name:<31}{}",
-        values.map(|ns| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human()))).concat()
+        values
+            .map(|ns| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human_text())))
+            .concat()
     )
 }
 
 /// Other figures slice by slice, beside the table.
 pub(crate) fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>, room: Room) {
-    lines.into_iter().take(room.by_slice).for_each(|line| page.line(line));
+    lines.into_iter().take(room.by_slice).for_each(|line| page.add_line(line));
 }
 
 /// Shows operations in flight, lag and CPU, then errors, then bytes.
-pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
+pub(crate) fn add_figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     let part = shown.part;
-    database(page, shown, room);
-    let lag = part.streams.whole().filter_map(|stream| stream.lag.p99_ns).max();
-    let own = part.streams.whole().filter_map(|stream| stream.own_lag.max_ns).max();
+    add_database(page, shown, room);
+    let lag = part.streams.streams_over_all_targets().filter_map(|stream| stream.lag.p99_ns).max();
+    let own = part.streams.streams_over_all_targets().filter_map(|stream| stream.own_lag.max_ns).max();
     let cpu = part
         .generator
         .cost
@@ -108,8 +110,8 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     } else {
         format!(
             "in flight up to {}, waiting up to {}",
-            part.streams.whole().map(|stream| stream.in_flight_max).max().unwrap_or(0),
-            part.streams.whole().map(|stream| stream.waiting_max).max().unwrap_or(0)
+            part.streams.streams_over_all_targets().map(|stream| stream.in_flight_max).max().unwrap_or(0),
+            part.streams.streams_over_all_targets().map(|stream| stream.waiting_max).max().unwrap_or(0)
         )
     };
     let load = format!(
@@ -118,14 +120,14 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
         time_or_dash(own),
         cpu.unwrap_or_default()
     );
-    page.words("", &load, room.choose(usize::MAX, 2));
-    let listed = room.choose(LISTED, 1);
+    page.add_words("", &load, room.choose_lines(usize::MAX, 2));
+    let listed = room.choose_lines(LISTED, 1);
     part.streams
         .loops
         .iter()
         .take(listed)
-        .for_each(|looped| page.words("", &looped.in_words(), room.choose(usize::MAX, 1)));
-    let (rates, errors) = (rates(shown), errors(&part.streams));
+        .for_each(|looped| page.add_words("", &looped.in_words(), room.choose_lines(usize::MAX, 1)));
+    let (rates, errors) = (rates_line(shown), error_lines(&part.streams));
     let failed = match &errors {
         // Without streams no operation could fail, so nothing is said.
         _ if part.streams.each.is_empty() => String::new(),
@@ -135,69 +137,80 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     // Errors are always shown, whatever else has to be left out.
     let both = if errors.is_empty() { [rates, failed] } else { [failed, rates] };
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
-    page.words("", &both.join("; "), room.choose(usize::MAX, 2));
+    page.add_words("", &both.join("; "), room.choose_lines(usize::MAX, 2));
     if part.databases.is_empty() {
-        page.line(if part.lacks_bytes() {
+        page.add_line(if part.lacks_bytes() {
             "how many bytes were moved is not in this log".to_owned()
         } else {
-            bytes(&part.targets)
+            bytes_line(&part.targets)
         });
     }
-    let enlarged: Vec<String> =
-        part.streams.whole().filter_map(|stream| Some(format!("{} {}", stream.name, stream.enlarged()?))).collect();
+    let enlarged: Vec<String> = part
+        .streams
+        .streams_over_all_targets()
+        .filter_map(|stream| Some(format!("{} {}", stream.name, stream.enlarged_size()?)))
+        .collect();
     if !enlarged.is_empty() {
-        page.words("in whole blocks of the target: ", &enlarged.join(", "), room.choose(usize::MAX, 1));
+        page.add_words("in whole blocks of the target: ", &enlarged.join(", "), room.choose_lines(usize::MAX, 1));
     }
     if let Some(cache) = &part.targets.cache {
-        page.words("", &cache.in_words(), room.choose(usize::MAX, 2));
+        page.add_words("", &cache.in_words(), room.choose_lines(usize::MAX, 2));
     }
-    part.targets.meters.iter().for_each(|meter| page.words("", &meter.in_words(), room.choose(usize::MAX, 2)));
-    by_slice(page, steady::lines(shown), room);
-    integrity(page, &part.targets, room);
+    part.targets
+        .meters
+        .iter()
+        .for_each(|meter| page.add_words("", &meter.in_words(), room.choose_lines(usize::MAX, 2)));
+    by_slice(page, steady::steadiness_lines(shown), room);
+    add_integrity(page, &part.targets, room);
 }
 
 /// A time in words, or a dash.
 fn time_or_dash(ns: Option<u64>) -> String {
-    ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human())
+    ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human_text())
 }
 
 /// A database: its figures per minute, unless they stand at the top, what else was counted, what it is, and what its checks
 /// found.
-fn database(page: &mut Page, shown: Shown<'_>, room: Room) {
+fn add_database(page: &mut Page, shown: Shown<'_>, room: Room) {
     let part = shown.part;
     if let Some(figures) = of_database(part).filter(|_| !shown.is_headed) {
-        page.words("", &figures, room.choose(usize::MAX, 2));
+        page.add_words("", &figures, room.choose_lines(usize::MAX, 2));
     }
     let counted = part
         .streams
-        .whole()
+        .streams_over_all_targets()
         .flat_map(|stream| stream.counts.counted.iter().map(move |(name, n)| format!("{} {name} {n}", stream.name)));
     let counted: Vec<String> = counted.collect();
     if !counted.is_empty() {
-        page.words("", &format!("of these: {}", counted.join(", ")), room.choose(usize::MAX, 1));
+        page.add_words("", &format!("of these: {}", counted.join(", ")), room.choose_lines(usize::MAX, 1));
     }
     for (target, database) in part.databases.iter().enumerate() {
-        let own: Vec<String> = part.streams.per_minute.iter().filter_map(|figure| figure.on(target)).collect();
+        let own: Vec<String> =
+            part.streams.per_minute.iter().filter_map(|figure| figure.figure_on_target(target)).collect();
         let (words, checked) = (database.in_words(), database.in_words_of_check());
         if own.is_empty() {
-            [words, checked].iter().for_each(|said| page.words("", said, room.choose(usize::MAX, 2)))
+            [words, checked].iter().for_each(|said| page.add_words("", said, room.choose_lines(usize::MAX, 2)))
         } else {
-            page.words(
+            page.add_words(
                 "",
                 &format!("{}: {}; {words}; {checked}", database.head.url, own.join(", ")),
-                room.choose(usize::MAX, 3),
+                room.choose_lines(usize::MAX, 3),
             )
         }
     }
     if let Some(deviations) =
         part.databases.iter().map(|database| &database.head.deviations).find(|all| !all.is_empty())
     {
-        page.words("", &format!("deviations from the standard: {}", deviations.join(", ")), room.choose(usize::MAX, 2));
+        page.add_words(
+            "",
+            &format!("deviations from the standard: {}", deviations.join(", ")),
+            room.choose_lines(usize::MAX, 2),
+        );
     }
 }
 
 /// What was verified, and the first damaged places.
-fn integrity(page: &mut Page, targets: &TargetFigures, room: Room) {
+fn add_integrity(page: &mut Page, targets: &TargetFigures, room: Room) {
     let Some(integrity) = &targets.integrity else { return };
     let Integrity { verified_reads, unverified_reads, damaged, places } = integrity;
     let found = match damaged {
@@ -208,11 +221,14 @@ fn integrity(page: &mut Page, targets: &TargetFigures, room: Room) {
         0 => String::new(),
         n => format!(" ({n} more could not be: never written, or being written)"),
     };
-    page.words("", &format!("{verified_reads} reads verified{open}, {found}"), room.choose(usize::MAX, 2));
-    let listed = room.choose(LISTED, 1);
-    places.iter().take(listed).for_each(|place| page.words("  ", &place.text(), room.choose(usize::MAX, 1)));
+    page.add_words("", &format!("{verified_reads} reads verified{open}, {found}"), room.choose_lines(usize::MAX, 2));
+    let listed = room.choose_lines(LISTED, 1);
+    places
+        .iter()
+        .take(listed)
+        .for_each(|place| page.add_words("  ", &place.in_words(), room.choose_lines(usize::MAX, 1)));
     if *damaged > listed as u64 {
-        page.line("  … more in the JSON and the run log");
+        page.add_line("  … more in the JSON and the run log");
     }
 }
 
@@ -222,13 +238,13 @@ fn is_idle(stream: &StreamTotals) -> bool {
 }
 
 /// With many streams, the worst comes first: there may be no space for the others, which are counted.
-fn rates(shown: Shown<'_>) -> String {
-    let mut whole: Vec<_> = shown.part.streams.whole().filter(|stream| !is_idle(stream)).collect();
+fn rates_line(shown: Shown<'_>) -> String {
+    let mut whole: Vec<_> = shown.part.streams.streams_over_all_targets().filter(|stream| !is_idle(stream)).collect();
     if whole.len() > RATES {
-        let worst = worst(shown, &whole).to_owned();
+        let worst = worst_stream(shown, &whole).to_owned();
         whole.sort_by_key(|stream| stream.name != worst);
     }
-    let all: Vec<String> = whole.into_iter().filter_map(|stream| rate(shown.part, stream)).collect();
+    let all: Vec<String> = whole.into_iter().filter_map(|stream| rate_text(shown.part, stream)).collect();
     let more = match all.len().saturating_sub(RATES) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -237,9 +253,9 @@ fn rates(shown: Shown<'_>) -> String {
 }
 
 /// The errors while measuring.
-fn errors(streams: &StreamFigures) -> Vec<String> {
+fn error_lines(streams: &StreamFigures) -> Vec<String> {
     let mut met: Vec<String> = Vec::new();
-    for stream in streams.whole() {
+    for stream in streams.streams_over_all_targets() {
         let counts = &stream.counts;
         met.extend(counts.errors.iter().map(|(name, n)| format!("{n} {name} in {}", stream.name)));
         met.extend((counts.short > 0).then(|| format!("{} short in {}", counts.short, stream.name)));
@@ -248,14 +264,18 @@ fn errors(streams: &StreamFigures) -> Vec<String> {
     met
 }
 
-fn bytes(targets: &TargetFigures) -> String {
+fn bytes_line(targets: &TargetFigures) -> String {
     let (read, written, size) = (
         sum_of_targets(targets, |t| t.read_bytes),
         sum_of_targets(targets, |t| t.written_bytes),
         sum_of_targets(targets, |t| t.head.size_bytes),
     );
     let full = if size > 0 { format!(" ({:.2} drive writes)", written as f64 / size as f64) } else { String::new() };
-    format!("read {}, wrote {}{full}, warm-up included", Bytes::new(read).human(), Bytes::new(written).human())
+    format!(
+        "read {}, wrote {}{full}, warm-up included",
+        Bytes::new(read).human_text(),
+        Bytes::new(written).human_text()
+    )
 }
 
 /// The sum of a figure over all targets.

@@ -33,7 +33,7 @@ const UNITS: [&str; 24] = [
 const HANGING: usize = 2;
 
 /// `line` as lines of at most `columns`; the further ones are indented a little more than the first.
-pub fn continued(line: &str, columns: usize) -> Vec<String> {
+pub fn continued_lines(line: &str, columns: usize) -> Vec<String> {
     if line.chars().count() <= columns {
         return vec![line.to_owned()];
     }
@@ -52,7 +52,7 @@ pub fn continued(line: &str, columns: usize) -> Vec<String> {
 }
 
 /// `text` as lines of at most `columns`, with one space between words. An empty text is one empty line.
-pub(crate) fn broken(text: &str, columns: usize) -> Vec<String> {
+pub(crate) fn broken_lines(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = text.split_whitespace().collect::<Vec<_>>().join(" ");
     while rest.chars().count() > columns {
@@ -103,9 +103,9 @@ mod tests {
             ("/a/very/long/path", 10, &["/a/very/long/path"]),
             ("a    b", 3, &["a", " b"]),
         ] {
-            assert_eq!(continued(text, columns), expected, "{text:?} in {columns}");
+            assert_eq!(continued_lines(text, columns), expected, "{text:?} in {columns}");
         }
-        assert_eq!(broken("  over 1 ms:  0.50 %  ", 8), ["over", "1 ms:", "0.50 %"]);
-        assert_eq!(broken("", 8), [""]);
+        assert_eq!(broken_lines("  over 1 ms:  0.50 %  ", 8), ["over", "1 ms:", "0.50 %"]);
+        assert_eq!(broken_lines("", 8), [""]);
     }
 }

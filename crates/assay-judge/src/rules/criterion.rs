@@ -10,7 +10,7 @@ use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome, Requirement}
 use crate::rules::gauge::{Figures, Gauge, Scope, Unkept};
 use crate::rules::tally::Tally;
 use crate::rules::worst::Worst;
-use crate::words::{bound_text, title};
+use crate::words::{bound_text, measure_title};
 use assay_base::Criterion;
 
 /// The windows over which a criterion is judged.
@@ -71,7 +71,7 @@ pub(crate) struct Tracker {
 impl Tracker {
     /// Judges a criterion on the measure that it names.
     pub(crate) fn new(criterion: Criterion, over: Over, layout: &Layout) -> Tracker {
-        let scope = Scope::named(&criterion.stream, layout);
+        let scope = Scope::from_name(&criterion.stream, layout);
         Tracker {
             gauge: scope.map(|scope| Gauge::new(criterion.clone(), scope)),
             worst: Worst::new(
@@ -92,17 +92,17 @@ impl Tracker {
     }
 
     /// Number of windows that proved nothing so far.
-    pub(crate) fn unproven(&self) -> u64 {
+    pub(crate) fn unproven_windows(&self) -> u64 {
         self.tally.unproven
     }
 
     /// Number of those in which others may have been the reason.
-    pub(crate) fn disturbed(&self) -> u64 {
+    pub(crate) fn disturbed_windows(&self) -> u64 {
         self.disturbed
     }
 
     /// Number of complete windows.
-    pub(crate) fn complete(&self) -> u64 {
+    pub(crate) fn complete_windows(&self) -> u64 {
         self.tally.complete
     }
 
@@ -118,61 +118,62 @@ impl Tracker {
     }
 
     /// What others did on the disks of its targets in a window, in words.
-    pub(crate) fn others(&self, figure: &Figure, window: &Window, layout: &Layout) -> Option<OthersUse> {
-        self.gauge.as_ref()?.others(figure, window, layout)
+    pub(crate) fn others_in_window(&self, figure: &Figure, window: &Window, layout: &Layout) -> Option<OthersUse> {
+        self.gauge.as_ref()?.others_in_window(figure, window, layout)
     }
 
     /// Notes the figures by which a window that was cut short is broken.
-    pub(crate) fn cut(&mut self, figures: Vec<Figure>, layout: &Layout) {
+    pub(crate) fn note_cut_window(&mut self, figures: Vec<Figure>, layout: &Layout) {
         for figure in figures {
             let target =
                 figure.target.as_ref().and_then(|name| layout.targets.iter().position(|target| target == name));
             if let Some(target) = target {
-                self.worst.broke(target, &figure);
+                self.worst.count_broken_target(target, &figure);
             }
-            self.worst.see(&figure);
+            self.worst.take_figure(&figure);
             self.firsts.cut.get_or_insert(figure);
         }
     }
 
     /// Counts a window without judging it: one that is too short says nothing.
-    pub(crate) fn count(&mut self, window: &Window) {
+    pub(crate) fn count_window(&mut self, window: &Window) {
         self.tally.complete += u64::from(window.complete && !window.repeated);
     }
 
     /// Judges one window.
-    pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> Observed {
-        self.count(window);
+    pub(crate) fn judge_window(&mut self, window: &Window, layout: &Layout) -> Observed {
+        self.count_window(window);
         let Some(gauge) = self.gauge.as_ref().filter(|_| window.complete) else { return Observed::nothing() };
         if window.invalid.is_some() {
             self.tally.unproven += 1;
             return Observed::nothing();
         }
-        let Some(figures) = gauge.read(window, layout) else { return Observed::nothing() };
-        let flaw = gauge.flaw(window, layout);
+        let Some(figures) = gauge.read_window(window, layout) else { return Observed::nothing() };
+        let flaw = gauge.flaw_of_window(window, layout);
         let unkept = gauge.unkept(&figures);
-        let others = disturbed(&figures).map(|figure| gauge.others(figure, window, layout).unwrap_or_default());
+        let others =
+            disturbed_figure(&figures).map(|figure| gauge.others_in_window(figure, window, layout).unwrap_or_default());
         self.tally.windows += 1;
-        let holds = self.decide(&figures, flaw, others);
+        let holds = self.decide_window(&figures, flaw, others);
         // Where figures are equal, the one over all targets together is kept.
-        self.worst.see(&figures.together);
+        self.worst.take_figure(&figures.together);
         for (target, figure) in &figures.alone {
             if is_broken(figure) {
-                self.worst.broke(*target, figure);
+                self.worst.count_broken_target(*target, figure);
             }
-            self.worst.see(figure);
+            self.worst.take_figure(figure);
             self.worst.see_alone(*target, figure);
         }
         Observed { holds, unkept }
     }
 
-    fn decide(&mut self, figures: &Figures, flaw: Option<Late>, others: Option<OthersUse>) -> bool {
-        let culprit = culprit(figures);
+    fn decide_window(&mut self, figures: &Figures, flaw: Option<Late>, others: Option<OthersUse>) -> bool {
+        let culprit = culprit_figure(figures);
         let pushed =
             figures.alone.iter().map(|(_, figure)| figure).chain([&figures.together]).find(|figure| figure.generator);
-        let disturbed = disturbed(figures).cloned().zip(others);
+        let disturbed = disturbed_figure(figures).cloned().zip(others);
         if let Some(figure) = culprit {
-            self.tally.broke();
+            self.tally.count_broken();
             self.firsts.broken.get_or_insert_with(|| figure.clone());
             return false;
         }
@@ -197,7 +198,7 @@ impl Tracker {
             findings.push(self.finding_at(
                 figure,
                 What::Broken(
-                    self.at(figure, planned),
+                    self.place_of_figure(figure, planned),
                     Extent { broken, windows, held_before, on: self.worst.broken_on() },
                 ),
                 step,
@@ -206,43 +207,51 @@ impl Tracker {
         if let Some(figure) = cut.as_ref().filter(|_| broken.is_none()) {
             findings.push(self.finding_at(
                 figure,
-                What::BrokenInCut(self.at(figure, planned), self.worst.broken_on()),
+                What::BrokenInCut(self.place_of_figure(figure, planned), self.worst.broken_on()),
                 step,
             ));
         }
         if let Some(figure) = generator {
-            findings.push(self.finding_at(figure, What::ByTheGenerator(self.at(figure, planned)), step));
+            findings.push(self.finding_at(figure, What::ByTheGenerator(self.place_of_figure(figure, planned)), step));
         }
         if let Some((figure, why)) = flaw {
-            findings.push(self.finding_at(figure, What::Flawed(self.at(figure, planned), why.clone()), step));
+            findings.push(self.finding_at(
+                figure,
+                What::Flawed(self.place_of_figure(figure, planned), why.clone()),
+                step,
+            ));
         }
         if let Some((figure, others)) = others {
-            findings.push(self.finding_at(figure, What::BesideOthers(self.at(figure, planned), others.clone()), step));
+            findings.push(self.finding_at(
+                figure,
+                What::BesideOthers(self.place_of_figure(figure, planned), others.clone()),
+                step,
+            ));
         }
         if self.gauge.is_none() {
-            findings.push(Finding::of_step(self.finding(What::NoStream), step));
+            findings.push(Finding::of_step(self.new_finding(What::NoStream), step));
         } else if self.tally.windows == 0 && self.tally.complete >= planned.max(1) && self.tally.unproven == 0 {
             // A run that is not complete yet is INCOMPLETE for that: the windows that are missing may have operations.
-            findings.push(Finding::of_step(self.finding(What::NotJudged), step));
+            findings.push(Finding::of_step(self.new_finding(What::NotJudged), step));
         }
         findings
     }
 
     /// A finding that a figure decided.
     fn finding_at(&self, figure: &Figure, what: What, step: u32) -> Finding {
-        Finding::new(self.finding(what), self.deciding(figure, step))
+        Finding::new(self.new_finding(what), self.deciding_place(figure, step))
     }
 
     /// The place of a figure.
-    fn at(&self, figure: &Figure, planned: u64) -> At {
+    fn place_of_figure(&self, figure: &Figure, planned: u64) -> At {
         At { figure: figure.clone(), planned, own_ns: self.own_ns() }
     }
 
-    fn finding(&self, what: What) -> CriterionFinding {
+    fn new_finding(&self, what: What) -> CriterionFinding {
         CriterionFinding { criterion: self.criterion.clone(), what }
     }
 
-    fn deciding(&self, figure: &Figure, step: u32) -> Deciding {
+    fn deciding_place(&self, figure: &Figure, step: u32) -> Deciding {
         Deciding {
             step,
             slice: Some(figure.window),
@@ -257,8 +266,8 @@ impl Tracker {
     }
 
     /// The outcome; in a stress step the criterion does not apply.
-    pub(crate) fn outcome(self, planned: u64, stress: bool) -> CriterionOutcome {
-        let outcome = match self.tally.outcome(planned) {
+    pub(crate) fn final_outcome(self, planned: u64, stress: bool) -> CriterionOutcome {
+        let outcome = match self.tally.outcome_over_windows(planned) {
             _ if stress => Outcome::NotApplied,
             _ if self.firsts.cut.is_some() => Outcome::Fail,
             Outcome::Incomplete if self.gauge.is_none() => Outcome::Invalid,
@@ -268,28 +277,28 @@ impl Tracker {
         let others = others.map(|(figure, _)| figure);
         let first = broken.or(cut).or(others).or(generator).or(flaw.map(|(figure, _)| figure));
         CriterionOutcome {
-            asked: asked(&self.criterion, self.over.window_ns),
+            asked: asked_requirement(&self.criterion, self.over.window_ns),
             outcome,
             windows: self.tally.windows,
             broken: self.tally.broken,
             broken_on: self.worst.broken_worst_first(),
-            measured: first.or_else(|| self.worst.all().cloned()),
-            worst: self.worst.all().cloned(),
-            targets: self.worst.targets(),
+            measured: first.or_else(|| self.worst.worst_overall().cloned()),
+            worst: self.worst.worst_overall().cloned(),
+            targets: self.worst.worst_by_target(),
             note: self.over.note,
         }
     }
 }
 
-fn asked(criterion: &Criterion, window_ns: u64) -> Requirement {
+fn asked_requirement(criterion: &Criterion, window_ns: u64) -> Requirement {
     let Criterion { stream, measure, bound, .. } = criterion;
     Requirement {
         criterion: criterion.to_string(),
-        title: title(stream, *measure, bound),
+        title: measure_title(stream, *measure, bound),
         bound: bound_text(bound),
         stream: Some(stream.clone()),
         measure: bound.is_of_time().then_some(*measure),
-        threshold: criterion.threshold(),
+        threshold: criterion.counted_threshold(),
         window_ns,
         exact_bound: Some(*bound),
     }
@@ -300,7 +309,7 @@ fn is_broken(figure: &Figure) -> bool {
 }
 
 /// The first figure that others may have pushed over the bound.
-fn disturbed(figures: &Figures) -> Option<&Figure> {
+fn disturbed_figure(figures: &Figures) -> Option<&Figure> {
     std::iter::once(&figures.together)
         .chain(figures.alone.iter().map(|(_, figure)| figure))
         .find(|figure| figure.others)
@@ -308,7 +317,7 @@ fn disturbed(figures: &Figures) -> Option<&Figure> {
 
 /// The figure that represents a broken window: that of one bad target among good ones, or the one over all targets when
 /// all are bad.
-fn culprit(figures: &Figures) -> Option<&Figure> {
+fn culprit_figure(figures: &Figures) -> Option<&Figure> {
     let alone: Vec<&Figure> = figures.alone.iter().map(|(_, figure)| figure).collect();
     let all_broken = alone.iter().all(|figure| !figure.within);
     let worst = alone.into_iter().filter(|figure| is_broken(figure)).max_by(|a, b| a.value.total_cmp(&b.value));

@@ -37,22 +37,22 @@ pub(crate) struct DeliveryCheck {
 
 impl DeliveryCheck {
     /// Whether the outcome is of this class.
-    pub(crate) fn is(&self, class: Class) -> bool {
-        self.fault.is_some_and(|cause| cause.class() == class)
+    pub(crate) fn is_of_class(&self, class: Class) -> bool {
+        self.fault.is_some_and(|cause| cause.severity_class() == class)
     }
 }
 
 /// The outcome for a stream's load: on all targets together, and on each where there are several.
 pub(crate) fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> Vec<DeliveryCheck> {
     let flows = &layout.streams[stream].flows;
-    let together = delivered(stream, &window.streams[stream], None, window, layout);
+    let together = check_delivery(stream, &window.streams[stream], None, window, layout);
     let alone = flows.iter().filter(|_| flows.len() > 1);
-    let alone = alone.map(|&flow| delivered(stream, &window.flows[flow], Some(flow), window, layout));
+    let alone = alone.map(|&flow| check_delivery(stream, &window.flows[flow], Some(flow), window, layout));
     std::iter::once(together).chain(alone).flatten().collect()
 }
 
 /// `None` where nothing was due.
-fn delivered(
+fn check_delivery(
     stream: usize,
     cell: &Counters,
     flow: Option<usize>,
@@ -60,7 +60,7 @@ fn delivered(
     layout: &Layout,
 ) -> Option<DeliveryCheck> {
     let offered = cell.carried_in.saturating_add(cell.work.scheduled);
-    if offered > 0 && cell.ended() == 0 {
+    if offered > 0 && cell.ended_operations() == 0 {
         if layout.lives.begins_within(stream, window.start_ns, window.end_ns) {
             // What it issued in its first moments is carried into the next window, and judged there.
             return None;
@@ -68,14 +68,14 @@ fn delivered(
         if window.end_ns < layout.planned_ns && is_on_its_way(cell, layout) {
             return None;
         }
-        let cause = excused(nothing_completed(cell), stream, flow, window, layout);
+        let cause = excuse_if_disturbed(nothing_completed(cell), stream, flow, window, layout);
         let delivered = Delivered {
             text: NONE.to_owned(),
             value: 0.0,
             operations: offered,
             generator: !matches!(cause, Cause::NothingCompleted | Cause::Others),
         };
-        return Some(found(flow, window, layout, delivered, Some(cause)));
+        return Some(build_check(flow, window, layout, delivered, Some(cause)));
     }
     if cell.work.scheduled == 0 {
         return None;
@@ -83,7 +83,7 @@ fn delivered(
     let own = lag_is_the_generators(cell);
     let length = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
     let flows = if flow.is_some() { 1 } else { layout.streams[stream].flows.len() };
-    let waiting = waiting(cell, flows, own, layout.plan.backlog, length);
+    let waiting = waiting_operations(cell, flows, own, layout.plan.backlog, length);
     let within = waiting <= cell.work.scheduled / LEFT_WAITING;
     let generator = !within && (own || behind_ns(cell, waiting, length) <= shift_ns(stream, flow, window, layout));
     let value = 1.0 - waiting as f64 / cell.work.scheduled as f64;
@@ -93,15 +93,15 @@ fn delivered(
     } else if generator {
         Some(Cause::Generator)
     } else {
-        Some(excused(Cause::Device, stream, flow, window, layout))
+        Some(excuse_if_disturbed(Cause::Device, stream, flow, window, layout))
     };
-    Some(found(flow, window, layout, delivered, fault))
+    Some(build_check(flow, window, layout, delivered, fault))
 }
 
 /// A device on which others disturbed the stream is not accused.
-fn excused(cause: Cause, stream: usize, flow: Option<usize>, window: &Window, layout: &Layout) -> Cause {
+fn excuse_if_disturbed(cause: Cause, stream: usize, flow: Option<usize>, window: &Window, layout: &Layout) -> Cause {
     let flows = layout.streams[stream].flows.iter().copied().filter(|own| flow.is_none_or(|flow| *own == flow));
-    let accused = cause.class() == Class::Broken;
+    let accused = cause.severity_class() == Class::Broken;
     if accused && window.is_disturbed(flows) { Cause::Others } else { cause }
 }
 
@@ -117,7 +117,7 @@ struct Delivered {
     generator: bool,
 }
 
-fn found(
+fn build_check(
     flow: Option<usize>,
     window: &Window,
     layout: &Layout,
@@ -160,7 +160,7 @@ fn nothing_completed(cell: &Counters) -> Cause {
 }
 
 /// Operations that wait at the end of the window although they should have been issued.
-fn waiting(cell: &Counters, flows: usize, own: bool, backlog: Span, length: u64) -> u64 {
+fn waiting_operations(cell: &Counters, flows: usize, own: bool, backlog: Span, length: u64) -> u64 {
     // An operation that is due in the very last instant is on its way, not withheld.
     let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.work.scheduled);
     let within =
@@ -228,7 +228,7 @@ mod tests {
         ] {
             assert_eq!(nothing_completed(&cell), expected, "{cell:?}");
             let layout = Layout::new(&fixture::header(), &[]).unwrap();
-            let found = delivered(0, &cell, None, &fixture::window(&layout), &layout).unwrap();
+            let found = check_delivery(0, &cell, None, &fixture::window(&layout), &layout).unwrap();
             assert_eq!(found.figure.generator, expected != Cause::NothingCompleted, "{expected:?}");
             assert_eq!((found.fault, found.figure.within), (Some(expected), false));
         }
@@ -258,7 +258,7 @@ mod tests {
         ] {
             let mut layout = Layout::new(&fixture::header(), &[]).unwrap();
             layout.plan.backlog = Span::from_secs(backlog);
-            let found = delivered(0, &cell, None, &fixture::window(&layout), &layout);
+            let found = check_delivery(0, &cell, None, &fixture::window(&layout), &layout);
             assert_eq!(found.and_then(|found| found.fault), expected, "{cell:?}");
         }
     }
@@ -290,7 +290,7 @@ mod tests {
             (5000, 1, true, 1000),
         ] {
             let cell = Counters { waiting: held, work: scheduled_only(1000), ..Counters::new(1) };
-            let found = waiting(&cell, flows, own, Span::ZERO, LENGTH);
+            let found = waiting_operations(&cell, flows, own, Span::ZERO, LENGTH);
             assert_eq!(found, expected, "{held} {flows} {own}");
             assert_eq!(behind_ns(&cell, found, LENGTH), u128::from(expected) * 10_000_000);
         }
@@ -303,7 +303,7 @@ mod tests {
         const LENGTH: u64 = 10_000_000_000;
         for (held, backlog_ms, expected) in [(11, 0, 10), (11, 99, 10), (11, 100, 0), (51, 1000, 0), (52, 1000, 51)] {
             let cell = Counters { waiting: held, work: scheduled_only(1000), ..Counters::new(1) };
-            let found = waiting(&cell, 1, false, Span::from_ms(backlog_ms), LENGTH);
+            let found = waiting_operations(&cell, 1, false, Span::from_ms(backlog_ms), LENGTH);
             assert_eq!(found, expected, "{held} {backlog_ms}");
         }
     }
@@ -320,7 +320,7 @@ mod tests {
         let mut window = fixture::window(&layout);
         let late = |shift_ns| {
             let mut late = crate::fold::late::Late::default();
-            late.add(&Lateness { shift_ns, ..Lateness::default() }, &layout.times.thresholds).unwrap();
+            late.add_lateness(&Lateness { shift_ns, ..Lateness::default() }, &layout.times.thresholds).unwrap();
             late
         };
         // A hundred of a thousand wait: one second of the schedule.
@@ -338,7 +338,7 @@ mod tests {
             (None, 101, Cause::Generator),
         ] {
             let cell = lagged(100, 10, Counters { waiting: held_back, ..cell.clone() });
-            let found = delivered(0, &cell, flow, &window, &layout).unwrap();
+            let found = check_delivery(0, &cell, flow, &window, &layout).unwrap();
             assert_eq!(found.fault, Some(expected), "{flow:?} {held_back}");
         }
     }
@@ -361,14 +361,14 @@ mod tests {
             (12, 1, 90, None, 1.0),
             (1012, 1, 90, Some(Cause::Generator), 0.8989),
         ] {
-            let found = delivered(0, &lagged(100, own, cell(waiting, in_flight)), None, &window, &layout).unwrap();
+            let found = check_delivery(0, &lagged(100, own, cell(waiting, in_flight)), None, &window, &layout).unwrap();
             assert_eq!(found.fault, fault, "{waiting} {own}");
             assert_eq!(found.figure.generator, fault == Some(Cause::Generator));
             assert!((found.figure.value - value).abs() < 1e-9, "{waiting} {own}: {}", found.figure.value);
             assert_eq!((found.figure.operations, found.figure.window), (10_000, 2));
         }
         assert!(
-            delivered(
+            check_delivery(
                 0,
                 &Counters { work: FlowWork { ok: 5, ..FlowWork::default() }, ..Counters::new(1) },
                 None,

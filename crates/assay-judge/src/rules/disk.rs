@@ -2,7 +2,7 @@
 //! device interfered.
 
 use crate::finding::target::{Mismatch, TargetFinding};
-use crate::finding::{Finding, nowhere};
+use crate::finding::{Finding, deciding_without_place};
 use crate::judgement::{Deciding, DiskCount, DiskTotals, TargetTotals};
 use assay_record::TargetHead;
 
@@ -26,18 +26,25 @@ impl Difference {
     /// The difference by operations or by bytes, whichever is smaller: the kernel splits and merges operations, and counts
     /// bytes in sectors.
     fn new(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
-        Difference::both(what, theirs, own).min_by(|a, b| a.share.total_cmp(&b.share))
+        Difference::by_operations_and_bytes(what, theirs, own).min_by(|a, b| a.share.total_cmp(&b.share))
     }
 
     /// What is missing of `own`, where both counts agree that something is: merging reduces operations, but not bytes.
     /// The larger difference is returned: among small and large operations, a cache may have answered all the small
     /// ones, which are few bytes.
-    fn missing(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
-        let less = Difference::both(what, theirs, own).all(|found| found.theirs < found.own && found.share > WARN);
-        Difference::both(what, theirs, own).filter(|_| less).max_by(|a, b| a.share.total_cmp(&b.share))
+    fn missing_part(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
+        let less = Difference::by_operations_and_bytes(what, theirs, own)
+            .all(|found| found.theirs < found.own && found.share > WARN);
+        Difference::by_operations_and_bytes(what, theirs, own)
+            .filter(|_| less)
+            .max_by(|a, b| a.share.total_cmp(&b.share))
     }
 
-    fn both(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> impl Iterator<Item = Difference> {
+    fn by_operations_and_bytes(
+        what: [&'static str; 2],
+        theirs: DiskCount,
+        own: DiskCount,
+    ) -> impl Iterator<Item = Difference> {
         [difference_by(what[0], theirs.operations, own.operations), difference_by(what[1], theirs.bytes, own.bytes)]
             .into_iter()
             .flatten()
@@ -52,41 +59,45 @@ fn difference_by(what: &'static str, theirs: u64, own: u64) -> Option<Difference
 /// The largest difference: of reads and writes together, and of either direction alone where the device counted less
 /// than the run issued. Operations in one direction that a cache answers must not be hidden by the other; what others
 /// do in addition is compared with the sum of both, unless it is counted for itself (`Header::watched`).
-fn difference(disk: &DiskTotals, others_are_counted: bool) -> Option<Difference> {
-    let together = Difference::new(["operations", "bytes"], disk.all(), disk.own_all());
+fn largest_difference(disk: &DiskTotals, others_are_counted: bool) -> Option<Difference> {
+    let together = Difference::new(["operations", "bytes"], disk.reads_and_writes(), disk.own_all());
     let together = together.filter(|found| !others_are_counted || found.theirs < found.own);
     let alone = [
         (["reads", "bytes read"], disk.reads, disk.own_reads),
         (["writes", "bytes written"], disk.writes, disk.own_writes),
     ];
     let alone = alone.into_iter().filter(|(_, _, own)| own.operations >= LEAST_OPERATIONS);
-    let missing = alone.filter_map(|(what, theirs, own)| Difference::missing(what, theirs, own));
+    let missing = alone.filter_map(|(what, theirs, own)| Difference::missing_part(what, theirs, own));
     together.into_iter().chain(missing).max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
 /// The largest difference as a share of the run's own count.
-pub(crate) fn mismatch(disk: &DiskTotals, others_are_counted: bool) -> f64 {
-    difference(disk, others_are_counted).map_or(0.0, |found| found.share)
+pub(crate) fn mismatch_share(disk: &DiskTotals, others_are_counted: bool) -> f64 {
+    largest_difference(disk, others_are_counted).map_or(0.0, |found| found.share)
 }
 
 /// What others wrote to a target between its preparation and the run; `None` where nobody did, or where it is not
 /// known.
-pub(crate) fn foreign(target: &TargetHead) -> Option<TargetFinding> {
+pub(crate) fn foreign_writes(target: &TargetHead) -> Option<TargetFinding> {
     let prepared = target.prepared.as_ref()?;
     let bytes = prepared.foreign_bytes.filter(|bytes| *bytes > 0)?;
     Some(TargetFinding::Foreign { target: target.name.clone(), bytes, prepared: prepared.finished.clone() })
 }
 
 /// The result of the comparison for each target.
-pub(crate) fn check(targets: &[TargetTotals], step: u32, others_are_counted: bool) -> (Vec<Finding>, Vec<String>) {
+pub(crate) fn check_targets(
+    targets: &[TargetTotals],
+    step: u32,
+    others_are_counted: bool,
+) -> (Vec<Finding>, Vec<String>) {
     let (mut findings, mut warnings) = (Vec::new(), Vec::new());
     for target in targets {
         let Some(disk) = target.disk.filter(|disk| disk.own_all().operations >= LEAST_OPERATIONS) else { continue };
-        let Some(found) = difference(&disk, others_are_counted) else { continue };
+        let Some(found) = largest_difference(&disk, others_are_counted) else { continue };
         let (target, Difference { what: of, theirs, own, share }) = (target.head.name.clone(), found);
         let found = Mismatch { target: target.clone(), of, theirs, own, share };
         if share > REFUSE {
-            let deciding = Deciding { target: Some(target), ..nowhere(step) };
+            let deciding = Deciding { target: Some(target), ..deciding_without_place(step) };
             findings.push(Finding::new(TargetFinding::Mismatch(found), deciding));
         } else if share > WARN {
             warnings.push(found.to_string());
@@ -113,7 +124,7 @@ mod tests {
             (count(u64::MAX, u64::MAX), count(1, 1), u64::MAX as f64 - 1.0),
         ] {
             let disk = DiskTotals { reads: theirs, own_reads: own, ..DiskTotals::default() };
-            assert_eq!(mismatch(&disk, false), expected, "{disk:?}");
+            assert_eq!(mismatch_share(&disk, false), expected, "{disk:?}");
         }
     }
 
@@ -141,10 +152,10 @@ mod tests {
                 lateness: None,
                 health: None,
             };
-            let (findings, warnings) = check(std::slice::from_ref(&target), 3, false);
+            let (findings, warnings) = check_targets(std::slice::from_ref(&target), 3, false);
             assert_eq!((warnings.len(), findings.len()), (warned.into(), refused.into()), "{theirs} for {own}");
             assert!(findings.iter().all(|it| it.deciding.target.as_deref() == Some("sda") && it.deciding.step == 3));
-            let (findings, warnings) = check(&[target], 3, true);
+            let (findings, warnings) = check_targets(&[target], 3, true);
             let more = theirs > own;
             let expected = (usize::from(warned && !more), usize::from(refused && !more));
             assert_eq!(
@@ -175,7 +186,7 @@ mod tests {
                 own_writes: all,
                 ..DiskTotals::default()
             };
-            let found_now = mismatch(&disk, false);
+            let found_now = mismatch_share(&disk, false);
             assert!((found_now - found).abs() < 2e-3, "{reads} {bytes}: {found_now}");
         }
     }
@@ -189,11 +200,15 @@ mod tests {
         let own_reads = count(200_000 + large.operations, 307_200_000 + large.bytes);
         let disk = DiskTotals { reads: large, writes, own_reads, own_writes: writes, ..DiskTotals::default() };
         assert!(
-            mismatch(&disk, false) > 0.98,
+            mismatch_share(&disk, false) > 0.98,
             "half of the bytes that were read, and nearly all reads: {}",
-            mismatch(&disk, false)
+            mismatch_share(&disk, false)
         );
         let merged = DiskTotals { reads: count(30_000, own_reads.bytes), ..disk };
-        assert!(mismatch(&merged, false) < WARN, "merged reads count as reads: {}", mismatch(&merged, false));
+        assert!(
+            mismatch_share(&merged, false) < WARN,
+            "merged reads count as reads: {}",
+            mismatch_share(&merged, false)
+        );
     }
 }

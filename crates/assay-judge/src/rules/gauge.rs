@@ -4,7 +4,7 @@
 use crate::finding::others::OthersUse;
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
-use crate::fold::window::{Window, sum};
+use crate::fold::window::{Window, sum_of_flows};
 use crate::judgement::{Figure, UnkeptBound};
 use crate::rules::lateness;
 use crate::rules::loops;
@@ -31,13 +31,13 @@ pub(crate) enum Scope {
 
 impl Scope {
     /// What the name in a criterion stands for; `None` where the run has no such stream.
-    pub(crate) fn named(name: &str, layout: &Layout) -> Option<Scope> {
+    pub(crate) fn from_name(name: &str, layout: &Layout) -> Option<Scope> {
         let stream = layout.streams.iter().position(|stream| stream.head.name == name);
         stream.map(Scope::Stream).or((name == Criterion::ALL).then_some(Scope::All))
     }
 
     /// The streams.
-    fn streams(self, layout: &Layout) -> std::ops::Range<usize> {
+    fn stream_range(self, layout: &Layout) -> std::ops::Range<usize> {
         match self {
             Scope::Stream(stream) => stream..stream + 1,
             Scope::All => 0..layout.streams.len(),
@@ -45,7 +45,7 @@ impl Scope {
     }
 
     /// The flows that are judged alone: those of a stream on several targets.
-    fn alone(self, layout: &Layout) -> &[usize] {
+    fn flows_judged_alone(self, layout: &Layout) -> &[usize] {
         match self {
             Scope::Stream(stream) if layout.streams[stream].flows.len() > 1 => &layout.streams[stream].flows,
             _ => &[],
@@ -53,20 +53,20 @@ impl Scope {
     }
 
     /// All counters together.
-    fn together(self, window: &Window, layout: &Layout) -> Counters {
-        sum(self.streams(layout).map(|stream| &window.streams[stream]), layout)
+    fn counters_together(self, window: &Window, layout: &Layout) -> Counters {
+        sum_of_flows(self.stream_range(layout).map(|stream| &window.streams[stream]), layout)
     }
 
     /// The targets.
-    fn targets(self, layout: &Layout) -> impl Iterator<Item = usize> {
-        self.streams(layout)
+    fn target_indexes(self, layout: &Layout) -> impl Iterator<Item = usize> {
+        self.stream_range(layout)
             .flat_map(|stream| &layout.streams[stream].flows)
             .map(|flow| usize::from(layout.flows[*flow].target))
     }
 
     /// Whether some operations may fail.
     fn may_fail(self, layout: &Layout) -> bool {
-        self.streams(layout).any(|stream| layout.streams[stream].may_fail.is_some())
+        self.stream_range(layout).any(|stream| layout.streams[stream].may_fail.is_some())
     }
 
     /// For how long any of them lives in a stretch of time.
@@ -106,13 +106,13 @@ impl Gauge {
     }
 
     /// Its values in a complete window; `None` where nothing completed or the threshold is not counted.
-    pub(crate) fn read(&self, window: &Window, layout: &Layout) -> Option<Figures> {
-        let together = self.figure(&self.scope.together(window, layout), None, window, layout)?;
+    pub(crate) fn read_window(&self, window: &Window, layout: &Layout) -> Option<Figures> {
+        let together = self.figure_of_cell(&self.scope.counters_together(window, layout), None, window, layout)?;
         // Bounds on work are judged over all targets together only.
-        let flows = self.scope.alone(layout).iter().filter(|_| !self.criterion.bound.is_of_work());
+        let flows = self.scope.flows_judged_alone(layout).iter().filter(|_| !self.criterion.bound.is_of_work());
         let alone = flows.filter_map(|&flow| {
             let target = usize::from(layout.flows[flow].target);
-            Some((target, self.figure(&window.flows[flow], Some(target), window, layout)?))
+            Some((target, self.figure_of_cell(&window.flows[flow], Some(target), window, layout)?))
         });
         Some(Figures { together, alone: alone.collect() })
     }
@@ -128,11 +128,11 @@ impl Gauge {
     }
 
     /// Why a bound that holds in a window is not proven: the generator was late on one of the stream's targets.
-    pub(crate) fn flaw(&self, window: &Window, layout: &Layout) -> Option<crate::finding::flaw::Late> {
+    pub(crate) fn flaw_of_window(&self, window: &Window, layout: &Layout) -> Option<crate::finding::flaw::Late> {
         if !layout.times.lateness {
             return None;
         }
-        self.scope.streams(layout).find_map(|stream| lateness::flaw(window, stream, layout))
+        self.scope.stream_range(layout).find_map(|stream| lateness::flaw_of_window(window, stream, layout))
     }
 
     /// How a window that was cut short broke the criterion, whatever the rest of it would have been: over all targets
@@ -142,44 +142,50 @@ impl Gauge {
         if !counts {
             return Vec::new();
         }
-        let flows = self.scope.alone(layout);
+        let flows = self.scope.flows_judged_alone(layout);
         let target = |flow: usize| Some(usize::from(layout.flows[flow].target));
         let alone = flows.iter().map(|&flow| (&window.flows[flow], target(flow), flows.len()));
-        let sum = self.scope.together(window, layout);
+        let sum = self.scope.counters_together(window, layout);
         let together = (&sum, None, 1);
-        let streams = &layout.streams[self.scope.streams(layout)];
+        let streams = &layout.streams[self.scope.stream_range(layout)];
         let broken = [together].into_iter().chain(alone).filter_map(|(cell, target, shares)| {
-            let measured = self.value(cell, layout)?;
+            let measured = self.value_of_cell(cell, layout)?;
             let by_the_device = self.without_the_generator(measured, cell, target, window, layout);
             let figure = |value: Value| {
                 let value = at_least(value, cell, window, streams, shares)?;
-                let text = format!("at least {}", value.text(&self.criterion.bound));
+                let text = format!("at least {}", value.value_text(&self.criterion.bound));
                 let figure = self.figure_of(value, text, target, window, layout);
                 (!figure.within).then_some(figure)
             };
             let Some(by_the_device) = figure(by_the_device) else {
                 return Some(Figure { generator: true, ..figure(measured)? });
             };
-            let left = window.left(cell, self.flows(target, layout), layout);
+            let left = window.undisturbed_work(cell, self.flows_on_target(target, layout), layout);
             let stays = left.is_none_or(|left| {
-                let value = self.value(&left.cell, layout);
+                let value = self.value_of_cell(&left.cell, layout);
                 let value = value.map(|value| self.without_the_generator(value, &left.cell, target, window, layout));
-                value.is_some_and(|value| figure(value.among(left.could)).is_some())
+                value.is_some_and(|value| figure(value.among_more(left.could)).is_some())
             });
             Some(Figure { others: !stays, ..by_the_device })
         });
         broken.collect()
     }
 
-    fn figure(&self, cell: &Counters, target: Option<usize>, window: &Window, layout: &Layout) -> Option<Figure> {
+    fn figure_of_cell(
+        &self,
+        cell: &Counters,
+        target: Option<usize>,
+        window: &Window,
+        layout: &Layout,
+    ) -> Option<Figure> {
         let bound = &self.criterion.bound;
         // The work of a stream is judged over the part of the window in which it lives.
         let length_ns = self.scope.lived_ns(window.start_ns, window.end_ns, layout);
         if length_ns == 0 && bound.is_of_work() {
             return None;
         }
-        let value = Value::work(cell, bound, length_ns).or_else(|| self.value(cell, layout))?;
-        let figure = self.figure_of(value, value.text(bound), target, window, layout);
+        let value = Value::from_work(cell, bound, length_ns).or_else(|| self.value_of_cell(cell, layout))?;
+        let figure = self.figure_of(value, value.value_text(bound), target, window, layout);
         if figure.within {
             return Some(figure);
         }
@@ -198,34 +204,36 @@ impl Gauge {
         layout: &Layout,
         length_ns: u64,
     ) -> bool {
-        let Some(left) = window.left(cell, self.flows(target, layout), layout) else { return false };
+        let Some(left) = window.undisturbed_work(cell, self.flows_on_target(target, layout), layout) else {
+            return false;
+        };
         let bound = &self.criterion.bound;
-        let value = Value::work(&left.cell, bound, length_ns).or_else(|| self.value(&left.cell, layout));
+        let value = Value::from_work(&left.cell, bound, length_ns).or_else(|| self.value_of_cell(&left.cell, layout));
         let Some(value) = value else { return true };
-        self.without_the_generator(value, &left.cell, target, window, layout).among(left.could).is_within(bound)
+        self.without_the_generator(value, &left.cell, target, window, layout).among_more(left.could).is_within(bound)
     }
 
     /// Its flows: all of them, or those on one target.
-    fn flows(&self, target: Option<usize>, layout: &Layout) -> impl Iterator<Item = usize> {
-        let all = self.scope.streams(layout).flat_map(|stream| &layout.streams[stream].flows).copied();
+    fn flows_on_target(&self, target: Option<usize>, layout: &Layout) -> impl Iterator<Item = usize> {
+        let all = self.scope.stream_range(layout).flat_map(|stream| &layout.streams[stream].flows).copied();
         all.filter(move |flow| target.is_none_or(|target| usize::from(layout.flows[*flow].target) == target))
     }
 
     /// What others did on the disks of its targets in a window, in words; with a target, only on that target's disks.
-    pub(crate) fn others(&self, figure: &Figure, window: &Window, layout: &Layout) -> Option<OthersUse> {
-        window.others(
+    pub(crate) fn others_in_window(&self, figure: &Figure, window: &Window, layout: &Layout) -> Option<OthersUse> {
+        window.others_on_targets(
             |at: usize| {
                 (figure.target.as_ref().is_none_or(|target| *target == layout.targets[at]))
-                    && self.scope.targets(layout).any(|target| target == at)
+                    && self.scope.target_indexes(layout).any(|target| target == at)
             },
             layout,
         )
     }
 
     /// The value of a cell; of a bound on work there is none.
-    fn value(&self, cell: &Counters, layout: &Layout) -> Option<Value> {
+    fn value_of_cell(&self, cell: &Counters, layout: &Layout) -> Option<Value> {
         let Criterion { measure, bound, .. } = &self.criterion;
-        let value = Value::measured(cell, *measure, bound, &layout.times.thresholds);
+        let value = Value::from_measure(cell, *measure, bound, &layout.times.thresholds);
         if self.scope.may_fail(layout) {
             value.or_else(|| Value::all_failed(cell, bound)).map(|value| value.with_failed(cell, bound))
         } else {
@@ -241,7 +249,7 @@ impl Gauge {
             target: target.map(|target| layout.targets[target].clone()),
             value: value.as_f64(&self.criterion.bound),
             text,
-            operations: value.operations(),
+            operations: value.operation_count(),
             within: value.is_within(&self.criterion.bound),
             generator: false,
             others: false,
@@ -261,7 +269,7 @@ impl Gauge {
         if !layout.times.lateness {
             return value.without_own_lag(cell, measure, bound, thresholds);
         }
-        let on = self.scope.targets(layout).filter(|at| target.is_none_or(|target| target == *at));
+        let on = self.scope.target_indexes(layout).filter(|at| target.is_none_or(|target| target == *at));
         if bound.is_of_work() {
             let on: Vec<usize> = on.collect();
             let late = on.iter().filter_map(|at| window.late.get(*at));
@@ -269,8 +277,8 @@ impl Gauge {
             return value.work_without(idle.max(loops::without_work_ns(window, layout, &on)));
         }
         let left = match lateness::given_away_ns(window, on, layout) {
-            Some(by_ns) => Value::less(cell, measure, bound, thresholds, by_ns),
-            None => Value::floor(cell, measure, bound, thresholds),
+            Some(by_ns) => Value::with_less_time(cell, measure, bound, thresholds, by_ns),
+            None => Value::from_floor(cell, measure, bound, thresholds),
         };
         if self.scope.may_fail(layout) {
             left.map_or(value, |left| left.with_failed(cell, bound))
@@ -310,7 +318,7 @@ mod tests {
         let idle = Pauses { sum_ns: 1_000_000_000, max_ns: 1_000_000_000, count: 1 };
         Lateness {
             idle,
-            idle_in: vec![layout.times.thresholds.bucket(1_000_000_000) as u64, 1_000_000_000],
+            idle_in: vec![layout.times.thresholds.bucket_for_time(1_000_000_000) as u64, 1_000_000_000],
             ..Lateness::default()
         }
     }
@@ -341,7 +349,7 @@ mod tests {
             found.iter().map(|figure| (figure.target.is_some(), figure.generator)).collect::<Vec<_>>()
         };
         assert_eq!(marked(&window), [(false, false), (true, false), (true, false)]);
-        window.late[0].add(&rested(&layout), &layout.times.thresholds).unwrap();
+        window.late[0].add_lateness(&rested(&layout), &layout.times.thresholds).unwrap();
         assert_eq!(marked(&window), [(false, true), (true, true), (true, false)], "the other target is slow by itself");
         window.streams[0].response.counts = vec![2000, 0, 0];
         window.flows.iter_mut().for_each(|cell| cell.response.counts = vec![1000, 0, 0]);
@@ -359,8 +367,11 @@ mod tests {
         header.flows = [(0, 0), (0, 1), (1, 1)].map(|(stream, target)| FlowHead { stream, target }).to_vec();
         header.streams.iter_mut().for_each(|it| (it.rate, it.arrival) = (Some(Rate::per_second(200)), "steady".into()));
         let layout = Layout { times: layout.times, ..Layout::new(&header, &[]).unwrap() };
-        assert_eq!(Scope::named("all", &layout), Some(Scope::All));
-        assert_eq!([Scope::named("others", &layout), Scope::named("none", &layout)], [Some(Scope::Stream(1)), None]);
+        assert_eq!(Scope::from_name("all", &layout), Some(Scope::All));
+        assert_eq!(
+            [Scope::from_name("others", &layout), Scope::from_name("none", &layout)],
+            [Some(Scope::Stream(1)), None]
+        );
         let mut window = fixture::window(&layout);
         let times = |sum_ns: u64, counts: [u64; 3]| crate::fold::counters::Lengths {
             sum_ns: u128::from(sum_ns),
@@ -378,7 +389,7 @@ mod tests {
             ("all response mean at most 500us per 1h", true),
             ("all response mean at most 499us per 1h", false),
         ] {
-            let figures = gauge(criterion).read(&window, &layout).unwrap();
+            let figures = gauge(criterion).read_window(&window, &layout).unwrap();
             assert!(figures.together.within == within && figures.alone.is_empty(), "{criterion}: {figures:?}");
             assert_eq!((figures.together.operations, &figures.together.target), (10, &None), "{criterion}");
         }
@@ -400,8 +411,8 @@ mod tests {
     fn what_the_generator_did_to_one_target_does_not_excuse_another() {
         let (gauge, mut window, layout) = bad(true);
         window.late = vec![Late::default(); 2];
-        window.late[0].add(&rested(&layout), &layout.times.thresholds).unwrap();
-        let figures = gauge.read(&window, &layout).unwrap();
+        window.late[0].add_lateness(&rested(&layout), &layout.times.thresholds).unwrap();
+        let figures = gauge.read_window(&window, &layout).unwrap();
         let alone: Vec<_> = figures.alone.iter().map(|(target, it)| (*target, it.within, it.generator)).collect();
         assert_eq!(alone, [(0, false, true), (1, false, false)]);
     }
@@ -411,7 +422,7 @@ mod tests {
         header.targets.push(header.targets[0].clone());
         header.flows = [(0, 1), (1, 0), (1, 1)].map(|(stream, target)| FlowHead { stream, target }).to_vec();
         let layout = Layout::new(&header, &[]).unwrap();
-        let of = |of: Scope| of.targets(&layout).collect::<Vec<_>>();
+        let of = |of: Scope| of.target_indexes(&layout).collect::<Vec<_>>();
         assert_eq!((of(Scope::Stream(0)), of(Scope::Stream(1)), of(Scope::All)), (vec![1], vec![0, 1], vec![1, 0, 1]));
     }
 }

@@ -11,7 +11,7 @@ use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::LatenessTotals;
 use crate::rules::loops;
-use crate::words::percent;
+use crate::words::percent_text;
 use assay_base::Direction;
 
 /// The share of the window from which given idle or oversleeping prevents a PASS.
@@ -45,7 +45,7 @@ impl LateShare {
 
 impl LatenessTotals {
     /// Adds a slice of `length_ns`.
-    pub fn add(&mut self, late: &Late, length_ns: u64, layout: &Layout) {
+    pub fn add_slice(&mut self, late: &Late, length_ns: u64, layout: &Layout) {
         let share = LateShare::new(late, length_ns, layout);
         self.idle.add(&late.idle);
         self.overslept.add(&late.overslept);
@@ -60,13 +60,13 @@ pub(crate) fn margin_ns(layout: &Layout) -> u64 {
 }
 
 /// Why a window that keeps its bounds does not prove that they hold for a stream; `None` where it does.
-pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<flaw::Late> {
+pub(crate) fn flaw_of_window(window: &Window, stream: usize, layout: &Layout) -> Option<flaw::Late> {
     let flows = layout.streams[stream].flows.iter();
     let of_targets = flows.map(|flow| usize::from(layout.flows[*flow].target)).find_map(|target| {
         let what = on_target(window, target, layout)?;
         Some(flaw::Late { target: layout.targets[target].clone(), what })
     });
-    of_targets.or_else(|| loops::flaw(window, stream, layout))
+    of_targets.or_else(|| loops::flaw_of_window(window, stream, layout))
 }
 
 fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> {
@@ -79,7 +79,7 @@ fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> 
     if has_streams(layout, target, false) && layout.loops.is_empty() && share.overslept > AT_MOST {
         return Some(LateBy::Overslept { share: share.overslept, longest_ns: late.overslept.max_ns });
     }
-    if share.rest > TELL || share.overslept > TELL { merged(late, target, layout) } else { None }
+    if share.rest > TELL || share.overslept > TELL { merged_lateness(late, target, layout) } else { None }
 }
 
 /// Whether open or closed loops run on a target.
@@ -109,7 +109,7 @@ pub(crate) fn without_work_ns(late: &Late, layout: &Layout) -> u64 {
 }
 
 /// A warning where lateness is worth mentioning although it does not affect the verdict.
-pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
+pub(crate) fn warning_text(window: &Window, layout: &Layout) -> Option<String> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let shares = window.late.iter().map(|late| LateShare::new(late, length, layout));
     let worst = shares.enumerate().max_by(|a, b| a.1.rest.total_cmp(&b.1.rest))?;
@@ -117,16 +117,16 @@ pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
         format!(
             "the test machine left {} without work for {} of slice {} although operations were due (above {} a slice proves nothing)",
             layout.targets[worst.0],
-            percent(worst.1.rest),
+            percent_text(worst.1.rest),
             window.number,
-            percent(AT_MOST)
+            percent_text(AT_MOST)
         )
     })
 }
 
 /// Bunched operations are merged on their way to the disk, and several flushes become one: the disk then did less than
 /// it was asked to.
-fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
+fn merged_lateness(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
     let disk = late.disk?;
     let sequential = |direction| {
         layout
@@ -209,11 +209,11 @@ mod tests {
         let mut late = Late::default();
         for (given, empty) in idle {
             let pauses = Pauses { sum_ns: *given, max_ns: *given, count: 1 };
-            let idle_in = vec![layout.times.thresholds.bucket(*empty) as u64, *given];
+            let idle_in = vec![layout.times.thresholds.bucket_for_time(*empty) as u64, *given];
             let lateness = Lateness { gap_ns: 2 * MS, shift_ns: 7 * MS, idle: pauses, idle_in, ..Lateness::default() };
-            late.add(&lateness, &layout.times.thresholds).unwrap();
+            late.add_lateness(&lateness, &layout.times.thresholds).unwrap();
         }
-        late.overslept.record(overslept);
+        late.overslept.record_pause(overslept);
         Window {
             number: 1,
             start_ns: 0,
@@ -263,8 +263,8 @@ mod tests {
         ] {
             let layout = layout(open, Direction::Read);
             let window = window(&[(rest, SECOND)], 0, &layout);
-            assert_eq!(flaw(&window, 0, &layout).is_some(), flawed, "{rest} {open}");
-            assert_eq!(warning(&window, &layout).is_some(), told, "{rest} {open}");
+            assert_eq!(flaw_of_window(&window, 0, &layout).is_some(), flawed, "{rest} {open}");
+            assert_eq!(warning_text(&window, &layout).is_some(), told, "{rest} {open}");
             let away = given_away_ns(&window, [0].into_iter(), &layout);
             assert_eq!(away, (rest > 100 * MS).then_some(rest + 7 * MS), "{rest}");
         }
@@ -274,7 +274,7 @@ mod tests {
     fn only_a_closed_loop_asks_for_less_by_oversleeping() {
         for (overslept, open, flawed) in [(100 * MS, false, false), (101 * MS, false, true), (101 * MS, true, false)] {
             let layout = layout(open, Direction::Read);
-            let found = flaw(&window(&[], overslept, &layout), 0, &layout);
+            let found = flaw_of_window(&window(&[], overslept, &layout), 0, &layout);
             assert_eq!(found.is_some(), flawed, "{overslept} {open}: {found:?}");
         }
     }
@@ -292,15 +292,19 @@ mod tests {
             let late = &mut window.late[0];
             late.add_disk(&DiskCounters { reads: 5_000, ..DiskCounters::default() });
             late.own = [DiskCount { operations: 10_000, bytes: 1 }; 2];
-            assert_eq!(flaw(&window, 0, &layout).is_some(), flawed, "{rest} {overslept}");
+            assert_eq!(flaw_of_window(&window, 0, &layout).is_some(), flawed, "{rest} {overslept}");
         }
         layout.streams[0].head.direction = Some(Direction::Write);
         let mut window = window(&[(20 * MS, SECOND)], 0, &layout);
         window.late[0].add_disk(&DiskCounters { reads: 0, writes: 10_000, ..DiskCounters::default() });
         window.late[0].own = [DiskCount { operations: 10_000, bytes: 1 }; 2];
-        assert_eq!(flaw(&window, 0, &layout), None, "only writes are sequential here, and no write is missing");
+        assert_eq!(
+            flaw_of_window(&window, 0, &layout),
+            None,
+            "only writes are sequential here, and no write is missing"
+        );
         assert_eq!(without_work_ns(&Late::default(), &layout), 0);
-        window.late[0].overslept.record(5);
+        window.late[0].overslept.record_pause(5);
         assert_eq!(without_work_ns(&window.late[0], &layout), 27 * MS + 5, "rest, shift and oversleeping");
     }
 
@@ -326,10 +330,10 @@ mod tests {
             late.add_disk(&DiskCounters { reads: counted, writes: counted, flushes, ..DiskCounters::default() });
             late.own = [DiskCount { operations: 10_000, bytes: 1 }; 2];
             late.durable = if durable { 10_000 } else { 0 };
-            let found = flaw(&window, 0, &layout);
+            let found = flaw_of_window(&window, 0, &layout);
             assert_eq!(found.is_some(), flawed, "{direction} {sequential} {durable} {counted} {rest}: {found:?}");
             window.late[0].disk = None;
-            assert_eq!(flaw(&window, 0, &layout), None, "nobody counted");
+            assert_eq!(flaw_of_window(&window, 0, &layout), None, "nobody counted");
         }
     }
 
@@ -338,7 +342,7 @@ mod tests {
         let layout = layout(true, Direction::Read);
         let mut totals = LatenessTotals::default();
         for (rest, overslept) in [(50 * MS, 20 * MS), (20 * MS, 30 * MS)] {
-            totals.add(&window(&[(rest, SECOND)], overslept, &layout).late[0], 10 * SECOND, &layout);
+            totals.add_slice(&window(&[(rest, SECOND)], overslept, &layout).late[0], 10 * SECOND, &layout);
         }
         assert_eq!((totals.rest_share_max, totals.overslept_share_max), (0.005, 0.003));
         assert_eq!((totals.idle.sum_ns, totals.idle.count, totals.overslept.max_ns), (70 * MS, 2, 30 * MS));

@@ -53,19 +53,19 @@ impl LoadTracker {
     }
 
     /// Changes how many slices there are.
-    pub(crate) fn plans(&mut self, slices: u64) {
+    pub(crate) fn set_planned_slices(&mut self, slices: u64) {
         self.planned = slices;
     }
 
     /// Judges one slice.
-    pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> SliceLoad {
+    pub(crate) fn judge_slice(&mut self, window: &Window, layout: &Layout) -> SliceLoad {
         if !window.complete {
             return SliceLoad { within: true, proves: true, others: false };
         }
         self.tally.complete += u64::from(!window.repeated);
         if let Some(why) = &window.invalid {
             self.tally.unproven += 1;
-            self.find(LoadFinding::Slice(window.number, why.clone()), window, None, None, None);
+            self.keep_finding(LoadFinding::Slice(window.number, why.clone()), window, None, None, None);
             return SliceLoad { within: true, proves: false, others: false };
         }
         self.tally.windows += 1;
@@ -74,10 +74,10 @@ impl LoadTracker {
         for stream in 0..layout.streams.len() {
             unproven |= self.is_thin(stream, window, layout);
             let found = delivered_by(stream, window, layout);
-            broken |= found.iter().any(|found| found.is(Class::Broken));
-            unproven |= found.iter().any(|found| found.is(Class::Unproven));
+            broken |= found.iter().any(|found| found.is_of_class(Class::Broken));
+            unproven |= found.iter().any(|found| found.is_of_class(Class::Unproven));
             others |= found.iter().any(|found| found.fault == Some(Cause::Others));
-            self.keep(found, &layout.streams[stream].head.name, window, layout);
+            self.keep_checks(found, &layout.streams[stream].head.name, window, layout);
         }
         self.tally.broken += u64::from(broken);
         self.tally.unproven += u64::from(unproven);
@@ -100,16 +100,16 @@ impl LoadTracker {
         if (cell.work.scheduled as f64) < least {
             let (slice, scheduled, stream) = (window.number, cell.work.scheduled, head.name.clone());
             let found = LoadFinding::Thin { slice, stream, scheduled, expected };
-            self.find(found, window, Some(&head.name), None, None);
+            self.keep_finding(found, window, Some(&head.name), None, None);
             return true;
         }
         false
     }
 
     /// Keeps the outcome of a stream; that of a bad target among good ones is reported before that of all together.
-    fn keep(&mut self, mut found: Vec<DeliveryCheck>, name: &str, window: &Window, layout: &Layout) {
+    fn keep_checks(&mut self, mut found: Vec<DeliveryCheck>, name: &str, window: &Window, layout: &Layout) {
         // Where figures are equal, the one over all targets together, which comes first, is kept.
-        found.iter().for_each(|found| self.worst.see(&found.figure));
+        found.iter().for_each(|found| self.worst.take_figure(&found.figure));
         let some_hold = found.iter().filter(|found| found.target.is_some()).any(|found| found.fault.is_none());
         found.sort_by(|a, b| {
             let (a, b) = (rank_of(a, some_hold), rank_of(b, some_hold));
@@ -121,15 +121,15 @@ impl LoadTracker {
             }
             let Some(cause) = fault else { continue };
             let (stream, planned) = (name.to_owned(), self.planned);
-            let others =
-                (cause == Cause::Others).then(|| window.others(|at| target.is_none_or(|target| target == at), layout));
+            let others = (cause == Cause::Others)
+                .then(|| window.others_on_targets(|at| target.is_none_or(|target| target == at), layout));
             let others = others.flatten();
             let found = NotDelivered { stream, figure: figure.clone(), planned, cause, on: None, others };
             let measured = cause.has_share().then_some(figure.text.as_str());
-            self.find(LoadFinding::NotDelivered(found), window, Some(name), figure.target.clone(), measured);
-            if cause.class() == Class::Broken {
+            self.keep_finding(LoadFinding::NotDelivered(found), window, Some(name), figure.target.clone(), measured);
+            if cause.severity_class() == Class::Broken {
                 if let Some(target) = target {
-                    self.worst.broke(target, &figure);
+                    self.worst.count_broken_target(target, &figure);
                 }
                 self.first_broken.get_or_insert(figure);
             }
@@ -137,7 +137,7 @@ impl LoadTracker {
     }
 
     /// Keeps the first finding of each class for each stream and target: further ones add nothing.
-    fn find(
+    fn keep_finding(
         &mut self,
         found: LoadFinding,
         window: &Window,
@@ -147,7 +147,9 @@ impl LoadTracker {
     ) {
         if self.findings.iter().any(|known| {
             let place = &known.deciding;
-            known.class() == found.class() && place.stream.as_deref() == stream && place.target == target
+            known.severity_class() == found.severity_class()
+                && place.stream.as_deref() == stream
+                && place.target == target
         }) {
             return;
         }
@@ -172,7 +174,7 @@ impl LoadTracker {
         for finding in &mut findings {
             if let FindingKind::Load(load) = &mut finding.kind
                 && let LoadFinding::NotDelivered(found) = &mut **load
-                && found.cause.class() == Class::Broken
+                && found.cause.severity_class() == Class::Broken
             {
                 found.on = Some(on.clone());
             }
@@ -181,9 +183,9 @@ impl LoadTracker {
     }
 
     /// The outcome of the built-in criterion.
-    pub(crate) fn outcome(self, slice_ns: u64) -> CriterionOutcome {
-        let outcome = match self.tally.outcome(self.planned) {
-            Outcome::Pass if self.worst.all().is_none() => Outcome::Invalid,
+    pub(crate) fn final_outcome(self, slice_ns: u64) -> CriterionOutcome {
+        let outcome = match self.tally.outcome_over_windows(self.planned) {
+            Outcome::Pass if self.worst.worst_overall().is_none() => Outcome::Invalid,
             outcome => outcome,
         };
         let asked = Requirement {
@@ -199,21 +201,21 @@ impl LoadTracker {
             windows: self.tally.windows,
             broken: self.tally.broken,
             broken_on: self.worst.broken_worst_first(),
-            measured: self.first_broken.or_else(|| self.worst.all().cloned()),
-            worst: self.worst.all().cloned(),
-            targets: self.worst.targets(),
+            measured: self.first_broken.or_else(|| self.worst.worst_overall().cloned()),
+            worst: self.worst.worst_overall().cloned(),
+            targets: self.worst.worst_by_target(),
             note: None,
         }
     }
 
     /// Number of complete slices.
-    pub(crate) fn complete(&self) -> u64 {
+    pub(crate) fn complete_slices(&self) -> u64 {
         self.tally.complete
     }
 
     /// True when no slice had an operation and no other finding explains that this proves nothing.
     pub(crate) fn saw_nothing(&self) -> bool {
-        self.worst.all().is_none() && self.findings.is_empty()
+        self.worst.worst_overall().is_none() && self.findings.is_empty()
     }
 }
 
@@ -266,11 +268,11 @@ mod tests {
             (vec![&done], 1, Outcome::Pass, 1),
         ] {
             let mut load = LoadTracker::new(1, 7, &layout);
-            let seen: Vec<bool> = windows.iter().map(|window| load.observe(window, &layout).proves).collect();
+            let seen: Vec<bool> = windows.iter().map(|window| load.judge_slice(window, &layout).proves).collect();
             assert_eq!(seen, windows.iter().map(|window| window.invalid.is_none()).collect::<Vec<_>>());
-            load.plans(planned);
-            assert_eq!(load.complete(), complete);
-            assert_eq!(load.outcome(10).outcome, outcome, "{} windows", windows.len());
+            load.set_planned_slices(planned);
+            assert_eq!(load.complete_slices(), complete);
+            assert_eq!(load.final_outcome(10).outcome, outcome, "{} windows", windows.len());
         }
     }
 
@@ -315,7 +317,7 @@ mod tests {
                 }),
                 None => LoadFinding::Slice(2, Flaw::Slept(1)),
             };
-            load.find(finding, &window, Some(stream), target.map(str::to_owned), None);
+            load.keep_finding(finding, &window, Some(stream), target.map(str::to_owned), None);
             assert_eq!(load.findings.len(), found, "{cause:?} {stream} {target:?}");
         }
     }

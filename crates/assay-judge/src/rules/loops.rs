@@ -10,7 +10,7 @@ use crate::fold::layout::Layout;
 use crate::fold::loop_layout::LoopLayout;
 use crate::fold::loop_time::LoopTime;
 use crate::fold::window::Window;
-use crate::words::percent;
+use crate::words::percent_text;
 use assay_record::Header;
 
 /// The share by which the two sides of the law may differ.
@@ -22,22 +22,23 @@ pub(crate) const IDLE_AT_MOST: f64 = 0.01;
 const TELL: f64 = 0.02;
 
 /// Sets `window.invalid` where the law does not hold.
-pub(crate) fn check(window: &mut Window, layout: &Layout) {
+pub(crate) fn check_window(window: &mut Window, layout: &Layout) {
     if !window.complete || window.invalid.is_some() || window.mixed {
         return;
     }
-    let broken = layout.loops.iter().zip(&window.loops).find_map(|(looped, time)| broken(looped, time, window, layout));
+    let broken =
+        layout.loops.iter().zip(&window.loops).find_map(|(looped, time)| broken_law(looped, time, window, layout));
     window.invalid = broken;
 }
 
-fn broken(looped: &LoopLayout, time: &LoopTime, window: &Window, layout: &Layout) -> Option<Flaw> {
+fn broken_law(looped: &LoopLayout, time: &LoopTime, window: &Window, layout: &Layout) -> Option<Flaw> {
     let (response, wanted) = time.both_sides(looped.slots);
     let differ =
         response.abs_diff(wanted) as f64 > TOLERANCE * response.unsigned_abs().max(wanted.unsigned_abs()) as f64;
     (lives_through(looped, time, window, layout) && differ).then(|| Flaw::Little {
-        of: name(looped, layout),
-        asked: tenths(per_length(wanted, time)),
-        made: tenths(per_length(response, time)),
+        of: loop_name(looped, layout),
+        asked: in_tenths(per_length(wanted, time)),
+        made: in_tenths(per_length(response, time)),
     })
 }
 
@@ -52,16 +53,16 @@ fn lives_through(looped: &LoopLayout, time: &LoopTime, window: &Window, layout: 
     !time.unknown
         && time.length_ns > 0
         && lasts_until_the_end
-        && looped.streams.iter().all(|stream| layout.lives.covers(*stream, window.start_ns, window.end_ns))
+        && looped.streams.iter().all(|stream| layout.lives.lives_through(*stream, window.start_ns, window.end_ns))
 }
 
 /// A number of operations in tenths, so that it can be compared.
-fn tenths(number: f64) -> i64 {
+fn in_tenths(number: f64) -> i64 {
     (number * 10.0).round() as i64
 }
 
 /// `reads on disk`, or the names of all its streams, where it goes to several targets.
-pub(crate) fn name(looped: &LoopLayout, layout: &Layout) -> String {
+pub(crate) fn loop_name(looped: &LoopLayout, layout: &Layout) -> String {
     let streams: Vec<&str> = looped.streams.iter().map(|at| layout.streams[*at].head.name.as_str()).collect();
     let streams = streams.join(" and ");
     match layout.target_of_loop(looped) {
@@ -72,12 +73,12 @@ pub(crate) fn name(looped: &LoopLayout, layout: &Layout) -> String {
 
 /// Why a window that keeps its bounds proves nothing about a stream: the generator left slots of its loop without
 /// operations, so that the loop asked for less.
-pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<flaw::Late> {
+pub(crate) fn flaw_of_window(window: &Window, stream: usize, layout: &Layout) -> Option<flaw::Late> {
     let own = layout.loops.iter().zip(&window.loops).filter(|(looped, _)| looped.streams.contains(&stream));
     own.into_iter().find_map(|(looped, time)| {
         let share = time.idle_share(looped.slots);
         let what = LateBy::LeftIdle { share, longest_ns: time.idle.max_ns };
-        let target = layout.target_of_loop(looped).map_or_else(|| name(looped, layout), str::to_owned);
+        let target = layout.target_of_loop(looped).map_or_else(|| loop_name(looped, layout), str::to_owned);
         (share > IDLE_AT_MOST).then_some(flaw::Late { target, what })
     })
 }
@@ -101,18 +102,18 @@ fn own_ns(time: &LoopTime) -> u64 {
 
 /// A warning where the generator caused so much of the slots' time that the target had noticeably less in flight than was
 /// asked for. A hundredth of a slot is nobody's.
-pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
+pub(crate) fn warning_text(window: &Window, layout: &Layout) -> Option<String> {
     let late = layout.loops.iter().zip(&window.loops).find_map(|(looped, time)| {
         let slots = looped.slots as f64;
         let share = own_ns(time) as f64 / (slots * time.length_ns as f64).max(1.0);
         let missing = share * slots >= 0.5;
-        (share > TELL && missing && time.length_ns > 0).then(|| (name(looped, layout), looped.slots, share))
+        (share > TELL && missing && time.length_ns > 0).then(|| (loop_name(looped, layout), looped.slots, share))
     });
     let (name, slots, share) = late?;
     Some(format!(
         "the test machine needed {} of the time of the closed loop {name} for itself in slice {}, between completions and the \
          operations that followed: on the target {:.1} of {slots} were in flight",
-        percent(share),
+        percent_text(share),
         window.number,
         slots as f64 * (1.0 - share)
     ))
@@ -167,7 +168,7 @@ mod tests {
     fn found(header: &Header, time: LoopTime) -> Option<String> {
         let layout = Layout::new(header, &[]).unwrap();
         let mut window = Window { loops: vec![time], ..fixture::window(&layout) };
-        check(&mut window, &layout);
+        check_window(&mut window, &layout);
         window.invalid.map(|flaw| flaw.to_string())
     }
 
@@ -212,9 +213,9 @@ mod tests {
             let layout = Layout::new(&header(), &[]).unwrap();
             let time = LoopTime { idle: Pauses { sum_ns, max_ns: 9_000_000, count: 7 }, ..time(64.0) };
             let window = Window { loops: vec![time], ..fixture::window(&layout) };
-            let found = flaw(&window, 0, &layout);
+            let found = flaw_of_window(&window, 0, &layout);
             assert_eq!(found.is_some(), flawed, "{share}");
-            assert_eq!(super::flaw(&window, 1, &layout), None, "the other stream is in no loop");
+            assert_eq!(super::flaw_of_window(&window, 1, &layout), None, "the other stream is in no loop");
             let words = "the test machine left slots of its closed loop on disk without an operation for 1.01% of their time, \
                          up to 9 ms at once, so that it asked for less";
             if let Some(found) = found {
@@ -228,7 +229,7 @@ mod tests {
         let layout = Layout::new(&header(), &[]).unwrap();
         let told = |own: f64| {
             let time = LoopTime { own_lag_ns: (own * 10e9) as u128, ..time(64.0) };
-            warning(&Window { loops: vec![time], ..fixture::window(&layout) }, &layout)
+            warning_text(&Window { loops: vec![time], ..fixture::window(&layout) }, &layout)
         };
         assert_eq!(told(1.2), None);
         assert!(told(27.0).unwrap().ends_with("on the target 37.0 of 64 were in flight"));
@@ -237,7 +238,7 @@ mod tests {
         let time = LoopTime { own_lag_ns: 2_000_000_000, ..time(1.0) };
         let window = Window { loops: vec![time], ..fixture::window(&layout) };
         assert_eq!(
-            warning(&window, &layout),
+            warning_text(&window, &layout),
             None,
             "one at a time is one at a time, however soon the next one follows"
         );

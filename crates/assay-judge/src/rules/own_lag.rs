@@ -3,7 +3,7 @@
 
 use crate::finding::flaw::Flaw;
 use crate::fold::layout::Layout;
-use crate::fold::window::{Window, sum};
+use crate::fold::window::{Window, sum_of_flows};
 use assay_base::Span;
 
 /// Checks the own lag in the windows of a step.
@@ -22,11 +22,11 @@ impl OwnLag {
     }
 
     /// Checks a window and sets `window.invalid`, before criteria are judged on it.
-    pub(crate) fn check(&mut self, window: &mut Window, is_slice: bool, layout: &Layout) {
+    pub(crate) fn check_window(&mut self, window: &mut Window, is_slice: bool, layout: &Layout) {
         let Some(threshold) = self.threshold.filter(|_| window.complete && window.invalid.is_none()) else { return };
         // Over all operations of the slice together: one late operation among a hundred of a rare stream does not mean
         // that the generator was starved.
-        let all = sum(window.streams.iter(), layout);
+        let all = sum_of_flows(window.streams.iter(), layout);
         let Some((lower, upper)) = all.own_lag.p99_between(&layout.times.thresholds) else { return };
         let late = lower >= threshold.as_ns();
         if late && !layout.times.lateness {
@@ -37,13 +37,13 @@ impl OwnLag {
         if !is_slice || !much || self.warning.is_some() {
             return;
         }
-        let (number, lag) = (window.number, Span::from_ns(lower).human());
+        let (number, lag) = (window.number, Span::from_ns(lower).human_text());
         let begin = format!("the test machine issued 1% of all operations of slice {number} too late, by {lag}");
         self.warning = Some(if late {
             format!("{begin} or more")
         } else {
-            let upper = upper.map_or_else(|| "an hour".to_owned(), |ns| Span::from_ns(ns).human());
-            format!("{begin} to {upper} or more: over a tenth of the threshold of {}", threshold.human())
+            let upper = upper.map_or_else(|| "an hour".to_owned(), |ns| Span::from_ns(ns).human_text());
+            format!("{begin} to {upper} or more: over a tenth of the threshold of {}", threshold.human_text())
         });
     }
 
@@ -53,7 +53,7 @@ impl OwnLag {
         if layout.times.lateness {
             return false;
         }
-        let all = sum(window.streams.iter(), layout);
+        let all = sum_of_flows(window.streams.iter(), layout);
         let p99 = all.own_lag.p99_between(&layout.times.thresholds);
         self.threshold.zip(p99).is_some_and(|(threshold, (lower, _))| lower >= threshold.as_ns())
     }

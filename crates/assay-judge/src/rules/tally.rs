@@ -19,7 +19,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Counts the last window as broken.
-    pub(crate) fn broke(&mut self) {
+    pub(crate) fn count_broken(&mut self) {
         self.broken += 1;
         if self.broken == 1 && self.unproven == 0 {
             self.held_before = self.windows - 1;
@@ -27,7 +27,7 @@ impl Tally {
     }
 
     /// The outcome over `planned` windows.
-    pub(crate) fn outcome(&self, planned: u64) -> Outcome {
+    pub(crate) fn outcome_over_windows(&self, planned: u64) -> Outcome {
         if self.broken > 0 {
             Outcome::Fail
         } else if self.unproven > 0 {
@@ -56,7 +56,7 @@ mod tests {
             (0, 0, 3, 3, Outcome::Pass),
         ] {
             let tally = Tally { windows, broken, complete, unproven, held_before: 0 };
-            assert_eq!(tally.outcome(3), expected, "{tally:?}");
+            assert_eq!(tally.outcome_over_windows(3), expected, "{tally:?}");
         }
     }
 
@@ -64,9 +64,9 @@ mod tests {
     fn it_held_before_only_where_every_window_before_proves_it() {
         for (unproven, held_before) in [(0, 4), (1, 0)] {
             let mut tally = Tally { windows: 5, unproven, ..Tally::default() };
-            tally.broke();
+            tally.count_broken();
             tally.windows += 1;
-            tally.broke();
+            tally.count_broken();
             assert_eq!((tally.broken, tally.held_before), (2, held_before));
         }
     }

@@ -19,7 +19,7 @@ pub(crate) fn at_least(
     streams: &[StreamLayout],
     shares: usize,
 ) -> Option<Value> {
-    let most = most(cell, window, streams, shares)?;
+    let most = most_completions(cell, window, streams, shares)?;
     Some(match value {
         Value::Share { over, of } => Value::Share { over, of: of.max(most) },
         Value::Mean { sum_ns, of } => Value::Mean { sum_ns, of: of.max(most) },
@@ -31,7 +31,7 @@ pub(crate) fn at_least(
 /// Upper bound on the operations that can complete in the whole window: those carried into it and those that its
 /// schedule has. A Poisson count is within six standard deviations of its mean. How much of the schedule was already
 /// issued does not help: while an interrupted run drains, time passes without a schedule.
-fn most(cell: &Counters, window: &Window, streams: &[StreamLayout], shares: usize) -> Option<u64> {
+fn most_completions(cell: &Counters, window: &Window, streams: &[StreamLayout], shares: usize) -> Option<u64> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let planned = streams.iter().map(|stream| expected_at_most(&stream.head, length, shares)).sum::<Option<f64>>()?;
     // A number too large for the counter is replaced by the counter's maximum.

@@ -1,7 +1,7 @@
 //! A criterion's value in one cell, compared in whole numbers and formatted for people.
 
 use crate::fold::counters::{Counters, Lengths};
-use crate::words::{percent, share_text};
+use crate::words::{percent_text, share_text};
 use assay_base::{Bound, Bytes, Measure, Span};
 use assay_record::Thresholds;
 
@@ -36,7 +36,7 @@ pub(crate) enum Value {
 impl Value {
     /// What was done in `cell` within `ns` nanoseconds, for a bound on work. Zero is a value too. Operations that
     /// completed after the planned time do not count: otherwise a deep queue would make any device look fast.
-    pub(crate) fn work(cell: &Counters, bound: &Bound, ns: u64) -> Option<Value> {
+    pub(crate) fn from_work(cell: &Counters, bound: &Bound, ns: u64) -> Option<Value> {
         let (late, bytes_late) = cell.drained;
         let work = Value::Work {
             operations: cell.work.ok - late.min(cell.work.ok),
@@ -48,7 +48,7 @@ impl Value {
 
     /// The same among this many operations more, all of which are as good as they can be: none over a threshold, none of
     /// any length; for work, with the mean size of those that are known.
-    pub(crate) fn among(self, more: u64) -> Value {
+    pub(crate) fn among_more(self, more: u64) -> Value {
         match self {
             Value::Share { over, of } => Value::Share { over, of: of.saturating_add(more) },
             Value::Mean { sum_ns, of } => Value::Mean { sum_ns, of: of.saturating_add(more) },
@@ -74,15 +74,20 @@ impl Value {
     }
 
     /// The value of `cell`; `None` when nothing completed or the threshold is not counted exactly.
-    pub(crate) fn measured(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+    pub(crate) fn from_measure(
+        cell: &Counters,
+        measure: Measure,
+        bound: &Bound,
+        thresholds: &Thresholds,
+    ) -> Option<Value> {
         match bound {
-            Bound::ErrorsAtMost(_) => Value::errors(cell),
-            _ => Value::of_lengths(lengths(cell, measure), bound, thresholds),
+            Bound::ErrorsAtMost(_) => Value::from_errors(cell),
+            _ => Value::of_lengths(lengths_of_measure(cell, measure), bound, thresholds),
         }
     }
 
     /// How many of the operations that came back failed on the device; `None` when none came back.
-    fn errors(cell: &Counters) -> Option<Value> {
+    fn from_errors(cell: &Counters) -> Option<Value> {
         let of = cell.work.ok.saturating_add(cell.work.short).saturating_add(cell.failed_on_device());
         (of > 0).then(|| Value::Share { over: cell.failed_on_device(), of })
     }
@@ -107,39 +112,39 @@ impl Value {
 
     /// What would remain of it if every operation had taken `by_ns` less, as far as the counters show that with
     /// certainty.
-    pub(crate) fn less(
+    pub(crate) fn with_less_time(
         cell: &Counters,
         measure: Measure,
         bound: &Bound,
         thresholds: &Thresholds,
         by_ns: u64,
     ) -> Option<Value> {
-        let lengths = lengths(cell, measure);
-        let of = lengths.total();
+        let lengths = lengths_of_measure(cell, measure);
+        let of = lengths.total_count();
         match bound {
             Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
                 let longer = over.as_ns().saturating_add(by_ns);
-                let first = thresholds.bounds().partition_point(|bound| *bound < longer);
-                let over = lengths.counts.get(first + 1..).map_or(0, crate::fold::counters::total);
+                let first = thresholds.bounds_ns().partition_point(|bound| *bound < longer);
+                let over = lengths.counts.get(first + 1..).map_or(0, crate::fold::counters::sum_of_counts);
                 Some(Value::Share { over, of })
             }
             Bound::MeanAtMost(_) => {
                 let less = u128::from(by_ns).saturating_mul(u128::from(of));
                 Some(Value::Mean { sum_ns: lengths.sum_ns.saturating_sub(less), of })
             }
-            Bound::ErrorsAtMost(_) => Value::errors(cell),
+            Bound::ErrorsAtMost(_) => Value::from_errors(cell),
             Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => None,
         }
     }
 
     fn of_lengths(lengths: &Lengths, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
-        let of = lengths.total();
+        let of = lengths.total_count();
         if of == 0 {
             return None;
         }
         match bound {
             Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
-                Some(Value::Share { over: lengths.over(thresholds, *over)?, of })
+                Some(Value::Share { over: lengths.count_over(thresholds, *over)?, of })
             }
             Bound::MeanAtMost(_) => Some(Value::Mean { sum_ns: lengths.sum_ns, of }),
             Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) | Bound::ErrorsAtMost(_) => None,
@@ -168,23 +173,28 @@ impl Value {
     }
 
     /// The part that the generator certainly did not cause; `None` when that is not counted exactly.
-    pub(crate) fn floor(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+    pub(crate) fn from_floor(
+        cell: &Counters,
+        measure: Measure,
+        bound: &Bound,
+        thresholds: &Thresholds,
+    ) -> Option<Value> {
         if let Bound::ErrorsAtMost(_) = bound {
-            return Value::errors(cell);
+            return Value::from_errors(cell);
         }
         let floor = cell.floors.as_ref().map(|[response, service]| match measure {
             Measure::Response => response,
             Measure::Service => service,
         });
-        Value::of_lengths(floor.unwrap_or(lengths(cell, measure)), bound, thresholds)
+        Value::of_lengths(floor.unwrap_or(lengths_of_measure(cell, measure)), bound, thresholds)
     }
 
     /// True when the bound holds.
     pub(crate) fn is_within(self, bound: &Bound) -> bool {
         match (self, bound) {
-            (Value::Share { over, of }, Bound::Over { below, .. }) => below.exceeds(over, of),
+            (Value::Share { over, of }, Bound::Over { below, .. }) => below.is_above_part(over, of),
             (Value::Share { over, of }, Bound::OverAtMost { at_most, .. } | Bound::ErrorsAtMost(at_most)) => {
-                at_most.holds(over, of)
+                at_most.allows_part(over, of)
             }
             (Value::Mean { sum_ns, of }, Bound::MeanAtMost(span)) => {
                 sum_ns <= u128::from(span.as_ns()) * u128::from(of)
@@ -207,14 +217,14 @@ impl Value {
     }
 
     /// Number of operations it was computed from.
-    pub(crate) fn operations(self) -> u64 {
+    pub(crate) fn operation_count(self) -> u64 {
         match self {
             Value::Share { of, .. } | Value::Mean { of, .. } | Value::Work { operations: of, .. } => of,
         }
     }
 
     /// For people. The text never appears to be on the other side of the bound than the value.
-    pub(crate) fn text(self, bound: &Bound) -> String {
+    pub(crate) fn value_text(self, bound: &Bound) -> String {
         match (self, bound) {
             (
                 Value::Share { .. },
@@ -222,14 +232,15 @@ impl Value {
                 | Bound::OverAtMost { at_most: limit, .. }
                 | Bound::ErrorsAtMost(limit),
             ) => share_text(self.as_f64(bound), *limit),
-            (Value::Share { .. }, _) => percent(self.as_f64(bound)),
+            (Value::Share { .. }, _) => percent_text(self.as_f64(bound)),
             (Value::Mean { .. }, bound) => {
-                let (mean, limit) = (Span::from_ns(self.as_f64(bound) as u64), Span::from_ns(limit(bound) as u64));
-                let alike = mean.human() == limit.human() && self.as_f64(bound) != limit.as_ns() as f64;
-                if alike { format!("{:.3} ns", self.as_f64(bound)) } else { mean.human() }
+                let (mean, limit) =
+                    (Span::from_ns(self.as_f64(bound) as u64), Span::from_ns(bound_as_number(bound) as u64));
+                let alike = mean.human_text() == limit.human_text() && self.as_f64(bound) != limit.as_ns() as f64;
+                if alike { format!("{:.3} ns", self.as_f64(bound)) } else { mean.human_text() }
             }
             (Value::Work { .. }, bound) => {
-                let (done, limit) = (self.as_f64(bound), limit(bound));
+                let (done, limit) = (self.as_f64(bound), bound_as_number(bound));
                 let text = work_text(bound, done);
                 match bound {
                     _ if text != work_text(bound, limit) || done == limit => text,
@@ -241,7 +252,7 @@ impl Value {
     }
 }
 
-fn lengths(cell: &Counters, measure: Measure) -> &Lengths {
+fn lengths_of_measure(cell: &Counters, measure: Measure) -> &Lengths {
     match measure {
         Measure::Response => &cell.response,
         Measure::Service => &cell.service,
@@ -249,7 +260,7 @@ fn lengths(cell: &Counters, measure: Measure) -> &Lengths {
 }
 
 /// The bound as a number, of the unit of [`Value::as_f64`].
-pub(crate) fn limit(bound: &Bound) -> f64 {
+pub(crate) fn bound_as_number(bound: &Bound) -> f64 {
     match bound {
         Bound::Over { below: share, .. } | Bound::OverAtMost { at_most: share, .. } | Bound::ErrorsAtMost(share) => {
             share.as_f64()
@@ -263,7 +274,7 @@ pub(crate) fn limit(bound: &Bound) -> f64 {
 /// Operations or bytes per second, for people.
 pub(crate) fn work_text(bound: &Bound, per_second: f64) -> String {
     match bound {
-        Bound::ThroughputAtLeast(_) => format!("{}/s", Bytes::new(per_second as u64).human()),
+        Bound::ThroughputAtLeast(_) => format!("{}/s", Bytes::new(per_second as u64).human_text()),
         _ if per_second >= 100.0 => format!("{per_second:.0}/s"),
         _ => format!("{per_second:.2}/s"),
     }
@@ -281,21 +292,21 @@ mod tests {
             Counters { work: FlowWork { ok: 49_999, bytes: 49_999 << 12, ..FlowWork::default() }, ..Counters::new(1) };
         let ten = 10_000_000_000;
         let rate = Bound::RateAtLeast(assay_base::Rate::per_second(5000));
-        let value = Value::work(&cell, &rate, ten).unwrap();
-        assert_eq!((value.is_within(&rate), value.text(&rate).as_str()), (false, "4999.900/s"));
+        let value = Value::from_work(&cell, &rate, ten).unwrap();
+        assert_eq!((value.is_within(&rate), value.value_text(&rate).as_str()), (false, "4999.900/s"));
         // The generator caused a hundredth of a percent of the time.
         assert!(value.work_without(ten / 10_000).is_within(&rate));
         let throughput = Bound::ThroughputAtLeast(Bytes::from_kib(19_999));
-        let value = Value::work(&cell, &throughput, ten).unwrap();
-        assert_eq!((value.is_within(&throughput), value.text(&throughput).as_str()), (true, "20479590 B/s"));
-        assert_eq!(Value::work(&cell, &Bound::MeanAtMost(Span::from_ms(1)), ten), None);
+        let value = Value::from_work(&cell, &throughput, ten).unwrap();
+        assert_eq!((value.is_within(&throughput), value.value_text(&throughput).as_str()), (true, "20479590 B/s"));
+        assert_eq!(Value::from_work(&cell, &Bound::MeanAtMost(Span::from_ms(1)), ten), None);
         let drained = Counters { drained: (9_999, 9_999 << 12), ..cell.clone() };
         let work = Value::Work { operations: 40_000, bytes: 40_000 << 12, ns: ten };
-        assert_eq!(Value::work(&drained, &rate, ten), Some(work), "what completed after the end does not count");
-        assert_eq!(work.operations(), 40_000);
-        assert_eq!(Value::work(&cell, &rate, 0), None, "in no time nothing can be done");
-        let nothing = Value::work(&Counters::new(1), &rate, ten).unwrap();
-        assert_eq!((nothing.is_within(&rate), nothing.text(&rate).as_str()), (false, "0.00/s"));
+        assert_eq!(Value::from_work(&drained, &rate, ten), Some(work), "what completed after the end does not count");
+        assert_eq!(work.operation_count(), 40_000);
+        assert_eq!(Value::from_work(&cell, &rate, 0), None, "in no time nothing can be done");
+        let nothing = Value::from_work(&Counters::new(1), &rate, ten).unwrap();
+        assert_eq!((nothing.is_within(&rate), nothing.value_text(&rate).as_str()), (false, "0.00/s"));
     }
 
     fn bound(text: &str) -> Bound {
@@ -328,8 +339,8 @@ mod tests {
         {
             let it = failed(ok, n);
             let expected = share.map(|(over, of)| Value::Share { over, of });
-            assert_eq!(Value::measured(&it, Measure::Response, &errors, &thresholds), expected, "{ok} {n}");
-            assert_eq!(Value::less(&it, Measure::Response, &errors, &thresholds, 9).is_some(), ok + n > 0);
+            assert_eq!(Value::from_measure(&it, Measure::Response, &errors, &thresholds), expected, "{ok} {n}");
+            assert_eq!(Value::with_less_time(&it, Measure::Response, &errors, &thresholds, 9).is_some(), ok + n > 0);
             let nothing = all_failed.then_some(Value::Share { over: 0, of: 0 });
             assert_eq!(Value::all_failed(&it, &time), nothing, "{ok} {n}");
             assert_eq!(Value::all_failed(&it, &errors), None, "a bound on errors has a value of its own");
@@ -343,7 +354,7 @@ mod tests {
             [(0, 111), (1, 11), (MS / 2, 11), (MS, 11), (MS + 1, 1), (7 * MS, 1), (7 * MS + 1, 0), (u64::MAX, 0)]
         {
             let (cell, thresholds) = cell([1000, 100, 10, 1]);
-            let less = |bound: &Bound| Value::less(&cell, Measure::Response, bound, &thresholds, by_ns);
+            let less = |bound: &Bound| Value::with_less_time(&cell, Measure::Response, bound, &thresholds, by_ns);
             assert_eq!(less(&over), Some(Value::Share { over: left, of: 1111 }), "{by_ns}");
             assert_eq!(less(&bound("r rate at least 5/s per run")), None, "work is not made of lengths");
             assert_eq!(less(&mean), Some(Value::Mean { sum_ns: if by_ns == 0 { 100 } else { 0 }, of: 1111 }));
@@ -355,7 +366,7 @@ mod tests {
         let over = bound("r response over 1ms below 5% per run");
         let (mut cell, thresholds) = cell([5, 5, 0, 0]);
         cell.service.counts = vec![7, 3, 0, 0];
-        let share = |cell: &Counters, measure| Value::floor(cell, measure, &over, &thresholds);
+        let share = |cell: &Counters, measure| Value::from_floor(cell, measure, &over, &thresholds);
         let of = |over| Some(Value::Share { over, of: 10 });
         assert_eq!(
             (share(&cell, Measure::Response), share(&cell, Measure::Service)),
@@ -366,7 +377,7 @@ mod tests {
         cell.floors = Some([with([6, 4, 0, 0]), with([8, 2, 0, 0])]);
         assert_eq!((share(&cell, Measure::Response), share(&cell, Measure::Service)), (of(4), of(2)));
         cell.errors.insert("EIO".into(), 1);
-        let errors = Value::floor(&cell, Measure::Response, &bound("r errors at most 1% per run"), &thresholds);
+        let errors = Value::from_floor(&cell, Measure::Response, &bound("r errors at most 1% per run"), &thresholds);
         assert_eq!(errors, Some(Value::Share { over: 1, of: 1 }), "the generator makes no errors");
     }
 
@@ -375,7 +386,7 @@ mod tests {
         let mean = bound("r response mean at most 30ms per run");
         for (sum_ns, text) in [(60 * MS, "20 ms"), (90 * MS, "30 ms"), (90 * MS + 1, "30000000.333 ns")] {
             let value = Value::Mean { sum_ns: sum_ns.into(), of: 3 };
-            assert_eq!((value.text(&mean).as_str(), value.as_f64(&mean)), (text, sum_ns as f64 / 3.0));
+            assert_eq!((value.value_text(&mean).as_str(), value.as_f64(&mean)), (text, sum_ns as f64 / 3.0));
         }
     }
 
@@ -391,7 +402,7 @@ mod tests {
             (0, 7, "0.00%", true),
         ] {
             let value = Value::Share { over, of };
-            assert_eq!((value.text(&below).as_str(), value.is_within(&below)), (text, within), "{over} of {of}");
+            assert_eq!((value.value_text(&below).as_str(), value.is_within(&below)), (text, within), "{over} of {of}");
         }
         let mean = Bound::MeanAtMost(Span::from_ms(30));
         assert!(Value::Mean { sum_ns: 90_000_000, of: 3 }.is_within(&mean));

@@ -24,22 +24,22 @@ impl Worst {
     }
 
     /// Takes a figure of all targets together, or of one. Among equal figures the first is kept.
-    pub(crate) fn see(&mut self, figure: &Figure) {
-        keep(&mut self.all, figure, self.is_worse);
+    pub(crate) fn take_figure(&mut self, figure: &Figure) {
+        keep_worse(&mut self.all, figure, self.is_worse);
     }
 
     /// Takes a figure of one target in a complete window.
     pub(crate) fn see_alone(&mut self, target: usize, figure: &Figure) {
-        keep(&mut self.targets[target], figure, self.is_worse);
+        keep_worse(&mut self.targets[target], figure, self.is_worse);
     }
 
     /// The worst figure overall.
-    pub(crate) fn all(&self) -> Option<&Figure> {
+    pub(crate) fn worst_overall(&self) -> Option<&Figure> {
         self.all.as_ref()
     }
 
     /// The worst figure of each single target, in the order of the targets.
-    pub(crate) fn targets(&self) -> Vec<Figure> {
+    pub(crate) fn worst_by_target(&self) -> Vec<Figure> {
         self.targets.iter().flatten().cloned().collect()
     }
 
@@ -49,7 +49,7 @@ impl Worst {
     }
 
     /// A target broke it by itself in a window. Several streams on the same target in the same window count once.
-    pub(crate) fn broke(&mut self, target: usize, figure: &Figure) {
+    pub(crate) fn count_broken_target(&mut self, target: usize, figure: &Figure) {
         let Some(name) = &figure.target else { return };
         let (known, last) = self.broken[target]
             .get_or_insert_with(|| (BrokenTarget { target: name.clone(), windows: 0, worst: figure.clone() }, 0));
@@ -71,7 +71,7 @@ impl Worst {
     }
 }
 
-fn keep(kept: &mut Option<Figure>, figure: &Figure, is_worse: fn(f64, f64) -> bool) {
+fn keep_worse(kept: &mut Option<Figure>, figure: &Figure, is_worse: fn(f64, f64) -> bool) {
     if kept.as_ref().is_none_or(|kept| is_worse(figure.value, kept.value)) {
         *kept = Some(figure.clone());
     }
@@ -106,10 +106,10 @@ mod tests {
             for (target, name, window, value) in
                 [(0, "a", 1, 0.5), (2, "c", 1, 0.2), (2, "c", 1, 0.3), (2, "c", 4, 0.9), (3, "d", 1, 0.5)]
             {
-                broken.broke(target, &figure(name, window, value));
+                broken.count_broken_target(target, &figure(name, window, value));
             }
             // A figure of all targets together names no target.
-            broken.broke(1, &Figure { target: None, ..figure("", 1, 1.0) });
+            broken.count_broken_target(1, &Figure { target: None, ..figure("", 1, 1.0) });
             let found: Vec<_> =
                 broken.broken_worst_first().into_iter().map(|it| (it.target, it.windows, it.worst.value)).collect();
             assert_eq!(found, expected.map(|(name, windows, value)| (name.to_owned(), windows, value)));

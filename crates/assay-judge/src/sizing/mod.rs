@@ -13,8 +13,8 @@
 mod page;
 mod render;
 
-pub use page::html;
-pub use render::text;
+pub use page::write_html;
+pub use render::write_text;
 
 use crate::fit;
 use crate::limit::{Outcome, Run, Trail};
@@ -131,7 +131,7 @@ impl Demand {
         (given > 0.0 && needed.is_finite()).then(|| (needed - ALMOST_NOTHING).ceil().max(1.0) as u64)
     }
 
-    fn need(&self, holds: Multiple, writes_a_day: Option<f64>) -> Option<Need> {
+    fn compute_need(&self, holds: Multiple, writes_a_day: Option<f64>) -> Option<Need> {
         let drives = self.drives_of(holds)?;
         let each = f64::from(self.drives) * self.growth.as_f64() / drives as f64;
         Some(Need { drives, drive_writes_a_day: writes_a_day.map(|day| day * each) })
@@ -144,38 +144,38 @@ impl Candidate {
     pub fn new(demand: &Demand, fitted: &fit::Trail, searched: Option<&Trail>, production: Option<f64>) -> Candidate {
         let failed = !fitted.aside.failures.is_empty();
         let holds = searched.and_then(load_that_holds).filter(|_| !failed);
-        let round = fitted.result();
+        let round = fitted.resulting_round();
         let written = round.map(|round| round.counted.unwrap_or(round.handed_over)[3]).or(production);
         let day = written.zip(fitted.size_bytes).map(|(written, size)| written * DAY / size.max(1) as f64);
         let runs: Vec<Run> = searched.map_or_else(Vec::new, |trail| trail.runs.clone());
-        let at_one = runs.iter().find(|run| run.load == Multiple::ONE && run.proves()).map(|run| run.nines.clone());
+        let at_one = runs.iter().find(|run| run.load == Multiple::ONE && run.is_proof()).map(|run| run.nines.clone());
         Candidate {
             target: fitted.target.clone(),
             device: fitted.device.clone(),
             size_bytes: fitted.size_bytes,
-            fit: fit::ended(fitted),
+            fit: fit::ending_in_words(fitted),
             agrees: matches!(fitted.outcome, Some(fit::Outcome::Agrees { .. })),
             cut_in_fit: matches!(fitted.outcome, Some(fit::Outcome::Stopped { verdict: Verdict::Incomplete, .. })),
             limit: searched.and_then(|trail| trail.outcome),
             failure: None,
             holds,
-            broke: searched.and_then(broke),
+            broke: searched.and_then(broken_criterion),
             drive_writes_a_day: day,
-            need: holds.and_then(|holds| demand.need(holds, day)),
+            need: holds.and_then(|holds| demand.compute_need(holds, day)),
             nines: at_one.or_else(|| round.map(|round| round.nines.clone())).unwrap_or_default(),
             runs,
-            aside: aside(fitted, searched),
+            aside: failed_and_repeated_runs(fitted, searched),
             directory: String::new(),
         }
     }
 
     /// Whether its limit is known, even if it carries nothing.
     pub fn is_known(&self) -> bool {
-        self.holds.is_some() || self.failed() || matches!(self.limit, Some(Outcome::NeverPassed { .. }))
+        self.holds.is_some() || self.has_failure() || matches!(self.limit, Some(Outcome::NeverPassed { .. }))
     }
 
     /// Whether something failed on it that no load excuses.
-    pub fn failed(&self) -> bool {
+    pub fn has_failure(&self) -> bool {
         !self.aside.failures.is_empty()
     }
 
@@ -186,21 +186,21 @@ impl Candidate {
 }
 
 /// What failed in the fit and in the search of a candidate, and which runs were repeated.
-fn aside(fitted: &fit::Trail, searched: Option<&Trail>) -> Aside {
+fn failed_and_repeated_runs(fitted: &fit::Trail, searched: Option<&Trail>) -> Aside {
     let search = searched.map(|trail| trail.aside.clone().in_directory(LIMIT)).unwrap_or_default();
-    fitted.aside.clone().in_directory(FIT).and(search)
+    fitted.aside.clone().in_directory(FIT).joined_with(search)
 }
 
 /// The highest load that a search found to hold; none where something failed, because a drive that fails carries nothing.
 fn load_that_holds(trail: &Trail) -> Option<Multiple> {
     match trail.outcome? {
         Outcome::TargetFailed { .. } => None,
-        outcome => outcome.passes(),
+        outcome => outcome.highest_passing(),
     }
 }
 
 /// What decided at the lowest load that failed.
-fn broke(trail: &Trail) -> Option<String> {
+fn broken_criterion(trail: &Trail) -> Option<String> {
     let failed = trail.runs.iter().filter(|run| run.verdict == Verdict::Fail);
     let lowest = failed.min_by_key(|run| run.load)?;
     let what = lowest.measured.clone().unwrap_or_else(|| lowest.reason.clone());
@@ -209,7 +209,7 @@ fn broke(trail: &Trail) -> Option<String> {
 
 impl Sizing {
     /// The candidate of which the fewest are needed; among equals, the one with the fewest drive writes a day.
-    pub fn fewest(&self) -> Option<&Candidate> {
+    pub fn fewest_needed(&self) -> Option<&Candidate> {
         let needed = self.candidates.iter().filter(|one| one.need.is_some());
         needed.min_by(|a, b| {
             drives_needed(a).cmp(&drives_needed(b)).then(drive_writes_a_day(a).total_cmp(&drive_writes_a_day(b)))
@@ -221,7 +221,7 @@ impl Sizing {
     /// known of any.
     pub fn verdict(&self) -> Verdict {
         let any = |what: fn(&Candidate) -> bool| self.candidates.iter().any(what);
-        if any(Candidate::failed) {
+        if any(Candidate::has_failure) {
             return Verdict::Fail;
         }
         match (any(Candidate::is_cut_short), any(|one| one.holds.is_some()), any(Candidate::is_known)) {
@@ -233,7 +233,7 @@ impl Sizing {
     }
 
     /// Adds a candidate and the watermarks of its runs.
-    pub fn add(&mut self, candidate: Candidate, watermarks: &[String]) {
+    pub fn add_candidate(&mut self, candidate: Candidate, watermarks: &[String]) {
         add_new(&mut self.watermarks, watermarks);
         self.candidates.push(candidate);
     }

@@ -9,61 +9,64 @@ use std::fmt;
 const NAME: usize = 22;
 
 /// A row for each candidate, what broke, and how many are needed.
-pub fn text(sizing: &Sizing, out: &mut dyn fmt::Write) -> fmt::Result {
+pub fn write_text(sizing: &Sizing, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
-    page.text("", &title(sizing));
-    page.text("", &asked(&sizing.demand));
+    page.add_text("", &title_line(sizing));
+    page.add_text("", &demand_in_words(&sizing.demand));
     if !sizing.watermarks.is_empty() {
-        page.text("", &sizing.watermarks.join(", "));
+        page.add_text("", &sizing.watermarks.join(", "));
     }
-    page.blank();
-    page.line(format!("{:NAME$}  {:>9}  {:>14}  {:>6}  {:>12}", "", "holds", "drive writes", "drives", "drive writes"));
-    page.line(format!(
+    page.add_blank_line();
+    page.add_line(format!(
+        "{:NAME$}  {:>9}  {:>14}  {:>6}  {:>12}",
+        "", "holds", "drive writes", "drives", "drive writes"
+    ));
+    page.add_line(format!(
         "{:NAME$}  {:>9}  {:>14}  {:>6}  {:>12}",
         "candidate", "times 1x", "a day at 1x", "needed", "a day then"
     ));
-    sizing.candidates.iter().for_each(|one| row(&mut page, one));
-    page.blank();
+    sizing.candidates.iter().for_each(|one| add_candidate_row(&mut page, one));
+    page.add_blank_line();
     for one in &sizing.candidates {
-        page.line(&one.target);
-        page.text("  ", &ended(one));
+        page.add_line(&one.target);
+        page.add_text("  ", &endings_in_words(one));
     }
-    page.blank();
-    if let Some(best) = sizing.fewest() {
+    page.add_blank_line();
+    if let Some(best) = sizing.fewest_needed() {
         let drives = best.need.map_or(0, |need| need.drives);
-        page.text("", &format!("Fewest drives: {drives} of {}.", best.target));
+        page.add_text("", &format!("Fewest drives: {drives} of {}.", best.target));
     }
-    page.text("", &formula(&sizing.demand));
-    page.write(out)
+    page.add_text("", &formula_in_words(&sizing.demand));
+    page.write_lines(out)
 }
 
-fn title(sizing: &Sizing) -> String {
+fn title_line(sizing: &Sizing) -> String {
     let whose = if sizing.drive.is_empty() { "one drive of production" } else { &sizing.drive };
     format!("{}: 1x is the load of {whose}", sizing.workload)
 }
 
 /// What the drives must provide.
-pub(super) fn asked(demand: &Demand) -> String {
+pub(super) fn demand_in_words(demand: &Demand) -> String {
     let drives = if demand.drives == 1 { "1 drive".to_owned() } else { format!("{} drives", demand.drives) };
     format!("production has {drives}; asked is {} of its load, with {} of headroom", demand.growth, demand.headroom)
 }
 
 /// How many drives are needed, with the numbers of the formula.
-pub(super) fn formula(demand: &Demand) -> String {
+pub(super) fn formula_in_words(demand: &Demand) -> String {
     let Demand { drives, growth, headroom } = demand;
     format!(
         "Drives needed = {drives} × {growth} / (what one holds × (1 − {headroom})), rounded up. By load alone: what the data take is another bound."
     )
 }
 
-fn row(page: &mut Page, one: &Candidate) {
+fn add_candidate_row(page: &mut Page, one: &Candidate) {
     let name = match one.target.chars().count().checked_sub(NAME) {
         Some(over) if over > 0 => format!("…{}", one.target.chars().skip(over + 1).collect::<String>()),
         _ => one.target.clone(),
     };
-    page.line(format!(
+    page.add_line(format!(
         "{name:NAME$}  {:>9}  {:>14}  {:>6}  {:>12}",
-        holds(one),
+        held_load_text(one),
         per_day(one.drive_writes_a_day),
         one.need.map_or("-".to_owned(), |need| need.drives.to_string()),
         per_day(one.need.and_then(|need| need.drive_writes_a_day))
@@ -76,22 +79,22 @@ fn per_day(day: Option<f64>) -> String {
 }
 
 /// The load that it holds: `8.25x`, `>= 16x`, `none`, `?`.
-pub(super) fn holds(one: &Candidate) -> String {
+pub(super) fn held_load_text(one: &Candidate) -> String {
     match (one.holds, one.limit) {
         (Some(holds), Some(Outcome::NeverFailed { .. } | Outcome::Stopped { .. })) => format!(">= {holds}"),
         (Some(holds), _) => holds.to_string(),
         (None, Some(Outcome::NeverPassed { .. })) => "none".to_owned(),
-        (None, _) if one.failed() => "failed".to_owned(),
+        (None, _) if one.has_failure() => "failed".to_owned(),
         (None, _) => "?".to_owned(),
     }
 }
 
 /// How the fit and the search of a candidate ended.
-pub(super) fn ended(one: &Candidate) -> String {
+pub(super) fn endings_in_words(one: &Candidate) -> String {
     let mut words = vec![one.fit.clone()];
     words.extend(one.limit.map(|outcome| outcome.to_string()));
     words.extend(one.broke.as_ref().map(|broke| format!("broken {broke}")));
     words.extend(one.failure.clone());
-    words.extend(one.aside.lines());
+    words.extend(one.aside.as_sentences());
     words.join("; ")
 }

@@ -4,12 +4,12 @@ use crate::procedure::Evidence;
 use assay_base::Knobs;
 
 fn demand(drives: u32, growth: u64, headroom: u64) -> Demand {
-    Demand { drives, growth: Multiple::whole(growth), headroom: Share::from_percent(headroom) }
+    Demand { drives, growth: Multiple::from_whole(growth), headroom: Share::from_percent(headroom) }
 }
 
 #[test]
 fn drives_needed_are_rounded_up_and_no_more() {
-    let hundredths = |n: u64| Multiple::ratio(n, 100).unwrap();
+    let hundredths = |n: u64| Multiple::from_ratio(n, 100).unwrap();
     for (drives, growth, headroom, holds, needed) in [
         // 4 × 2 / (4 × 0.7) = 2.86
         (4, 2, 30, 400, Some(3)),
@@ -71,7 +71,7 @@ fn fitted(target: &str, outcome: Option<fit::Outcome>) -> fit::Trail {
 
 fn searched(outcome: Outcome, runs: &[(u64, Verdict)]) -> Trail {
     let run = |&(load, verdict): &(u64, Verdict)| Run {
-        load: Multiple::whole(load),
+        load: Multiple::from_whole(load),
         verdict,
         reason: "why".into(),
         measured: Some("reads response over 1 ms 7.1% (bound < 5%)".into()),
@@ -112,7 +112,7 @@ fn sizing() -> Sizing {
         candidates: Vec::new(),
     };
     let agrees = || Some(fit::Outcome::Agrees { round: 1 });
-    let whole = Multiple::whole;
+    let whole = Multiple::from_whole;
     let between = Outcome::Between { passes: whole(4), fails: whole(5) };
     let paths = [
         (
@@ -134,7 +134,7 @@ fn sizing() -> Sizing {
     ];
     for (target, outcome, path) in &paths {
         let one = Candidate::new(&demand, &fitted(target, outcome.clone()), path.as_ref(), Some(5e6));
-        sizing.add(one, &["SIMULATED".into()]);
+        sizing.add_candidate(one, &["SIMULATED".into()]);
     }
     sizing
 }
@@ -157,7 +157,7 @@ fn each_candidate_is_a_row_with_what_is_known_of_it() {
     assert_eq!(all[0].broke.as_deref(), Some("at 5x: reads response over 1 ms 7.1% (bound < 5%)"));
     assert_eq!(all[0].nines, [(0.5, 80_000)], "of the run at 1x");
     assert_eq!(all[3].nines.len(), 0);
-    assert_eq!(sizing.fewest().unwrap().target, "/dev/\u{1b}<b>");
+    assert_eq!(sizing.fewest_needed().unwrap().target, "/dev/\u{1b}<b>");
     assert_eq!(sizing.watermarks, ["SIMULATED"]);
     let json = serde_json::to_string(&sizing).unwrap();
     let read: Sizing = serde_json::from_str(&json).unwrap();
@@ -168,7 +168,7 @@ fn each_candidate_is_a_row_with_what_is_known_of_it() {
 #[test]
 fn a_candidate_that_failed_holds_nothing_and_makes_the_sizing_fail() {
     let demand = demand(4, 2, 30);
-    let whole = Multiple::whole;
+    let whole = Multiple::from_whole;
     let aside = || {
         let run = Evidence::from(Verdict::Fail).with_failure("3 EIO".to_owned());
         Aside { failures: vec![run], ..Aside::default() }
@@ -188,11 +188,11 @@ fn a_candidate_that_failed_holds_nothing_and_makes_the_sizing_fail() {
         assert_eq!((candidate.holds, candidate.need, candidate.is_known()), (None, None, true));
         let mut sizing = Sizing { candidates: vec![sizing().candidates[0].clone()], ..sizing() };
         assert_eq!(sizing.verdict(), Verdict::Pass);
-        sizing.add(candidate, &[]);
+        sizing.add_candidate(candidate, &[]);
         assert_eq!(sizing.verdict(), Verdict::Fail);
         let (mut words, mut page) = (String::new(), String::new());
-        super::text(&sizing, &mut words).unwrap();
-        html(&sizing, &mut page).unwrap();
+        super::write_text(&sizing, &mut words).unwrap();
+        write_html(&sizing, &mut page).unwrap();
         assert!(words.contains("3 EIO") && words.contains("failed in") && page.contains("; failed: sim:"), "{words}");
     }
 }
@@ -223,7 +223,7 @@ fn a_sizing_that_was_cut_short_is_incomplete() {
 fn text_and_page_hold_every_candidate_and_no_markup_of_theirs() {
     let sizing = sizing();
     let mut text = String::new();
-    super::text(&sizing, &mut text).unwrap();
+    super::write_text(&sizing, &mut text).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80) && !text.contains('\u{1b}'), "{text}");
     for told in [
         "production has 4 drives; asked is 2x of its load, with 30% of headroom",
@@ -239,7 +239,7 @@ fn text_and_page_hold_every_candidate_and_no_markup_of_theirs() {
         assert!(text.contains(told) || words(&text).contains(told), "{told}\n{text}");
     }
     let mut page = String::new();
-    html(&sizing, &mut page).unwrap();
+    write_html(&sizing, &mut page).unwrap();
     assert!(!page.contains("<b>fell") && !page.contains("/dev/\u{1b}<b>") && !page.contains("<script"), "{page}");
     // A line for each candidate with a search, and the distributions at production's load.
     for told in
@@ -249,7 +249,7 @@ fn text_and_page_hold_every_candidate_and_no_markup_of_theirs() {
     }
     let none = Sizing { candidates: Vec::new(), ..sizing };
     let (mut text, mut page) = (String::new(), String::new());
-    super::text(&none, &mut text).unwrap();
-    html(&none, &mut page).unwrap();
+    super::write_text(&none, &mut text).unwrap();
+    write_html(&none, &mut page).unwrap();
     assert!(!text.contains("Fewest") && page.contains("no candidate is known"), "{text}");
 }

@@ -25,12 +25,12 @@ pub fn points() -> Curve {
         "watermarks": ["SIMULATED: no device was tested"], "asked": [], "points": [],
     });
     let mut curve: Curve = serde_json::from_value(empty).unwrap();
-    points.into_iter().for_each(|point| curve.add(serde_json::from_value(point).unwrap()));
+    points.into_iter().for_each(|point| curve.add_point(serde_json::from_value(point).unwrap()));
     let lost = serde_json::json!({
         "share": "100%", "load": "100x", "verdict": "FAIL", "reason": "the load was not delivered", "delivered": false,
         "rate_asked": 200_000.0, "rate_achieved": 190_000.0, "mean_ns": 2_000_000_000, "directory": "100",
     });
-    curve.add(serde_json::from_value(lost).unwrap());
+    curve.add_point(serde_json::from_value(lost).unwrap());
     curve
 }
 
@@ -70,11 +70,11 @@ pub fn trail() -> Trail {
 }
 
 pub fn limit(trail: &Trail) -> String {
-    rendered(|page| assay_judge::limit::html(trail, page))
+    rendered(|page| assay_judge::limit::write_html(trail, page))
 }
 
 pub fn curve(curve: &Curve) -> String {
-    rendered(|page| assay_judge::curve::html(curve, page))
+    rendered(|page| assay_judge::curve::write_html(curve, page))
 }
 
 /// A run for a comparison, with a name that would be a script.
@@ -84,21 +84,22 @@ fn compared(label: &str, slow: u64) -> Run {
     let mut sampled = Sampled::default();
     let mut reader = assay_record::Reader::new(&log[..]);
     while let Some(entry) = reader.next_entry().unwrap() {
-        sampled.entry(&entry.unwrap()).unwrap();
+        sampled.take_entry(&entry.unwrap()).unwrap();
     }
-    let judgement = assay_judge::judge(assay_record::Reader::new(&log[..]), &assay_judge::Options::default()).unwrap();
+    let judgement =
+        assay_judge::judge_log(assay_record::Reader::new(&log[..]), &assay_judge::Options::default()).unwrap();
     Run { label: label.to_owned(), judgement, sampled }
 }
 
 /// A comparison of runs, given by their names and the number of their slow operations.
 pub fn comparison(runs: &[(&str, u64)]) -> Comparison {
     let runs: Vec<Run> = runs.iter().map(|(label, slow)| compared(label, *slow)).collect();
-    assay_judge::compare::compare(&runs, false).unwrap()
+    assay_judge::compare::compare_runs(&runs, false).unwrap()
 }
 
 pub fn compare(runs: &[(&str, u64)]) -> String {
     let labels: Vec<String> = runs.iter().map(|(label, _)| (*label).to_owned()).collect();
-    rendered(|page| assay_judge::compare::html(&comparison(runs), &labels, page))
+    rendered(|page| assay_judge::compare::write_html(&comparison(runs), &labels, page))
 }
 
 fn rendered(render: impl FnOnce(&mut String) -> std::fmt::Result) -> String {

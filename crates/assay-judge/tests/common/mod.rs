@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "helpers of tests, of which each file uses its part")]
 
 use assay_base::{Code, Criterion, Direction, Rate, Span};
-use assay_judge::{Judgement, Options, judge};
+use assay_judge::{Judgement, Options, judge_log};
 use assay_record::*;
 use std::collections::BTreeMap;
 
@@ -116,7 +116,7 @@ pub fn header(hours: u64, targets: u64) -> Header {
         unwatched: Vec::new(),
         databases: Vec::new(),
         per_minute: Vec::new(),
-        thresholds_ns: Thresholds::new([]).bounds().to_vec(),
+        thresholds_ns: Thresholds::new([]).bounds_ns().to_vec(),
         criteria: criteria(&STANDARD),
         max_lag_ns: 10_000_000_000,
         lateness: false,
@@ -130,7 +130,7 @@ pub fn header(hours: u64, targets: u64) -> Header {
 impl Scenario {
     pub fn new(header: Header) -> Scenario {
         let mut writer = Writer::new(Vec::new(), 0);
-        writer.write(&Entry::Header(Box::new(header.clone()))).unwrap();
+        writer.write_entry(&Entry::Header(Box::new(header.clone()))).unwrap();
         let thresholds = Thresholds::from_bounds(header.thresholds_ns.clone());
         let flows = header.flows.len();
         Scenario {
@@ -155,7 +155,7 @@ impl Scenario {
 
     /// A new segment in the same file.
     pub fn segment(mut self, header: Header) -> Scenario {
-        self.writer.write(&Entry::Header(Box::new(header.clone()))).unwrap();
+        self.writer.write_entry(&Entry::Header(Box::new(header.clone()))).unwrap();
         let thresholds = Thresholds::from_bounds(header.thresholds_ns.clone());
         Scenario { writer: self.writer, disks: self.disks, ..Scenario::new_with(header, thresholds) }
     }
@@ -214,14 +214,14 @@ impl Scenario {
         }
         let end = self.at_ns + length_ns;
         let close_group = self.index % self.group == self.group - 1;
-        let frame = self.recorder.take(self.index, self.at_ns, end, phase, close_group);
-        let mut interval = frame.interval();
+        let frame = self.recorder.take_frame(self.index, self.at_ns, end, phase, close_group);
+        let mut interval = frame.interval_line();
         interval.disks.extend(self.disks.map(|disks| disks(moved, moved * 512)));
-        self.writer.write(&Entry::Interval(interval)).unwrap();
-        if let Some(lines) = frame.histograms() {
-            self.writer.write(&Entry::Histograms(lines)).unwrap();
+        self.writer.write_entry(&Entry::Interval(interval)).unwrap();
+        if let Some(lines) = frame.histograms_line() {
+            self.writer.write_entry(&Entry::Histograms(lines)).unwrap();
         }
-        self.recorder.recycle(frame);
+        self.recorder.recycle_frame(frame);
         (self.index, self.at_ns) = (self.index + 1, end);
     }
 
@@ -235,18 +235,22 @@ impl Scenario {
             let (own_lag, lag) = (Span::from_us(own(n)), Span::from_us(own(n) + minute.queue_us));
             let service = Span::from_us(service_us);
             let excess = Excess { own_lag, response: own_lag, service: Span::ZERO };
-            Took { response: service + lag, service, lag, submit: Span::ZERO, excess }
+            OperationTimes { response: service + lag, service, lag, submit: Span::ZERO, excess }
         };
         let ok = completed - minute.errors - minute.short;
         (ok..completed).for_each(|n| self.recorder.fell_short(flow, &took(n, 0)));
         for _ in 0..minute.errors {
-            self.recorder.failed(flow, Code::EIO.name(), Failure { part: 3, response: Span::from_ms(20) });
+            self.recorder.count_failed(
+                flow,
+                Code::EIO.symbolic_name(),
+                Failure { part: 3, response: Span::from_ms(20) },
+            );
         }
         for n in 0..ok {
             let slow = (ok - 1 - n) * 1000 < minute.slow * ok;
-            self.recorder.completed(flow, 512, took(n, if slow { 2000 } else { 200 }));
+            self.recorder.count_completed(flow, 512, took(n, if slow { 2000 } else { 200 }));
         }
-        let cell = self.recorder.cell(flow);
+        let cell = self.recorder.flow_counters_mut(flow);
         cell.scheduled += scheduled;
         cell.issued += issued;
         cell.short += minute.short;
@@ -264,7 +268,7 @@ impl Scenario {
     pub fn event_with(mut self, what: &str, text: &str, details: &[(&str, &str)]) -> Scenario {
         let details = details.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let event = Event { at_ns: self.at_ns, what: what.into(), text: text.into(), details };
-        self.writer.write(&Entry::Event(event)).unwrap();
+        self.writer.write_entry(&Entry::Event(event)).unwrap();
         self
     }
 
@@ -278,7 +282,7 @@ impl Scenario {
             completed: self.completed,
             stuck: self.carried.iter().map(|(_, _, stuck)| stuck).sum(),
         };
-        self.writer.write(&Entry::Close(close)).unwrap();
+        self.writer.write_entry(&Entry::Close(close)).unwrap();
         self
     }
 
@@ -296,11 +300,11 @@ impl Scenario {
 }
 
 pub fn judge_bytes(bytes: &[u8]) -> Judgement {
-    judge(Reader::new(bytes), &Options::default()).unwrap()
+    judge_log(Reader::new(bytes), &Options::default()).unwrap()
 }
 
 pub fn judge_with(bytes: &[u8], options: &Options) -> Judgement {
-    judge(Reader::new(bytes), options).unwrap()
+    judge_log(Reader::new(bytes), options).unwrap()
 }
 
 /// A device that always answers in 200 µs, except for 1 % of the operations.

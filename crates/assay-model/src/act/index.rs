@@ -1,6 +1,6 @@
 //! act-index: 4 KiB reads and writes of an index kept on flash ("All Flash"), including those of defragmentation.
 
-use super::{Impossible, Pace, TOO_LARGE, amplification, first_broken, shared_rules};
+use super::{Impossible, Pace, TOO_LARGE, first_broken, shared_rules, write_amplification};
 use crate::plan::{Address, Block, Lane, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Rate, Share};
@@ -41,17 +41,17 @@ impl Default for Index {
 
 impl Index {
     /// The lane for the operations of ACT's cache threads, separate from those of its service threads.
-    pub fn lanes(in_flight: u32) -> Vec<Lane> {
+    pub fn cache_lanes(in_flight: u32) -> Vec<Lane> {
         let streams = ["cache-reads", "writes"].map(str::to_owned).to_vec();
         vec![Lane { streams, in_flight_bound: in_flight }]
     }
 
     /// Lowers to streams: service reads (one for each read and each replicated write), cache reads and cache writes.
     /// The error says which input is impossible.
-    pub fn streams(&self) -> Result<Vec<Stream>, Impossible> {
+    pub fn lower_to_streams(&self) -> Result<Vec<Stream>, Impossible> {
         let idle = self.read_rate.is_zero() && self.write_rate.is_zero();
         first_broken(&shared_rules(self.replication_factor, self.defrag_below, idle))?;
-        let (service, cache) = self.derive().ok_or(TOO_LARGE)?;
+        let (service, cache) = self.derive_rates().ok_or(TOO_LARGE)?;
         let mut streams = Vec::new();
         for (name, direction, rate, per_target) in [
             ("reads", Direction::Read, service, true),
@@ -59,38 +59,38 @@ impl Index {
             ("writes", Direction::Write, cache, true),
         ] {
             if !rate.is_zero() {
-                streams.push(Stream { per_target, ..self.stream(name, direction, rate) });
+                streams.push(Stream { per_target, ..self.page_stream(name, direction, rate) });
             }
         }
         Ok(streams)
     }
 
     /// A stream of single pages whose rate is shared by all targets.
-    fn stream(&self, name: &str, direction: Direction, rate: Rate) -> Stream {
+    fn page_stream(&self, name: &str, direction: Direction, rate: Rate) -> Stream {
         Stream {
             name: name.to_owned(),
             work: Work::Block(Block {
                 direction,
                 durable: self.durable && direction == Direction::Write,
                 filled_with: None,
-                size: Size::fixed(PAGE),
+                size: Size::from_fixed(PAGE),
                 address: Address::Uniform { align: PAGE },
                 extent: None,
                 places: None,
                 compress_to: Share::WHOLE,
                 duplicates: Share::default(),
             }),
-            arrival: self.pace.at(rate),
+            arrival: self.pace.arrival_at(rate),
             per_target: false,
             targets: Vec::new(),
             life: crate::Life::default(),
         }
     }
 
-    fn derive(&self) -> Option<(Rate, Rate)> {
-        let copies = self.write_rate.scaled(u64::from(self.replication_factor), 1)?;
-        let (numerator, denominator) = amplification(self.defrag_below);
-        Some((self.read_rate.plus(copies)?, copies.scaled(numerator, denominator)?))
+    fn derive_rates(&self) -> Option<(Rate, Rate)> {
+        let copies = self.write_rate.scaled_by(u64::from(self.replication_factor), 1)?;
+        let (numerator, denominator) = write_amplification(self.defrag_below);
+        Some((self.read_rate.checked_plus(copies)?, copies.scaled_by(numerator, denominator)?))
     }
 }
 
@@ -108,12 +108,12 @@ mod tests {
             ),
             (Index { defrag_below: Share::default(), ..Index::default() }, [3000.0, 1000.0]),
         ] {
-            let streams = index.streams().unwrap();
+            let streams = index.lower_to_streams().unwrap();
             let rate = |i: usize| streams[i].arrival.rate().unwrap().as_f64();
             assert_eq!([rate(0), rate(1)], expected);
             assert_eq!(rate(1), rate(2), "as many cache reads as writes");
         }
-        assert_eq!(Index { write_rate: Rate::ZERO, ..Index::default() }.streams().unwrap().len(), 1);
-        assert!(Index { replication_factor: 0, ..Index::default() }.streams().is_err());
+        assert_eq!(Index { write_rate: Rate::ZERO, ..Index::default() }.lower_to_streams().unwrap().len(), 1);
+        assert!(Index { replication_factor: 0, ..Index::default() }.lower_to_streams().is_err());
     }
 }

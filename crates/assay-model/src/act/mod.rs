@@ -18,10 +18,10 @@ pub(crate) const READ_RATE: Rate = Rate::per_second(2000);
 pub(crate) const WRITE_RATE: Rate = Rate::per_second(1000);
 
 /// Rates as a multiple of 1x on one device; `None` where reads and writes are in another proportion.
-pub fn standard(reads: u64, writes: u64) -> Option<Multiple> {
+pub fn standard_multiple(reads: u64, writes: u64) -> Option<Multiple> {
     let ((one_read, _), (one_write, _)) = (READ_RATE.as_ratio(), WRITE_RATE.as_ratio());
     let alike = u128::from(reads) * u128::from(one_write) == u128::from(writes) * u128::from(one_read);
-    Multiple::ratio(reads, one_read).filter(|_| alike)
+    Multiple::from_ratio(reads, one_read).filter(|_| alike)
 }
 
 /// Why inputs cannot be a load: the key that must change, and what is wrong with it.
@@ -81,7 +81,7 @@ pub enum Pace {
 
 impl Pace {
     /// Arrivals of this kind, at `rate`.
-    pub fn at(self, rate: Rate) -> Arrival {
+    pub fn arrival_at(self, rate: Rate) -> Arrival {
         match self {
             Pace::Poisson => Arrival::Poisson { rate },
             Pace::Steady => Arrival::Steady { rate },
@@ -107,6 +107,6 @@ pub fn standard_criteria(window: Span) -> Vec<Criterion> {
 
 /// `n / (1 − share)`: how many writes result from one write with defragmentation below `share`. Numerator and
 /// denominator.
-fn amplification(defrag_below: Share) -> (u64, u64) {
+fn write_amplification(defrag_below: Share) -> (u64, u64) {
     (Share::WHOLE.as_ppb(), Share::WHOLE.as_ppb() - defrag_below.as_ppb())
 }

@@ -1,7 +1,7 @@
 //! act-storage: record reads, and the large-block writes and reads that the server's write buffers and its
 //! defragmentation cause.
 
-use super::{Impossible, Pace, Rates, TOO_LARGE, amplification, first_broken, shared_rules};
+use super::{Impossible, Pace, Rates, TOO_LARGE, first_broken, shared_rules, write_amplification};
 use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Rate, Share, Span};
@@ -53,7 +53,7 @@ impl Default for Storage {
         Storage {
             read_rate: super::READ_RATE,
             write_rate: super::WRITE_RATE,
-            record: Size::fixed(Bytes::new(1536)),
+            record: Size::from_fixed(Bytes::new(1536)),
             large_block: Bytes::from_kib(128),
             replication_factor: 1,
             update: Share::default(),
@@ -84,38 +84,46 @@ fn rounded_up(bytes: Bytes, unit: u64) -> Bytes {
 
 impl Storage {
     /// A lane with `in_flight` slots for each of the streams of large blocks.
-    pub fn lanes(in_flight: u32) -> Vec<Lane> {
+    pub fn large_block_lanes(in_flight: u32) -> Vec<Lane> {
         // The tomb raider is a single walk over each device.
         APART.iter().map(|name| Lane::for_stream(name, if name.starts_with("tomb") { 1 } else { in_flight })).collect()
     }
 
     /// Lowers to streams; the error says which input is impossible and what it may be.
-    pub fn streams(&self) -> Result<Vec<Stream>, Impossible> {
-        self.check()?;
-        let derived = self.derive().ok_or(TOO_LARGE)?;
+    pub fn lower_to_streams(&self) -> Result<Vec<Stream>, Impossible> {
+        self.check_inputs()?;
+        let derived = self.derive_load().ok_or(TOO_LARGE)?;
         let (read, write) = (Direction::Read, Direction::Write);
-        let (large, large_block) = (Size::fixed(self.large_block), self.large_block);
+        let (large, large_block) = (Size::from_fixed(self.large_block), self.large_block);
         let mut streams = Vec::new();
         for (name, direction, size, align, rate, per_target) in [
-            ("reads", read, self.stored(), Bytes::default(), derived.reads, true),
+            ("reads", read, self.stored_size(), Bytes::default(), derived.reads, true),
             ("large-block-reads", read, large.clone(), large_block, derived.large_reads, false),
             ("large-block-writes", write, large.clone(), large_block, derived.large_writes, false),
-            ("writes", write, self.committed(), self.commit_min, derived.writes, true),
+            ("writes", write, self.committed_size(), self.commit_min, derived.writes, true),
         ] {
             if !rate.is_zero() {
-                let stream = self.stream(name, direction, size, Address::Uniform { align }, self.pace.at(rate));
+                let stream =
+                    self.shared_stream(name, direction, size, Address::Uniform { align }, self.pace.arrival_at(rate));
                 streams.push(Stream { per_target, ..stream });
             }
         }
         if self.tomb_raider {
             let arrival = Arrival::Paced { pause: self.tomb_raider_pause };
-            streams.push(self.stream("tomb-raider-reads", read, large, Address::Sequential, arrival));
+            streams.push(self.shared_stream("tomb-raider-reads", read, large, Address::Sequential, arrival));
         }
         Ok(streams)
     }
 
     /// A stream whose rate is shared by all targets.
-    fn stream(&self, name: &str, direction: Direction, size: Size, address: Address, arrival: Arrival) -> Stream {
+    fn shared_stream(
+        &self,
+        name: &str,
+        direction: Direction,
+        size: Size,
+        address: Address,
+        arrival: Arrival,
+    ) -> Stream {
         Stream {
             name: name.to_owned(),
             work: Work::Block(Block {
@@ -137,18 +145,18 @@ impl Storage {
     }
 
     /// Record sizes as stored: whole multiples of 16 bytes.
-    pub fn stored(&self) -> Size {
-        Size::between(rounded_up(self.record.from, STORED_UNIT), rounded_up(self.record.to, STORED_UNIT))
+    pub fn stored_size(&self) -> Size {
+        Size::from_range(rounded_up(self.record.from, STORED_UNIT), rounded_up(self.record.to, STORED_UNIT))
     }
 
     /// Sizes of committed writes: stored records, rounded up to whole multiples of the smallest write.
-    fn committed(&self) -> Size {
+    fn committed_size(&self) -> Size {
         let unit = self.commit_min.get().max(1);
-        let Size { from, to, .. } = self.stored();
-        Size::between(rounded_up(from, unit), rounded_up(to, unit))
+        let Size { from, to, .. } = self.stored_size();
+        Size::from_range(rounded_up(from, unit), rounded_up(to, unit))
     }
 
-    fn check(&self) -> Result<(), Impossible> {
+    fn check_inputs(&self) -> Result<(), Impossible> {
         let Size { from, to, .. } = self.record;
         let large = self.large_block;
         first_broken(&[
@@ -181,29 +189,29 @@ impl Storage {
         first_broken(&shared_rules(self.replication_factor, self.defrag_below, idle))
     }
 
-    fn derive(&self) -> Option<Derived> {
+    fn derive_load(&self) -> Option<Derived> {
         let (operations, seconds) = self.write_rate.as_ratio();
-        let copies = self.write_rate.scaled(u64::from(self.replication_factor), 1)?;
-        let stored = self.stored();
+        let copies = self.write_rate.scaled_by(u64::from(self.replication_factor), 1)?;
+        let stored = self.stored_size();
         let mean_twice = stored.from.get() + stored.to.get();
         let blocks = match self.rates {
-            Rates::Exact => copies.scaled(mean_twice, 2 * self.large_block.get())?,
+            Rates::Exact => copies.scaled_by(mean_twice, 2 * self.large_block.get())?,
             // ACT 6.6: whole records per block.
-            Rates::Act => copies.scaled(1, self.large_block.get() / (mean_twice / 2))?,
+            Rates::Act => copies.scaled_by(1, self.large_block.get() / (mean_twice / 2))?,
         };
         let updates = match self.rates {
-            Rates::Exact => self.write_rate.scaled(self.update.as_ppb(), 1_000_000_000)?,
+            Rates::Exact => self.write_rate.scaled_by(self.update.as_ppb(), 1_000_000_000)?,
             Rates::Act => {
                 let whole =
                     u128::from(operations) * u128::from(self.update.as_ppb()) / (u128::from(seconds) * 1_000_000_000);
                 Rate::per_second(u64::try_from(whole).ok()?)
             }
         };
-        let (numerator, denominator) = amplification(self.defrag_below);
-        let amplified = blocks.scaled(numerator, denominator)?;
-        let moved = blocks.scaled(numerator - denominator, denominator)?;
+        let (numerator, denominator) = write_amplification(self.defrag_below);
+        let amplified = blocks.scaled_by(numerator, denominator)?;
+        let moved = blocks.scaled_by(numerator - denominator, denominator)?;
         Some(Derived {
-            reads: self.read_rate.plus(updates)?,
+            reads: self.read_rate.checked_plus(updates)?,
             large_reads: if self.defrag_reads { amplified } else { Rate::ZERO },
             large_writes: if self.commit_to_device { moved } else { amplified },
             writes: if self.commit_to_device { copies } else { Rate::ZERO },
@@ -226,14 +234,14 @@ mod tests {
     fn rates(storage: &Storage) -> Vec<(String, String)> {
         let rate =
             |stream: &Stream| stream.arrival.rate().map_or("paced".into(), |rate| format!("{:.3}", rate.as_f64()));
-        storage.streams().unwrap().iter().map(|stream| (stream.name.clone(), rate(stream))).collect()
+        storage.lower_to_streams().unwrap().iter().map(|stream| (stream.name.clone(), rate(stream))).collect()
     }
 
     #[test]
     fn derived_rates() {
         let base = Storage::default;
         let percent = Share::from_percent;
-        let record = |n| Size::fixed(Bytes::new(n));
+        let record = |n| Size::from_fixed(Bytes::new(n));
         let commit = Storage { commit_to_device: true, ..base() };
         // Expected: reads, large-block-reads, large-block-writes, writes.
         let table: [(&str, Storage, [&str; 4]); 12] = [
@@ -268,18 +276,18 @@ mod tests {
 
     #[test]
     fn ranges_use_the_mean_of_stored_sizes() {
-        let storage = Storage { record: Size::between(Bytes::new(700), Bytes::new(8100)), ..Storage::default() };
+        let storage = Storage { record: Size::from_range(Bytes::new(700), Bytes::new(8100)), ..Storage::default() };
         // Stored 704 … 8112, mean 4408: 1000 × 4408 / 131072 × 2.
         assert_eq!(rates(&storage)[1].1, "67.261");
-        assert_eq!(storage.stored(), Size::between(Bytes::new(704), Bytes::new(8112)));
+        assert_eq!(storage.stored_size(), Size::from_range(Bytes::new(704), Bytes::new(8112)));
     }
 
     #[test]
     fn impossible_inputs_say_which() {
         let base = Storage::default;
         for (storage, why) in [
-            (Storage { record: Size::fixed(Bytes::new(0)), ..base() }, "record size"),
-            (Storage { record: Size::fixed(Bytes::new(200_000)), ..base() }, "large block"),
+            (Storage { record: Size::from_fixed(Bytes::new(0)), ..base() }, "record size"),
+            (Storage { record: Size::from_fixed(Bytes::new(200_000)), ..base() }, "large block"),
             (Storage { large_block: Bytes::new(0), ..base() }, "power of two"),
             (Storage { large_block: Bytes::new(131_073), ..base() }, "power of two"),
             (Storage { replication_factor: 0, ..base() }, "replication"),
@@ -288,7 +296,7 @@ mod tests {
             (Storage { commit_to_device: true, durable: false, ..base() }, "durable"),
             (Storage { read_rate: Rate::ZERO, write_rate: Rate::ZERO, ..base() }, "both be zero"),
         ] {
-            assert!(storage.streams().unwrap_err().what.contains(why), "{why}");
+            assert!(storage.lower_to_streams().unwrap_err().what.contains(why), "{why}");
         }
     }
 }

@@ -57,17 +57,17 @@ pub struct Layout {
 
 impl Layout {
     /// How many bands have room for the largest operation; at least one.
-    fn bands(&self) -> u64 {
+    fn band_count(&self) -> u64 {
         self.space.saturating_sub(self.largest) / (self.length + self.gap).max(1) + 1
     }
 
-    fn begin(&self, band: u64) -> u64 {
+    fn band_begin(&self, band: u64) -> u64 {
         band * (self.length + self.gap)
     }
 
     /// How many places of `unit` bytes a band has. The last band may be cut by the end of the space.
-    fn places(&self, band: u64, unit: u64) -> u64 {
-        let length = self.length.min(self.space.saturating_sub(self.begin(band)));
+    fn places_in_band(&self, band: u64, unit: u64) -> u64 {
+        let length = self.length.min(self.space.saturating_sub(self.band_begin(band)));
         Grid::new(length, unit, self.largest).places
     }
 }
@@ -113,32 +113,34 @@ impl Bands {
     pub(super) fn next(&mut self, len: u32, prng: &mut Prng) -> u64 {
         let passed = if self.begun { self.part.of.saturating_sub(1) } else { self.part.index };
         self.begun = true;
-        (0..passed).for_each(|_| self.pass(len.into()));
-        self.enter();
-        let begin = self.layout.begin(self.band);
-        let within = self.within(len.into());
+        (0..passed).for_each(|_| self.skip_operation(len.into()));
+        self.enter_next_band();
+        let begin = self.layout.band_begin(self.band);
+        let within = self.next_within_band(len.into());
         self.moved += u64::from(len);
         match (&self.walk, within) {
-            (Walk::Uniform { align }, _) => begin + prng.below(self.layout.places(self.band, *align)) * align,
+            (Walk::Uniform { align }, _) => {
+                begin + prng.uniform_below(self.layout.places_in_band(self.band, *align)) * align
+            }
             (_, within) => begin + within,
         }
     }
 
     /// Leaves out an operation of another worker.
-    fn pass(&mut self, len: u64) {
-        self.enter();
-        self.within(len);
+    fn skip_operation(&mut self, len: u64) {
+        self.enter_next_band();
+        self.next_within_band(len);
         self.moved += len;
     }
 
     /// Enters the next band if enough was moved in this one.
-    fn enter(&mut self) {
+    fn enter_next_band(&mut self) {
         if self.moved < self.layout.moved {
             return;
         }
         self.moved = 0;
         self.entered += 1;
-        self.band = if self.band + 1 < self.layout.bands() { self.band + 1 } else { 0 };
+        self.band = if self.band + 1 < self.layout.band_count() { self.band + 1 } else { 0 };
         match &mut self.walk {
             Walk::Sequential { next } => *next = 0,
             Walk::Once { used, places, .. } => (*used, *places) = (0, 0),
@@ -147,23 +149,23 @@ impl Bands {
     }
 
     /// The next offset within the band, and the walk behind it; zero where it is drawn.
-    fn within(&mut self, len: u64) -> u64 {
+    fn next_within_band(&mut self, len: u64) -> u64 {
         let Bands { layout, band, key, entered, .. } = *self;
         match &mut self.walk {
             Walk::Sequential { next } => {
-                if *next >= layout.length || layout.begin(band) + *next + len > layout.space {
+                if *next >= layout.length || layout.band_begin(band) + *next + len > layout.space {
                     *next = 0;
                 }
                 std::mem::replace(next, *next + len)
             }
             Walk::Once { unit, order, used, places, passes } => {
                 if *used >= *places {
-                    (*used, *places) = (0, layout.places(band, *unit));
-                    *order = Order::new(*places, Prng::child(key, &[entered, *passes]).next_u64());
+                    (*used, *places) = (0, layout.places_in_band(band, *unit));
+                    *order = Order::new(*places, Prng::for_path(key, &[entered, *passes]).next_u64());
                     *passes += 1;
                 }
                 *used += 1;
-                order.at(*used - 1) * *unit
+                order.number_at(*used - 1) * *unit
             }
             Walk::Uniform { .. } => 0,
         }
@@ -182,7 +184,7 @@ mod tests {
     }
 
     fn walk(bands: &mut Bands, n: usize) -> Vec<u64> {
-        let mut prng = Prng::seeded(1);
+        let mut prng = Prng::from_seed(1);
         (0..n).map(|_| bands.next(512, &mut prng) / 512).collect()
     }
 
@@ -238,7 +240,7 @@ mod tests {
                 let whole = walk(&mut bands(shape, inside, ALL), 210);
                 for of in 1..=7 {
                     let mut parts: Vec<Bands> = (0..of).map(|index| bands(shape, inside, Part { index, of })).collect();
-                    let mut prng = Prng::seeded(1);
+                    let mut prng = Prng::from_seed(1);
                     let shared: Vec<u64> =
                         (0..210).map(|at| parts[at % of as usize].next(512, &mut prng) / 512).collect();
                     assert_eq!(shared, whole, "{inside:?} {shape:?} {of}");
@@ -255,7 +257,7 @@ mod tests {
                 let layout = Layout { space, length, gap, moved: length, largest: 1024 };
                 let unit = if inside == Inside::Sequential { 512 } else { 1024 };
                 let mut bands = Bands::new(layout, inside, unit, ALL, 7);
-                let mut prng = Prng::seeded(1);
+                let mut prng = Prng::from_seed(1);
                 for _ in 0..1000 {
                     let offset = bands.next(1024, &mut prng);
                     assert!(offset + 1024 <= space, "{layout:?}: {offset}");

@@ -39,7 +39,7 @@ pub struct Fresh {
 impl Fresh {
     /// The part's places of `grid` in `order`, after the first `from`.
     pub fn new(grid: Grid, order: Order, part: Part, from: u64, reread: Option<Reread>) -> Fresh {
-        let (share, of_last) = reread.map_or((0, 1), |it| (it.share.as_ppb(), grid.within(it.of_last.get())));
+        let (share, of_last) = reread.map_or((0, 1), |it| (it.share.as_ppb(), grid.places_within(it.of_last.get())));
         let back = (u128::from(share) << 32) / 1_000_000_000;
         let of_last = (of_last / part.of.max(1)).max(1);
         Fresh { grid, order, part, from: from % grid.places, back: back as u64, of_last, seen: 0 }
@@ -49,17 +49,17 @@ impl Fresh {
     pub(super) fn next(&mut self, prng: &mut Prng) -> u64 {
         let last = self.seen.min(self.of_last);
         if self.back > 0 && last > 0 && prng.next_u64() >> 32 < self.back {
-            return self.place(self.seen - 1 - prng.below(last));
+            return self.place_number(self.seen - 1 - prng.uniform_below(last));
         }
         self.seen += 1;
-        self.place(self.seen - 1)
+        self.place_number(self.seen - 1)
     }
 
     #[inline(always)]
-    fn place(&self, number: u64) -> u64 {
+    fn place_number(&self, number: u64) -> u64 {
         let place = self.from + number * self.part.of + self.part.index;
         let n = self.grid.places;
-        self.grid.offset(self.order.at(if place < n { place } else { place % n }))
+        self.grid.offset_at(self.order.number_at(if place < n { place } else { place % n }))
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_million_are_distinct_and_not_those_of_the_next_run() {
-        let mut prng = Prng::seeded(1);
+        let mut prng = Prng::from_seed(1);
         let mut seen = HashSet::new();
         for (run, of) in [(0, 1), (1, 3)] {
             for index in 0..of {
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn over_one_to_seven_workers_each_place_comes_once() {
         for of in 1..=7 {
-            let mut prng = Prng::seeded(of);
+            let mut prng = Prng::from_seed(of);
             let mut all: Vec<u64> = Vec::new();
             for index in 0..of {
                 let mut part = fresh(4096, Part { index, of }, 900, None);
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_cache_hits_the_part_that_goes_back() {
         for (percent, units, of) in [(40, 1000, 1), (5, 1, 1), (90, 256, 1), (40, 1000, 2)] {
-            let mut prng = Prng::seeded(percent);
+            let mut prng = Prng::from_seed(percent);
             let mut parts: Vec<Fresh> =
                 (0..of).map(|index| fresh(4_000_000, Part { index, of }, 0, Some((percent, units)))).collect();
             let (mut cache, mut order, mut hits) = (HashSet::new(), std::collections::VecDeque::new(), 0);
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn one_place_and_all_of_them_back() {
-        let mut prng = Prng::seeded(1);
+        let mut prng = Prng::from_seed(1);
         let mut one = fresh(1, WHOLE, 7, Some((100, 1)));
         assert!((0..10).all(|_| one.next(&mut prng) == 0));
     }

@@ -20,12 +20,12 @@ impl Grid {
 
     /// The offset where a place begins.
     #[inline(always)]
-    pub fn offset(self, place: u64) -> u64 {
+    pub fn offset_at(self, place: u64) -> u64 {
         place * self.unit
     }
 
     /// The number of places in this many bytes; at least 1, at most all places.
-    pub fn within(self, bytes: u64) -> u64 {
+    pub fn places_within(self, bytes: u64) -> u64 {
         (bytes / self.unit).clamp(1, self.places)
     }
 }
@@ -47,8 +47,11 @@ mod tests {
         ] {
             let grid = Grid::new(length, unit, largest);
             assert_eq!(grid.places, places, "{length} {unit} {largest}");
-            assert!(grid.offset(places - 1) <= length.saturating_sub(largest));
+            assert!(grid.offset_at(places - 1) <= length.saturating_sub(largest));
         }
-        assert_eq!((Grid::new(8192, 512, 512).within(0), Grid::new(8192, 512, 512).within(1 << 30)), (1, 16));
+        assert_eq!(
+            (Grid::new(8192, 512, 512).places_within(0), Grid::new(8192, 512, 512).places_within(1 << 30)),
+            (1, 16)
+        );
     }
 }

@@ -124,7 +124,7 @@ impl Ranks {
                 Ranks::Pareto(n, math::ln(skew) / math::ln(1.0 - skew))
             }
             Law::Normal { deviation } => Ranks::Normal(n, deviation.as_f64() * n as f64),
-            Law::Zones { zones } => Ranks::Zones(divided(zones, n)),
+            Law::Zones { zones } => Ranks::Zones(divide_into_zones(zones, n)),
         }
     }
 
@@ -132,14 +132,14 @@ impl Ranks {
     #[inline]
     pub fn next(&mut self, prng: &mut Prng) -> u64 {
         match self {
-            Ranks::Uniform(n) => prng.below(*n),
+            Ranks::Uniform(n) => prng.uniform_below(*n),
             Ranks::Zipf(zipf) => zipf.next(prng),
-            Ranks::Pareto(n, exponent) => pareto(*n, *exponent, prng),
-            Ranks::Normal(n, deviation) => normal(*n, *deviation, prng),
+            Ranks::Pareto(n, exponent) => draw_pareto(*n, *exponent, prng),
+            Ranks::Normal(n, deviation) => draw_normal(*n, *deviation, prng),
             Ranks::Zones(zones) => {
-                let drawn = prng.below(zones.last().map_or(1, |zone| zone.below.max(1)));
+                let drawn = prng.uniform_below(zones.last().map_or(1, |zone| zone.below.max(1)));
                 let zone = zones.iter().find(|zone| drawn < zone.below).unwrap_or(&zones[0]);
-                zone.first + prng.below(zone.ranks)
+                zone.first + prng.uniform_below(zone.ranks)
             }
         }
     }
@@ -147,8 +147,8 @@ impl Ranks {
 
 /// A rank below `n`: (n − 1) · u^exponent, u uniform in (0, 1].
 #[inline(never)]
-fn pareto(n: u64, exponent: f64, prng: &mut Prng) -> u64 {
-    let share = math::exp(exponent * math::ln(prng.unit()));
+fn draw_pareto(n: u64, exponent: f64, prng: &mut Prng) -> u64 {
+    let share = math::exp(exponent * math::ln(prng.uniform_unit()));
     ((n - 1) as f64 * share) as u64
 }
 
@@ -157,20 +157,20 @@ fn pareto(n: u64, exponent: f64, prng: &mut Prng) -> u64 {
 /// bell that reaches six deviations to each side (Irwin and Hall 1927), and they need no function of a mathematical
 /// library, which would differ from machine to machine.
 #[inline(never)]
-fn normal(n: u64, deviation: f64, prng: &mut Prng) -> u64 {
+fn draw_normal(n: u64, deviation: f64, prng: &mut Prng) -> u64 {
     // If the bell is far wider than the ranks, nearly all draws fall outside. Over the ranks it is then flat.
     for _ in 0..64 {
-        let sum: f64 = (0..12).map(|_| prng.unit()).sum();
+        let sum: f64 = (0..12).map(|_| prng.uniform_unit()).sum();
         let rank = (n as f64 / 2.0 + (sum - 6.0) * deviation).floor();
         if rank >= 0.0 && rank < n as f64 {
             return rank as u64;
         }
     }
-    prng.below(n)
+    prng.uniform_below(n)
 }
 
 /// Divides `n` ranks into zones with at least one rank each.
-fn divided(zones: &[(Share, Share)], n: u64) -> Box<[Zone]> {
+fn divide_into_zones(zones: &[(Share, Share)], n: u64) -> Box<[Zone]> {
     let (mut below, mut space) = (0, 0u64);
     let mut divided = Vec::with_capacity(zones.len());
     for (operations, share) in zones {
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn each_zone_has_its_share_and_is_uniform_within() {
         let mut ranks = Ranks::new(&zones(&[(60, 10), (0, 50), (40, 40)]), 1000);
-        let (mut prng, mut counts) = (Prng::seeded(1), vec![0f64; 1000]);
+        let (mut prng, mut counts) = (Prng::from_seed(1), vec![0f64; 1000]);
         (0..1_000_000).for_each(|_| counts[ranks.next(&mut prng) as usize] += 1.0);
         assert!(counts[100..600].iter().all(|count| *count == 0.0));
         for (of, expected) in [(0..100, 6000.0), (600..1000, 1000.0)] {
@@ -223,7 +223,7 @@ mod tests {
             (Law::Normal { deviation: percent(10) }, [(0.4, 0.160_727), (0.3, 0.022_276)], 1 << 20),
             (Law::Normal { deviation: percent(10) }, [(0.5, 0.5), (0.6, 0.839_273)], 1000),
         ] {
-            let (mut drawn, mut prng) = (Ranks::new(&law, ranks), Prng::seeded(5));
+            let (mut drawn, mut prng) = (Ranks::new(&law, ranks), Prng::from_seed(5));
             let all: Vec<u64> = (0..n).map(|_| drawn.next(&mut prng)).collect();
             assert!(all.iter().all(|rank| *rank < ranks), "{law}");
             for (below, share) in share_below {
@@ -234,7 +234,7 @@ mod tests {
         }
         for law in [Law::Pareto { skew: percent(20) }, Law::Normal { deviation: percent(400) }] {
             for n in [1, 2, 3] {
-                let (mut drawn, mut prng) = (Ranks::new(&law, n), Prng::seeded(n));
+                let (mut drawn, mut prng) = (Ranks::new(&law, n), Prng::from_seed(n));
                 assert!((0..1000).all(|_| drawn.next(&mut prng) < n), "{law} over {n}");
             }
         }
@@ -244,7 +244,7 @@ mod tests {
     fn zones_of_less_than_a_rank_have_one() {
         let law = zones(&[(80, 1), (20, 99)]);
         for n in [1, 2, 3, 99, 101] {
-            let (mut ranks, mut prng) = (Ranks::new(&law, n), Prng::seeded(n));
+            let (mut ranks, mut prng) = (Ranks::new(&law, n), Prng::from_seed(n));
             let drawn: Vec<u64> = (0..1000).map(|_| ranks.next(&mut prng)).collect();
             assert!(drawn.iter().all(|rank| *rank < n), "{n}");
             let first = drawn.iter().filter(|rank| **rank == 0).count();

@@ -125,7 +125,7 @@ fn is_zero(bytes: &Bytes) -> bool {
 
 impl Address {
     /// The law of its ranks, if it has ranks.
-    pub fn law(&self) -> Option<&Law> {
+    pub fn rank_law(&self) -> Option<&Law> {
         match self {
             Address::Ranked { law, .. } | Address::WorkingSet { inside: law, .. } => Some(law),
             _ => None,
@@ -152,7 +152,7 @@ impl Address {
 
     /// The unit that offsets are multiples of; zero if they are only multiples of the target's blocks or of operations'
     /// lengths.
-    pub fn unit(&self) -> Bytes {
+    pub fn offset_unit(&self) -> Bytes {
         match self {
             Address::Uniform { align: unit }
             | Address::Behind { align: unit }

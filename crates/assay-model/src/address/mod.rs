@@ -23,7 +23,7 @@ mod working_set;
 mod zipf;
 
 pub use bands::{Bands, Inside, Layout};
-pub use behind::Behind;
+pub use behind::BehindLastOperation;
 pub use fresh::{Fresh, Reread};
 pub use grid::Grid;
 pub use law::{Exponent, Law, Ranks};

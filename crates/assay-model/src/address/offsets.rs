@@ -23,7 +23,7 @@ impl Offsets {
         match (address, Pattern::new(address, space)) {
             (_, Some(pattern)) => Offsets::Pattern(Box::new(pattern)),
             (Address::Uniform { .. }, None) => {
-                Offsets::Uniform(Uniform::new(space.length, address.step(space.block, space.largest)))
+                Offsets::Uniform(Uniform::new(space.length, address.offset_step(space.block, space.largest)))
             }
             (_, None) => Offsets::Sequential(Sequential::new(space.length, space.block, space.part)),
         }
@@ -46,11 +46,11 @@ impl Offsets {
 
     /// Tells an address of the form [`Address::Behind`] where the last operation of its loop ended.
     #[inline]
-    pub fn follow(&mut self, end: u64) {
+    pub fn note_last_end(&mut self, end: u64) {
         if let Offsets::Pattern(pattern) = self
             && let Pattern::Behind(behind) = &mut **pattern
         {
-            behind.follow(end);
+            behind.note_last_end(end);
         }
     }
 }

@@ -25,18 +25,18 @@ impl Once {
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
         if self.next >= self.grid.places {
-            self.turn();
+            self.begin_next_pass();
         }
         let place = self.next;
         self.next += self.part.of;
-        self.grid.offset(self.order.at(place.min(self.grid.places - 1)))
+        self.grid.offset_at(self.order.number_at(place.min(self.grid.places - 1)))
     }
 
     #[cold]
-    fn turn(&mut self) {
+    fn begin_next_pass(&mut self) {
         self.pass += 1;
         self.next = self.part.index;
-        self.order = Order::new(self.grid.places, Prng::child(self.key, &[self.pass]).next_u64());
+        self.order = Order::new(self.grid.places, Prng::for_path(self.key, &[self.pass]).next_u64());
     }
 }
 

@@ -23,27 +23,27 @@ impl Order {
     /// The order of the numbers below `n` (at least 1, at most 2^52) that `key` decides.
     pub fn new(n: u64, key: u64) -> Order {
         let bits = n.max(4).next_power_of_two().ilog2();
-        let mut prng = Prng::child(key, &[n]);
+        let mut prng = Prng::for_path(key, &[n]);
         Order { n: n.max(1), low: bits.div_ceil(2), high: bits / 2, keys: std::array::from_fn(|_| prng.next_u64() | 1) }
     }
 
     /// The number at position `place`, which is below `n`.
     #[inline]
-    pub fn at(&self, place: u64) -> u64 {
-        let mut number = self.mixed(place);
+    pub fn number_at(&self, place: u64) -> u64 {
+        let mut number = self.mix_number(place);
         while number >= self.n {
-            number = self.mixed(number);
+            number = self.mix_number(number);
         }
         number
     }
 
     #[inline(always)]
-    fn mixed(&self, number: u64) -> u64 {
+    fn mix_number(&self, number: u64) -> u64 {
         let (of_low, of_high) = ((1 << self.low) - 1, (1 << self.high) - 1);
         let (mut low, mut high) = (number & of_low, number >> self.low);
         for keys in self.keys.as_chunks::<2>().0 {
-            high ^= mix(low, keys[0]) & of_high;
-            low ^= mix(high, keys[1]) & of_low;
+            high ^= mix_bits(low, keys[0]) & of_high;
+            low ^= mix_bits(high, keys[1]) & of_low;
         }
         high << self.low | low
     }
@@ -51,7 +51,7 @@ impl Order {
 
 /// Bits that depend on all of `half` and `key`: the upper ones of a product.
 #[inline(always)]
-fn mix(half: u64, key: u64) -> u64 {
+fn mix_bits(half: u64, key: u64) -> u64 {
     (half ^ key >> 32).wrapping_mul(key) >> 36
 }
 
@@ -62,7 +62,7 @@ mod tests {
     fn is_whole(n: u64, key: u64) -> bool {
         let order = Order::new(n, key);
         let mut seen = vec![false; n as usize];
-        (0..n).for_each(|place| seen[order.at(place) as usize] = true);
+        (0..n).for_each(|place| seen[order.number_at(place) as usize] = true);
         seen.into_iter().all(|seen| seen)
     }
 
@@ -78,7 +78,7 @@ mod tests {
     fn the_largest_orders_stay_within() {
         for n in [(1 << 52) - 1, 1 << 52, (1 << 51) + 1] {
             let order = Order::new(n, 7);
-            let mut numbers: Vec<u64> = (0..1000).chain(n - 1000..n).map(|place| order.at(place)).collect();
+            let mut numbers: Vec<u64> = (0..1000).chain(n - 1000..n).map(|place| order.number_at(place)).collect();
             numbers.sort_unstable();
             numbers.dedup();
             assert_eq!(numbers.len(), 2000);
@@ -97,17 +97,18 @@ mod tests {
             cells.iter().map(|cell| (cell - mean).powi(2) / mean).sum()
         };
         let (mut firsts, mut steps) = ([0.0; 16], [0.0; 16]);
-        (0..16_000).for_each(|key| firsts[sixteenth(Order::new(n, key).at(0))] += 1.0);
+        (0..16_000).for_each(|key| firsts[sixteenth(Order::new(n, key).number_at(0))] += 1.0);
         let order = Order::new(n, 1);
-        (0..16_000).for_each(|place| steps[sixteenth((n + order.at(place + 1) - order.at(place)) % n)] += 1.0);
+        (0..16_000)
+            .for_each(|place| steps[sixteenth((n + order.number_at(place + 1) - order.number_at(place)) % n)] += 1.0);
         assert!(chi(firsts) < 37.7 && chi(steps) < 37.7, "{} {}", chi(firsts), chi(steps));
     }
 
     #[test]
     fn golden_vector() {
         let order = Order::new(1_000_000, 1);
-        let first: Vec<u64> = (0..4).map(|place| order.at(place)).collect();
+        let first: Vec<u64> = (0..4).map(|place| order.number_at(place)).collect();
         assert_eq!(first, [904_055, 21_104, 861_738, 538_403]);
-        assert_eq!((Order::new(1, 9).at(0), Order::new(0, 9).at(0)), (0, 0));
+        assert_eq!((Order::new(1, 9).number_at(0), Order::new(0, 9).number_at(0)), (0, 0));
     }
 }

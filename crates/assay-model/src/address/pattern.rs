@@ -1,7 +1,7 @@
 //! The address patterns that need parameters: creates the generator of an address on one target.
 
 use super::bands::{Bands, Layout};
-use super::behind::Behind;
+use super::behind::BehindLastOperation;
 use super::fresh::Fresh;
 use super::grid::Grid;
 use super::law::Ranks;
@@ -44,7 +44,7 @@ pub struct Space {
 
 impl Space {
     /// The places of `unit` bytes.
-    fn grid(&self, unit: u64) -> Grid {
+    fn grid_of_places(&self, unit: u64) -> Grid {
         Grid::new(self.length, unit, self.largest)
     }
 }
@@ -65,7 +65,7 @@ pub enum Pattern {
     /// See [`Walk`].
     Walk(Walk),
     /// See [`Behind`].
-    Behind(Behind),
+    Behind(BehindLastOperation),
     /// See [`Strided`].
     Strided(Strided),
     /// See [`Repeated`].
@@ -78,27 +78,27 @@ impl Pattern {
     /// The pattern of an address in a space. `None` if the address is not a pattern: uniform, sequential, written, and
     /// addresses that are drawn together with those of other streams.
     pub fn new(address: &Address, space: Space) -> Option<Pattern> {
-        let step = address.step(space.block, space.largest);
+        let step = address.offset_step(space.block, space.largest);
         Some(match address {
             Address::Ranked { law, scatter, centre, .. } => {
-                let grid = space.grid(step);
+                let grid = space.grid_of_places(step);
                 let order = scatter.then(|| Order::new(grid.places, space.key));
                 Pattern::Ranked(Ranked::new(grid, law, order, *centre))
             }
             Address::WorkingSet { size, turnover, inside, .. } => {
-                let grid = space.grid(step);
-                let (places, order) = (grid.within(size.get()), Order::new(grid.places, space.key));
+                let grid = space.grid_of_places(step);
+                let (places, order) = (grid.places_within(size.get()), Order::new(grid.places, space.key));
                 let ranks = Ranks::new(inside, places);
                 Pattern::WorkingSet(WorkingSet::new(grid, order, ranks, places, *turnover, space.zero, space.before))
             }
             Address::NeverSeen { reread, .. } => {
-                let (grid, from) = (space.grid(step), space.seen.get() / step);
+                let (grid, from) = (space.grid_of_places(step), space.seen.get() / step);
                 Pattern::Fresh(Fresh::new(grid, Order::new(grid.places, space.key), space.part, from, *reread))
             }
-            Address::Once { .. } => Pattern::Once(Once::new(space.grid(step), space.part, space.key)),
-            Address::Runs { length } => Pattern::Runs(Runs::new(space.grid(step), space.length, *length)),
-            Address::Walk { reach, .. } => Pattern::Walk(Walk::new(space.grid(step), reach.get())),
-            Address::Behind { .. } => Pattern::Behind(Behind::new(space.length, step, space.part)),
+            Address::Once { .. } => Pattern::Once(Once::new(space.grid_of_places(step), space.part, space.key)),
+            Address::Runs { length } => Pattern::Runs(Runs::new(space.grid_of_places(step), space.length, *length)),
+            Address::Walk { reach, .. } => Pattern::Walk(Walk::new(space.grid_of_places(step), reach.get())),
+            Address::Behind { .. } => Pattern::Behind(BehindLastOperation::new(space.length, step, space.part)),
             Address::Strided { backwards, .. } => {
                 let by = if *backwards { -i128::from(step) } else { step.into() };
                 Pattern::Strided(Strided::new(space.length, by, space.common, space.part))
@@ -109,7 +109,7 @@ impl Pattern {
             Address::Bands { length, gap, moved, inside } => {
                 let [length, gap] = [length, gap].map(|it| it.get().next_multiple_of(space.block));
                 let (moved, largest) = (moved.get(), space.largest);
-                let unit = inside.unit(space.block, largest);
+                let unit = inside.unit_in_band(space.block, largest);
                 let layout = Layout { space: space.length, length, gap, moved, largest };
                 Pattern::Bands(Bands::new(layout, *inside, unit, space.part, space.key))
             }

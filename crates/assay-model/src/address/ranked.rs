@@ -23,7 +23,7 @@ impl Ranked {
     /// `law` over the places of `grid`, in `order`, with its most frequent place at `centre`.
     pub fn new(grid: Grid, law: &Law, order: Option<Order>, centre: Option<Share>) -> Ranked {
         let most_frequent = law.most_frequent(grid.places);
-        let lies_at = order.as_ref().map_or(most_frequent, |order| order.at(most_frequent));
+        let lies_at = order.as_ref().map_or(most_frequent, |order| order.number_at(most_frequent));
         let shift = centre.map_or(0, |centre| {
             let wanted = u128::from(grid.places) * u128::from(centre.as_ppb()) / u128::from(Share::WHOLE.as_ppb());
             ((wanted + u128::from(grid.places - lies_at)) % u128::from(grid.places)) as u64
@@ -35,8 +35,8 @@ impl Ranked {
     #[inline]
     pub(super) fn next(&mut self, prng: &mut Prng) -> u64 {
         let rank = self.ranks.next(prng);
-        let place = self.order.as_ref().map_or(rank, |order| order.at(rank)) + self.shift;
-        self.grid.offset(if place < self.grid.places { place } else { place - self.grid.places })
+        let place = self.order.as_ref().map_or(rank, |order| order.number_at(rank)) + self.shift;
+        self.grid.offset_at(if place < self.grid.places { place } else { place - self.grid.places })
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
     fn counts(law: &Law, places: u64, scatter: bool, centre: Option<Share>) -> Vec<u32> {
         let order = scatter.then(|| Order::new(places, 7));
         let mut ranked = Ranked::new(Grid::new(places * 512, 512, 512), law, order, centre);
-        let (mut prng, mut counts) = (Prng::seeded(3), vec![0; places as usize]);
+        let (mut prng, mut counts) = (Prng::from_seed(3), vec![0; places as usize]);
         (0..100_000).for_each(|_| counts[(ranked.next(&mut prng) / 512) as usize] += 1);
         counts
     }

@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn each_place_comes_as_often_as_said() {
-        let (mut repeated, mut prng) = (Repeated::new(Uniform::new(1 << 30, 4096), 4096, 4), Prng::seeded(1));
+        let (mut repeated, mut prng) = (Repeated::new(Uniform::new(1 << 30, 4096), 4096, 4), Prng::from_seed(1));
         let places: Vec<u64> = (0..4000).map(|_| repeated.next(&mut prng)).collect();
         let same = places.chunks(4).filter(|four| four.iter().all(|place| *place == four[0])).count();
         assert_eq!(same, 1000);
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn every_operation_fits_at_a_place_whichever_comes_first() {
-        let (mut repeated, mut prng) = (Repeated::new(Uniform::new(16_384, 512), 8192, 2), Prng::seeded(1));
+        let (mut repeated, mut prng) = (Repeated::new(Uniform::new(16_384, 512), 8192, 2), Prng::from_seed(1));
         let last = (0..1000).map(|_| repeated.next(&mut prng)).max();
         assert_eq!(last, Some(8192));
     }

@@ -46,7 +46,7 @@ impl Runs {
     pub(super) fn next(&mut self, len: u32, prng: &mut Prng) -> u64 {
         let len = u64::from(len);
         if self.left == 0 || self.next + len > self.size {
-            self.next = self.grid.offset(prng.below(self.grid.places));
+            self.next = self.grid.offset_at(prng.uniform_below(self.grid.places));
             self.left = match self.length {
                 RunLength::Fixed(bytes) => bytes.get(),
                 RunLength::Mean(_) => 1,
@@ -56,7 +56,7 @@ impl Runs {
         self.next += len;
         match self.length {
             RunLength::Fixed(_) => self.left = self.left.saturating_sub(len),
-            RunLength::Mean(mean) => self.left = u64::from(prng.unit() * mean.get() as f64 > len as f64),
+            RunLength::Mean(mean) => self.left = u64::from(prng.uniform_unit() * mean.get() as f64 > len as f64),
         }
         offset
     }
@@ -71,7 +71,7 @@ mod tests {
     /// Starts and lengths of runs, in operations of 8 KiB.
     fn runs(length: RunLength, operations: usize) -> Vec<(u64, u64)> {
         let mut walk = Runs::new(Grid::new(SIZE, 8192, 8192), SIZE, length);
-        let mut prng = Prng::seeded(1);
+        let mut prng = Prng::from_seed(1);
         let mut runs: Vec<(u64, u64)> = Vec::new();
         for _ in 0..operations {
             let at = walk.next(8192, &mut prng) / 8192;
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn never_beyond_the_end() {
         let (mut walk, mut prng) =
-            (Runs::new(Grid::new(4096, 512, 2048), 4096, RunLength::Fixed(Bytes::new(1))), Prng::seeded(1));
+            (Runs::new(Grid::new(4096, 512, 2048), 4096, RunLength::Fixed(Bytes::new(1))), Prng::from_seed(1));
         assert!((0..1000).all(|_| walk.next(2048, &mut prng) <= 2048));
     }
 }

@@ -9,7 +9,7 @@ use assay_base::Bytes;
 impl Address {
     /// Every offset is a multiple of this plus lengths of operations, on a target with blocks of `block` bytes, if the
     /// largest operation has `largest` bytes; zero where offsets are sums of lengths alone.
-    pub(crate) fn step(&self, block: u64, largest: u64) -> u64 {
+    pub(crate) fn offset_step(&self, block: u64, largest: u64) -> u64 {
         match self {
             Address::Uniform { align } | Address::Behind { align } => in_blocks(*align, block).max(block),
             Address::Repeated { .. } | Address::Recorded => block,
@@ -20,11 +20,11 @@ impl Address {
             | Address::WorkingSet { unit, .. }
             | Address::NeverSeen { unit, .. }
             | Address::Once { unit }
-            | Address::Walk { unit, .. } => place(*unit, block, largest),
-            Address::Runs { .. } => place(Bytes::default(), block, largest),
+            | Address::Walk { unit, .. } => place_size(*unit, block, largest),
+            Address::Runs { .. } => place_size(Bytes::default(), block, largest),
             Address::Asu { .. } => oltp::BLOCK,
             Address::Bands { length, gap, inside, .. } => {
-                common_power((in_blocks(*length, block) + in_blocks(*gap, block)) | inside.unit(block, largest))
+                common_power((in_blocks(*length, block) + in_blocks(*gap, block)) | inside.unit_in_band(block, largest))
             }
         }
     }
@@ -32,11 +32,11 @@ impl Address {
 
 impl Inside {
     /// Offsets within a band are multiples of this, in whole blocks; zero where they are sums of lengths alone.
-    pub(super) fn unit(&self, block: u64, largest: u64) -> u64 {
+    pub(super) fn unit_in_band(&self, block: u64, largest: u64) -> u64 {
         match self {
             Inside::Sequential => 0,
             Inside::Uniform { align } => in_blocks(*align, block).max(block),
-            Inside::Once { unit } => place(*unit, block, largest),
+            Inside::Once { unit } => place_size(*unit, block, largest),
         }
     }
 }
@@ -47,7 +47,7 @@ fn in_blocks(bytes: Bytes, block: u64) -> u64 {
 }
 
 /// The size of a place: `unit` in whole blocks, or the length of the largest operation if the unit is zero.
-fn place(unit: Bytes, block: u64, largest: u64) -> u64 {
+fn place_size(unit: Bytes, block: u64, largest: u64) -> u64 {
     if unit.get() == 0 { largest.max(block) } else { in_blocks(unit, block).max(block) }
 }
 

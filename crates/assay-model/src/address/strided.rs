@@ -32,11 +32,11 @@ impl Strided {
     pub(super) fn next(&mut self, len: u32) -> u64 {
         let passed = if self.begun { self.part.of.saturating_sub(1) } else { self.part.index };
         self.begun = true;
-        (0..passed).for_each(|_| _ = self.step(len.into()));
-        self.step(len.into())
+        (0..passed).for_each(|_| _ = self.step_by(len.into()));
+        self.step_by(len.into())
     }
 
-    fn step(&mut self, len: i128) -> u64 {
+    fn step_by(&mut self, len: i128) -> u64 {
         assert_eq!((len % self.unit, self.by % self.unit), (0, 0), "lengths and steps are multiples of the unit");
         let last = (self.size - len).max(0);
         let offset = if (0..=last).contains(&self.next) {

@@ -22,8 +22,8 @@ impl Uniform {
     pub(super) fn next(&self, len: u32, prng: &mut Prng) -> u64 {
         let last = self.size.saturating_sub(u64::from(len));
         match self.shift {
-            Some(shift) => prng.below((last >> shift) + 1) << shift,
-            None => prng.below(last / self.align + 1) * self.align,
+            Some(shift) => prng.uniform_below((last >> shift) + 1) << shift,
+            None => prng.uniform_below(last / self.align + 1) * self.align,
         }
     }
 }
@@ -38,7 +38,7 @@ mod tests {
             [(1 << 20, 512, 1536u32), (131_072 * 8 + 512, 131_072, 131_072), (4096, 4096, 4096), (1536, 512, 512)]
         {
             let uniform = Uniform::new(size, align);
-            let mut prng = Prng::seeded(1);
+            let mut prng = Prng::from_seed(1);
             let drawn: Vec<u64> = (0..50_000).map(|_| uniform.next(len, &mut prng)).collect();
             assert!(drawn.iter().all(|offset| offset % align == 0 && offset + u64::from(len) <= size));
             assert_eq!(drawn.iter().min(), Some(&0));
@@ -50,7 +50,7 @@ mod tests {
     fn uniform_by_chi_squared() {
         // For 63 degrees of freedom the 0.1 % point is 103.4.
         let uniform = Uniform::new(64 * 4096, 4096);
-        let (mut prng, mut cells) = (Prng::seeded(2), [0f64; 64]);
+        let (mut prng, mut cells) = (Prng::from_seed(2), [0f64; 64]);
         (0..64_000).for_each(|_| cells[(uniform.next(4096, &mut prng) / 4096) as usize] += 1.0);
         let chi: f64 = cells.iter().map(|n| (n - 1000.0).powi(2) / 1000.0).sum();
         assert!(chi < 103.4, "{chi}");

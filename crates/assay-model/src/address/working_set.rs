@@ -104,7 +104,7 @@ impl WorkingSet {
         let place = moved as u64 + self.ranks.next(prng);
         let n = self.grid.places;
         let place = if place < n { place } else { place % n };
-        self.grid.offset(self.order.at(place))
+        self.grid.offset_at(self.order.number_at(place))
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn drawn(set: &mut WorkingSet, at: u64) -> std::collections::BTreeSet<u64> {
-        let mut prng = Prng::seeded(at);
+        let mut prng = Prng::from_seed(at);
         (0..20_000).map(|_| set.next(Instant::from_ns(at), &mut prng)).collect()
     }
 
@@ -145,7 +145,7 @@ mod tests {
         let (w, rate, seconds) = (5000u64, 10_000u64, 60u64);
         let mut set = set(w, 1 << 24, "20%/10s", &Law::Uniform);
         let (mut prng, mut cache, mut by_age) =
-            (Prng::seeded(3), std::collections::HashMap::new(), std::collections::BTreeMap::new());
+            (Prng::from_seed(3), std::collections::HashMap::new(), std::collections::BTreeMap::new());
         let (mut misses, mut counted) = (0u64, 0u64);
         for op in 0..rate * seconds {
             let place = set.next(Instant::from_ns(op * (1_000_000_000 / rate)), &mut prng);

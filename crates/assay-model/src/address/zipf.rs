@@ -38,9 +38,9 @@ impl Zipf {
     /// The law over `n` ranks (at least 1) with exponent `exponent`.
     pub fn new(n: u64, exponent: f64) -> Zipf {
         let (n, slope) = (n.max(1), 1.0 - exponent);
-        let last = integral(n as f64 + 0.5, slope);
-        let range = integral(1.5, slope) - 1.0 - last;
-        let sure = 2.0 - inverse(integral(2.5, slope) - weight(2.0, slope), slope);
+        let last = integral_to(n as f64 + 0.5, slope);
+        let range = integral_to(1.5, slope) - 1.0 - last;
+        let sure = 2.0 - inverse_integral(integral_to(2.5, slope) - weight_at(2.0, slope), slope);
         let per_slope = (slope.abs() > NEAR).then(|| 1.0 / slope);
         Zipf { n, slope, per_slope, last, range, sure, drawn: [0; AT_A_TIME], at: AT_A_TIME }
     }
@@ -49,24 +49,24 @@ impl Zipf {
     #[inline]
     pub fn next(&mut self, prng: &mut Prng) -> u64 {
         if self.at == AT_A_TIME {
-            self.draw(prng);
+            self.draw_uniform(prng);
         }
         self.at += 1;
         self.drawn[self.at - 1]
     }
 
     #[inline(never)]
-    fn draw(&mut self, prng: &mut Prng) {
-        let areas: [f64; AT_A_TIME] = std::array::from_fn(|_| self.last + prng.unit() * self.range);
-        let places = areas.map(|area| self.place(area));
+    fn draw_uniform(&mut self, prng: &mut Prng) {
+        let areas: [f64; AT_A_TIME] = std::array::from_fn(|_| self.last + prng.uniform_unit() * self.range);
+        let places = areas.map(|area| self.place_at_area(area));
         for at in 0..AT_A_TIME {
             let (mut area, mut place) = (areas[at], places[at]);
             self.drawn[at] = loop {
-                if let Some(rank) = self.rank(area, place) {
+                if let Some(rank) = self.rank_of_place(area, place) {
                     break rank;
                 }
-                area = self.last + prng.unit() * self.range;
-                place = self.place(area);
+                area = self.last + prng.uniform_unit() * self.range;
+                place = self.place_at_area(area);
             };
         }
         self.at = 0;
@@ -74,17 +74,17 @@ impl Zipf {
 
     /// The point at which H reaches an area.
     #[inline(always)]
-    fn place(&self, area: f64) -> f64 {
+    fn place_at_area(&self, area: f64) -> f64 {
         match self.per_slope {
             // Without a branch that depends on the random value.
             Some(per_slope) => math::exp(math::ln((1.0 + area * self.slope).max(LEAST)) * per_slope),
-            None => inverse(area, self.slope),
+            None => inverse_integral(area, self.slope),
         }
     }
 
     /// The rank of a place, from 0, unless it is rejected.
     #[inline(always)]
-    fn rank(&self, area: f64, place: f64) -> Option<u64> {
+    fn rank_of_place(&self, area: f64, place: f64) -> Option<u64> {
         // The cast saturates for a float beyond the integers, and for NaN.
         let rank = ((place + 0.5) as u64).clamp(1, self.n);
         (rank as f64 - place <= self.sure || self.is_below(rank as f64, area)).then_some(rank - 1)
@@ -92,19 +92,19 @@ impl Zipf {
 
     #[inline(never)]
     fn is_below(&self, rank: f64, area: f64) -> bool {
-        area >= integral(rank + 0.5, self.slope) - weight(rank, self.slope)
+        area >= integral_to(rank + 0.5, self.slope) - weight_at(rank, self.slope)
     }
 }
 
 /// x^−θ.
 #[inline(always)]
-fn weight(x: f64, slope: f64) -> f64 {
+fn weight_at(x: f64, slope: f64) -> f64 {
     math::exp((slope - 1.0) * math::ln(x))
 }
 
 /// The integral of t^−θ from 1 to x: (x^(1−θ) − 1) / (1 − θ), and ln x for θ = 1.
 #[inline(always)]
-fn integral(x: f64, slope: f64) -> f64 {
+fn integral_to(x: f64, slope: f64) -> f64 {
     let ln = math::ln(x);
     let power = slope * ln;
     if power.abs() < 1e-9 { ln * (1.0 + 0.5 * power) } else { math::exp_m1(power) / slope }
@@ -112,7 +112,7 @@ fn integral(x: f64, slope: f64) -> f64 {
 
 /// Its inverse.
 #[inline(always)]
-fn inverse(u: f64, slope: f64) -> f64 {
+fn inverse_integral(u: f64, slope: f64) -> f64 {
     let power = (u * slope).max(LEAST - 1.0);
     let ln = if power.abs() < 1e-9 { u * (1.0 - 0.5 * power) } else { math::ln_1p(power) / slope };
     math::exp(ln)
@@ -130,7 +130,7 @@ mod tests {
         // the approximation of Wilson and Hilferty.
         for (seed, exponent) in [0.5, 0.99, 1.0, 1.2, 2.0, 0.0, 10.0].into_iter().enumerate() {
             let (mut zipf, mut prng, mut counts) =
-                (Zipf::new(1000, exponent), Prng::seeded(seed as u64), vec![0f64; 1000]);
+                (Zipf::new(1000, exponent), Prng::from_seed(seed as u64), vec![0f64; 1000]);
             (0..DRAWS).for_each(|_| counts[zipf.next(&mut prng) as usize] += 1.0);
             let weights: Vec<f64> = (1..=1000).map(|rank| f64::from(rank).powf(-exponent)).collect();
             let sum: f64 = weights.iter().sum();
@@ -164,7 +164,8 @@ mod tests {
     fn the_mass_of_the_first_ranks_of_very_many() {
         let n = 1u64 << 40;
         for (seed, exponent) in [0.5, 0.8, 0.99, 1.0, 1.2, 2.0].into_iter().enumerate() {
-            let (mut zipf, mut prng, mut found) = (Zipf::new(n, exponent), Prng::seeded(50 + seed as u64), [0u32; 4]);
+            let (mut zipf, mut prng, mut found) =
+                (Zipf::new(n, exponent), Prng::from_seed(50 + seed as u64), [0u32; 4]);
             let firsts = [1u64, 10, 1000, 1_000_000];
             for _ in 0..DRAWS {
                 let rank = zipf.next(&mut prng);
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_smallest_and_the_largest() {
-        let mut prng = Prng::seeded(1);
+        let mut prng = Prng::from_seed(1);
         for exponent in [0.0, 1e-9, 0.5, 1.0 - 1e-12, 1.0, 1.0 + 1e-12, 3.0, 10.0] {
             for n in [0, 1, 2, 3, (1 << 52) - 1, 1 << 52] {
                 let mut zipf = Zipf::new(n, exponent);
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn golden_vector() {
-        let (mut zipf, mut prng) = (Zipf::new(1 << 20, 1.1), Prng::seeded(1));
+        let (mut zipf, mut prng) = (Zipf::new(1 << 20, 1.1), Prng::from_seed(1));
         let first: Vec<u64> = (0..6).map(|_| zipf.next(&mut prng)).collect();
         assert_eq!(first, [2, 4, 63_061, 4, 9622, 23]);
     }

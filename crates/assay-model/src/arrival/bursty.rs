@@ -22,16 +22,16 @@ pub struct Bursts {
 
 impl Bursts {
     /// The rate in a burst, as a multiple of the mean: (on + off) / (on + quiet · off).
-    pub fn peak(&self) -> f64 {
+    pub fn peak_to_mean(&self) -> f64 {
         let (on, off) = (self.on.as_secs_f64(), self.off.as_secs_f64());
         (on + off) / (on + self.quiet.as_f64() * off)
     }
 
     /// Variance of the number of operations in `span` seconds divided by the mean number, for a mean rate of `rate` per second: the
     /// index of dispersion for counts of Heffes and Lucantoni, for a process in its steady state.
-    pub fn dispersion(&self, rate: f64, span: f64) -> f64 {
+    pub fn dispersion_index(&self, rate: f64, span: f64) -> f64 {
         let (ends, begins) = (1.0 / self.on.as_secs_f64(), 1.0 / self.off.as_secs_f64());
-        let (high, both) = (rate * self.peak(), ends + begins);
+        let (high, both) = (rate * self.peak_to_mean(), ends + begins);
         let low = high * self.quiet.as_f64();
         let limit = 2.0 * (high - low).powi(2) * ends * begins / (both.powi(2) * (high * begins + low * ends));
         1.0 + limit * (1.0 + math::exp_m1(-both * span) / (both * span))
@@ -60,11 +60,11 @@ impl Bursty {
         if rate.is_zero() || part.of == 0 || bursts.on.is_zero() || bursts.off.is_zero() {
             return None;
         }
-        let high = 1e9 / (rate.as_f64() * bursts.peak()) * part.of as f64;
+        let high = 1e9 / (rate.as_f64() * bursts.peak_to_mean()) * part.of as f64;
         let quiet = bursts.quiet.as_f64();
         let (on, off) = (bursts.on.as_ns() as f64, bursts.off.as_ns() as f64);
         // The first state is drawn as an observer would find it at a random time.
-        let is_on = states.unit() * (on + off) <= on;
+        let is_on = states.uniform_unit() * (on + off) <= on;
         let gaps_ns = [if quiet > 0.0 { high / quiet } else { f64::INFINITY }, high];
         let mut bursty = Bursty {
             start,
@@ -77,24 +77,24 @@ impl Bursty {
             states,
             prng,
         };
-        bursty.stay();
-        bursty.advance();
+        bursty.draw_stay();
+        bursty.advance_to_next();
         Some(bursty)
     }
 
-    fn stay(&mut self) {
-        self.ends_ns += -math::ln(self.states.unit()) * self.stays_ns[usize::from(self.is_on)];
+    fn draw_stay(&mut self) {
+        self.ends_ns += -math::ln(self.states.uniform_unit()) * self.stays_ns[usize::from(self.is_on)];
     }
 
     #[inline]
-    pub(super) fn due(&self) -> Instant {
+    pub(super) fn next_due(&self) -> Instant {
         self.due
     }
 
     #[inline]
-    pub(super) fn advance(&mut self) {
+    pub(super) fn advance_to_next(&mut self) {
         // The next gap as a multiple of the mean gap, which holds in either state.
-        let mut left = -math::ln(self.prng.unit());
+        let mut left = -math::ln(self.prng.uniform_unit());
         loop {
             let gap = self.gaps_ns[usize::from(self.is_on)];
             let next = self.elapsed_ns + left * gap;
@@ -103,16 +103,16 @@ impl Bursty {
                 break;
             }
             left -= (self.ends_ns - self.elapsed_ns) / gap;
-            self.turn();
+            self.change_state();
         }
         self.due = Instant::from_ns(self.start.as_ns().saturating_add(self.elapsed_ns as i64 as u64));
     }
 
     #[cold]
-    fn turn(&mut self) {
+    fn change_state(&mut self) {
         self.elapsed_ns = self.ends_ns;
         self.is_on = !self.is_on;
-        self.stay();
+        self.draw_stay();
     }
 }
 
@@ -125,16 +125,16 @@ mod tests {
     }
 
     fn bursty(rate: u64, bursts: Bursts, part: Part, seed: u64) -> Bursty {
-        let (states, prng) = (Prng::child(seed, &[1]), Prng::child(seed, &[2, part.index]));
+        let (states, prng) = (Prng::for_path(seed, &[1]), Prng::for_path(seed, &[2, part.index]));
         Bursty::new(Instant::ZERO, Rate::per_second(rate), bursts, part, states, prng).unwrap()
     }
 
     /// Operations in each window of `window` ms.
     fn counts(mut bursty: Bursty, window: u64, windows: usize) -> Vec<f64> {
         let mut counts = vec![0f64; windows];
-        while let Some(count) = counts.get_mut((bursty.due().as_ns() / (window * 1_000_000)) as usize) {
+        while let Some(count) = counts.get_mut((bursty.next_due().as_ns() / (window * 1_000_000)) as usize) {
             *count += 1.0;
-            bursty.advance();
+            bursty.advance_to_next();
         }
         counts
     }
@@ -150,13 +150,13 @@ mod tests {
             let span = window as f64 / 1e3;
             let (n, expected) = (windows as f64, rate as f64 * span);
             let mean = counts.iter().sum::<f64>() / n;
-            let long = bursts.dispersion(rate as f64, span * n);
+            let long = bursts.dispersion_index(rate as f64, span * n);
             assert!(
                 (mean - expected).abs() < 4.0 * (expected * long / n).sqrt(),
                 "{on} {off}: mean {mean} of {expected}"
             );
             let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / n;
-            let (found, formula) = (variance / mean, bursts.dispersion(rate as f64, span));
+            let (found, formula) = (variance / mean, bursts.dispersion_index(rate as f64, span));
             assert!((found / formula - 1.0).abs() < 0.1, "{on} {off} {quiet}, {window} ms: {found}, not {formula}");
         }
     }
@@ -175,18 +175,19 @@ mod tests {
 
     #[test]
     fn rates_that_schedule_nothing_and_quiet_that_is_none() {
-        let new = |rate, bursts| Bursty::new(Instant::ZERO, rate, bursts, WHOLE, Prng::seeded(1), Prng::seeded(2));
+        let new =
+            |rate, bursts| Bursty::new(Instant::ZERO, rate, bursts, WHOLE, Prng::from_seed(1), Prng::from_seed(2));
         assert!(new(Rate::ZERO, bursts(1, 1, 0)).is_none());
         assert!(new(Rate::per_second(1), bursts(0, 1, 0)).is_none());
         // With the same rate between bursts as in them it is a Poisson process.
-        assert!((bursts(1, 1, 100).dispersion(100.0, 1.0) - 1.0).abs() < 1e-12);
-        assert!((bursts(2000, 8000, 10).peak() - 10.0 / 2.8).abs() < 1e-12);
+        assert!((bursts(1, 1, 100).dispersion_index(100.0, 1.0) - 1.0).abs() < 1e-12);
+        assert!((bursts(2000, 8000, 10).peak_to_mean() - 10.0 / 2.8).abs() < 1e-12);
     }
 
     #[test]
     fn golden_vector() {
         let mut bursty = bursty(1000, bursts(20, 80, 10), WHOLE, 1);
-        let first: Vec<u64> = (0..3).map(|_| (bursty.due().as_ns(), bursty.advance()).0).collect();
+        let first: Vec<u64> = (0..3).map(|_| (bursty.next_due().as_ns(), bursty.advance_to_next()).0).collect();
         assert_eq!(first, [5_668_307, 6_969_635, 10_824_702]);
     }
 }

@@ -25,19 +25,19 @@ pub(super) struct Piece {
 
 impl Piece {
     /// The piece from `begin` to `end`, on which the rate goes from `from` to `to`.
-    fn between(begin: Span, end: Span, from: f64, to: f64) -> Piece {
+    fn from_line(begin: Span, end: Span, from: f64, to: f64) -> Piece {
         Piece { length: Some(end.saturating_sub(begin).as_ns()), from, to }
     }
 
     /// Its integral, in nanoseconds of full rate.
-    pub(super) fn area(&self) -> f64 {
+    pub(super) fn area_ns(&self) -> f64 {
         self.length.map_or(f64::INFINITY, |length| length as f64 * 0.5 * (self.from + self.to))
     }
 
     /// After how many nanoseconds its integral reaches `area`: the root of from·x + (to − from)/(2·length)·x² = area, in the form
     /// that does not subtract nearly equal numbers.
     #[inline(always)]
-    pub(super) fn reaches(&self, area: f64) -> f64 {
+    pub(super) fn time_to_area(&self, area: f64) -> f64 {
         let slope = self.length.map_or(0.0, |length| (self.to - self.from) / length as f64);
         let root = (self.from * self.from + 2.0 * slope * area).max(0.0).sqrt();
         if self.from + root > 0.0 { 2.0 * area / (self.from + root) } else { 0.0 }
@@ -46,7 +46,7 @@ impl Piece {
 
 impl Curve {
     /// The share of the rate at a point.
-    fn share(&self, point: usize) -> f64 {
+    fn share_at(&self, point: usize) -> f64 {
         self.points[point].1.as_f64()
     }
 
@@ -54,28 +54,29 @@ impl Curve {
     pub fn is_whole(&self) -> bool {
         let times: Vec<Span> = self.points.iter().map(|(at, _)| *at).collect();
         let within = self.every.is_none_or(|every| !every.is_zero() && times.iter().all(|at| *at <= every));
-        !times.is_empty() && times.is_sorted() && within && self.mean(None) > 0.0
+        !times.is_empty() && times.is_sorted() && within && self.mean_share(None) > 0.0
     }
 
     /// The pieces from time zero on: one repetition or, where it is not repeated, up to the last point and the rest after it.
-    pub(super) fn pieces(&self) -> Vec<Piece> {
+    pub(super) fn pieces_from_zero(&self) -> Vec<Piece> {
         let last = self.points.len() - 1;
         let (first, end) = (self.points[0].0, self.points[last].0);
-        let (at_first, at_last) = (self.share(0), self.share(last));
-        let between = (1..=last)
-            .map(|at| Piece::between(self.points[at - 1].0, self.points[at].0, self.share(at - 1), self.share(at)));
+        let (at_first, at_last) = (self.share_at(0), self.share_at(last));
+        let between = (1..=last).map(|at| {
+            Piece::from_line(self.points[at - 1].0, self.points[at].0, self.share_at(at - 1), self.share_at(at))
+        });
         let mut pieces: Vec<Piece> = Vec::new();
         match self.every {
             Some(every) => {
                 // From the last point to the first point of the next repetition.
                 let gap = every.saturating_sub(end) + first;
-                let at_end = at_last + (at_first - at_last) * part(every.saturating_sub(end), gap);
-                pieces.push(Piece::between(Span::ZERO, first, at_end, at_first));
+                let at_end = at_last + (at_first - at_last) * share_of_span(every.saturating_sub(end), gap);
+                pieces.push(Piece::from_line(Span::ZERO, first, at_end, at_first));
                 pieces.extend(between);
-                pieces.push(Piece::between(end, every, at_last, at_end));
+                pieces.push(Piece::from_line(end, every, at_last, at_end));
             }
             None => {
-                pieces.push(Piece::between(Span::ZERO, first, at_first, at_first));
+                pieces.push(Piece::from_line(Span::ZERO, first, at_first, at_first));
                 pieces.extend(between);
                 pieces.push(Piece { length: None, from: at_last, to: at_last });
             }
@@ -86,13 +87,13 @@ impl Curve {
 
     /// The mean share over `span` from time zero on. Without `span`, over one repetition or, where the curve is not repeated, up to
     /// its last point (the share of that point, where it is the only one).
-    pub fn mean(&self, span: Option<Span>) -> f64 {
-        let pieces = self.pieces();
+    pub fn mean_share(&self, span: Option<Span>) -> f64 {
+        let pieces = self.pieces_from_zero();
         let whole: u64 = pieces.iter().filter_map(|piece| piece.length).sum();
         let Some(span) = span.map(Span::as_ns).or((whole > 0).then_some(whole)).filter(|span| *span > 0) else {
             return pieces.last().map_or(0.0, |piece| piece.to);
         };
-        let around: f64 = pieces.iter().filter(|piece| piece.length.is_some()).map(Piece::area).sum();
+        let around: f64 = pieces.iter().filter(|piece| piece.length.is_some()).map(Piece::area_ns).sum();
         let times = if self.every.is_some() && whole > 0 { span / whole } else { 0 };
         let (mut left, mut sum) = (span - times * whole, times as f64 * around);
         for piece in &pieces {
@@ -105,12 +106,12 @@ impl Curve {
     }
 
     /// The largest share.
-    pub fn most(&self) -> Share {
+    pub fn largest_share(&self) -> Share {
         self.points.iter().map(|(_, share)| *share).max().unwrap_or_default()
     }
 }
 
-fn part(of: Span, all: Span) -> f64 {
+fn share_of_span(of: Span, all: Span) -> f64 {
     if all.is_zero() { 0.0 } else { of.as_ns() as f64 / all.as_ns() as f64 }
 }
 
@@ -144,7 +145,7 @@ mod tests {
             (&[(0, 100), (5, 100), (5, 20), (10, 20)], Some(10), Some(25), 0.68),
         ] {
             let curve = curve(points, every);
-            let found = curve.mean(span.map(Span::from_secs));
+            let found = curve.mean_share(span.map(Span::from_secs));
             assert!(curve.is_whole() && (found - mean).abs() < 1e-12, "{curve}: {found}, not {mean}");
         }
     }
@@ -168,11 +169,11 @@ mod tests {
     fn a_piece_reaches_its_area_at_its_end() {
         for (from, to) in [(0.0, 1.0), (1.0, 0.0), (0.3, 0.3), (1e-9, 5.0)] {
             let piece = Piece { length: Some(1_000_000), from, to };
-            let end = piece.reaches(piece.area());
+            let end = piece.time_to_area(piece.area_ns());
             assert!((end - 1e6).abs() < 1e-3, "{from} {to}: {end}");
-            assert_eq!(piece.reaches(0.0), 0.0);
-            let half = piece.reaches(piece.area() / 2.0);
-            assert!((from * half + (to - from) / 2e6 * half * half - piece.area() / 2.0).abs() < 1e-3);
+            assert_eq!(piece.time_to_area(0.0), 0.0);
+            let half = piece.time_to_area(piece.area_ns() / 2.0);
+            assert!((from * half + (to - from) / 2e6 * half * half - piece.area_ns() / 2.0).abs() < 1e-3);
         }
     }
 }

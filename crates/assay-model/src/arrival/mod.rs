@@ -17,7 +17,7 @@ pub use part::Part;
 pub use poisson::Poisson;
 pub use shared::{Clock, OwnPart, Pauses, Shared, SharedSchedule};
 pub use steady::Steady;
-pub use varying::{Standing, Varying};
+pub use varying::{CurveStart, Varying};
 
 use assay_base::{Instant, Prng, Rate};
 
@@ -41,38 +41,38 @@ pub enum Schedule {
 impl Schedule {
     /// This part's operations of a steady stream: `index`, `index + of`, … , with the whole stream shifted by `shift`
     /// 1024ths of its period. `None` when the rate is zero or does not fit.
-    pub fn steady(start: Instant, rate: Rate, part: Part, shift: u64) -> Option<Schedule> {
+    pub fn from_steady(start: Instant, rate: Rate, part: Part, shift: u64) -> Option<Schedule> {
         Steady::new(start, rate, part, shift).map(Schedule::Steady)
     }
 
     /// This part's operations of a Poisson stream: an independent Poisson stream with `1/of` of the rate.
-    pub fn poisson(start: Instant, rate: Rate, part: Part, prng: Prng) -> Option<Schedule> {
-        Poisson::new(start, rate.scaled(1, part.of)?, prng).map(Schedule::Poisson)
+    pub fn from_poisson(start: Instant, rate: Rate, part: Part, prng: Prng) -> Option<Schedule> {
+        Poisson::new(start, rate.scaled_by(1, part.of)?, prng).map(Schedule::Poisson)
     }
 
     /// The intended time of the next operation.
     #[inline]
-    pub fn due(&self) -> Instant {
+    pub fn next_due(&self) -> Instant {
         match self {
-            Schedule::Steady(steady) => steady.due(),
-            Schedule::Poisson(poisson) => poisson.due(),
-            Schedule::Varying(varying) => varying.due(),
-            Schedule::Batches(batches) => batches.due(),
-            Schedule::Bursty(bursty) => bursty.due(),
-            Schedule::Shared(shared) => shared.due(),
+            Schedule::Steady(steady) => steady.next_due(),
+            Schedule::Poisson(poisson) => poisson.next_due(),
+            Schedule::Varying(varying) => varying.next_due(),
+            Schedule::Batches(batches) => batches.next_due(),
+            Schedule::Bursty(bursty) => bursty.next_due(),
+            Schedule::Shared(shared) => shared.next_due(),
         }
     }
 
     /// Advances to the operation after it.
     #[inline]
-    pub fn advance(&mut self) {
+    pub fn advance_to_next(&mut self) {
         match self {
-            Schedule::Steady(steady) => steady.advance(),
-            Schedule::Poisson(poisson) => poisson.advance(),
-            Schedule::Varying(varying) => varying.advance(),
-            Schedule::Batches(batches) => batches.advance(),
-            Schedule::Bursty(bursty) => bursty.advance(),
-            Schedule::Shared(shared) => shared.advance(),
+            Schedule::Steady(steady) => steady.advance_to_next(),
+            Schedule::Poisson(poisson) => poisson.advance_to_next(),
+            Schedule::Varying(varying) => varying.advance_to_next(),
+            Schedule::Batches(batches) => batches.advance_to_next(),
+            Schedule::Bursty(bursty) => bursty.advance_to_next(),
+            Schedule::Shared(shared) => shared.advance_to_next(),
         }
     }
 }

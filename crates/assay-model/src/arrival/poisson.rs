@@ -32,19 +32,19 @@ impl Poisson {
         let mean_ns = 1e9 / rate.as_f64();
         let mut poisson =
             Poisson { start, due: start, elapsed_ns: 0.0, mean_ns, gaps_ns: [0.0; GAPS], gap: GAPS, prng };
-        poisson.advance();
+        poisson.advance_to_next();
         Some(poisson)
     }
 
     #[inline]
-    pub(super) fn due(&self) -> Instant {
+    pub(super) fn next_due(&self) -> Instant {
         self.due
     }
 
     #[inline]
-    pub(super) fn advance(&mut self) {
+    pub(super) fn advance_to_next(&mut self) {
         if self.gap == GAPS {
-            self.draw();
+            self.draw_gap();
         }
         self.elapsed_ns += self.gaps_ns[self.gap];
         self.gap += 1;
@@ -54,8 +54,8 @@ impl Poisson {
     }
 
     #[inline(never)]
-    fn draw(&mut self) {
-        self.gaps_ns = std::array::from_fn(|_| self.prng.unit());
+    fn draw_gap(&mut self) {
+        self.gaps_ns = std::array::from_fn(|_| self.prng.uniform_unit());
         self.gaps_ns.iter_mut().for_each(|gap| *gap = -math::ln(*gap) * self.mean_ns);
         self.gap = 0;
     }
@@ -66,11 +66,11 @@ mod tests {
     use super::*;
 
     fn times(rate: u64, seed: u64, seconds: u64) -> Vec<u64> {
-        let mut poisson = Poisson::new(Instant::ZERO, Rate::per_second(rate), Prng::seeded(seed)).unwrap();
+        let mut poisson = Poisson::new(Instant::ZERO, Rate::per_second(rate), Prng::from_seed(seed)).unwrap();
         let mut times = Vec::new();
-        while poisson.due().as_ns() < seconds * 1_000_000_000 {
-            times.push(poisson.due().as_ns());
-            poisson.advance();
+        while poisson.next_due().as_ns() < seconds * 1_000_000_000 {
+            times.push(poisson.next_due().as_ns());
+            poisson.advance_to_next();
         }
         times
     }
@@ -107,6 +107,6 @@ mod tests {
     #[test]
     fn golden_vector() {
         assert_eq!(times(1000, 1, 1)[..3], [208_732, 500_282, 2_801_359]);
-        assert!(Poisson::new(Instant::ZERO, Rate::ZERO, Prng::seeded(1)).is_none());
+        assert!(Poisson::new(Instant::ZERO, Rate::ZERO, Prng::from_seed(1)).is_none());
     }
 }

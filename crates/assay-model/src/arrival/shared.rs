@@ -46,7 +46,7 @@ pub struct Pauses {
 
 impl Pauses {
     /// How much later the clocks go on after a pause. The operation behind a pause follows it directly.
-    fn shift(self, all: Rate) -> Span {
+    fn pause_shift(self, all: Rate) -> Span {
         let (operations, seconds) = all.as_ratio();
         let gap = Span::from_ns((u128::from(seconds) * 1_000_000_000 / u128::from(operations.max(1))) as u64);
         match (self.stand_still, gap <= self.time) {
@@ -57,30 +57,30 @@ impl Pauses {
     }
 
     /// The mean rate of a stream with `rate`, which has a part of the rate `all` of its application.
-    fn mean(self, rate: Rate, all: Rate) -> Option<Rate> {
+    fn mean_rate(self, rate: Rate, all: Rate) -> Option<Rate> {
         let every = u128::from(self.every);
         let (operations, seconds) = all.as_ratio();
         // The time that `every` operations take without pauses is this many nanoseconds, divided by `operations`.
         let without = every * u128::from(seconds) * 1_000_000_000;
         let pause = u128::from(operations) * u128::from(self.time.as_ns());
         let with = if self.stand_still {
-            without + u128::from(operations) * u128::from(self.shift(all).as_ns())
+            without + u128::from(operations) * u128::from(self.pause_shift(all).as_ns())
         } else {
             without.max(pause)
         };
         let (part, per) = rate.as_ratio();
-        Rate::ratio(u128::from(part).checked_mul(without)?, u128::from(per).checked_mul(with)?)
+        Rate::from_ratio(u128::from(part).checked_mul(without)?, u128::from(per).checked_mul(with)?)
     }
 }
 
 impl SharedSchedule {
     /// The mean rate of one of its streams, which has `rate` without pauses.
-    pub fn mean(&self, rate: Rate) -> Rate {
-        self.pauses.and_then(|pauses| pauses.mean(rate, self.all)).unwrap_or(rate)
+    pub fn mean_rate(&self, rate: Rate) -> Rate {
+        self.pauses.and_then(|pauses| pauses.mean_rate(rate, self.all)).unwrap_or(rate)
     }
 
     /// The same for rates that are multiplied; `None` when that does not fit.
-    pub fn scaled(&self, load: Multiple) -> Option<SharedSchedule> {
+    pub fn scaled_by(&self, load: Multiple) -> Option<SharedSchedule> {
         Some(SharedSchedule { all: load.scaled_rate(self.all)?, ..self.clone() })
     }
 }
@@ -95,17 +95,17 @@ pub enum Clock {
 }
 
 impl Clock {
-    fn due(&self) -> Instant {
+    fn next_due(&self) -> Instant {
         match self {
-            Clock::Even(steady) => steady.due(),
-            Clock::Independent(poisson) => poisson.due(),
+            Clock::Even(steady) => steady.next_due(),
+            Clock::Independent(poisson) => poisson.next_due(),
         }
     }
 
-    fn advance(&mut self) {
+    fn advance_to_next(&mut self) {
         match self {
-            Clock::Even(steady) => steady.advance(),
-            Clock::Independent(poisson) => poisson.advance(),
+            Clock::Even(steady) => steady.advance_to_next(),
+            Clock::Independent(poisson) => poisson.advance_to_next(),
         }
     }
 }
@@ -153,26 +153,26 @@ impl Shared {
         if clocks.is_empty() || own.stream >= clocks.len() || own.target >= targets || turns.counts_passes() {
             return None;
         }
-        let pauses = schedule.pauses.map(|pauses| (pauses, pauses.shift(schedule.all)));
+        let pauses = schedule.pauses.map(|pauses| (pauses, pauses.pause_shift(schedule.all)));
         let turning = Turning::new(turns, targets, &[], 0);
         let (over, due) = (Instant::ZERO, Instant::ZERO);
         let clocks = clocks.into();
         let (since, later, passed) = (0, Span::ZERO, 0);
         let mut shared = Shared { clocks, pauses, turning, prng, own, since, over, later, passed, due };
-        shared.advance();
+        shared.advance_to_next();
         Some(shared)
     }
 
     #[inline]
-    pub(super) fn due(&self) -> Instant {
+    pub(super) fn next_due(&self) -> Instant {
         self.due
     }
 
     /// Goes on to the next operation of the flow.
-    pub(super) fn advance(&mut self) {
+    pub(super) fn advance_to_next(&mut self) {
         loop {
             let (stream, wanted) = self.next_of_all();
-            let target = self.turning.next(&mut self.prng);
+            let target = self.turning.next_target(&mut self.prng);
             if (stream, target) != (self.own.stream, self.own.target) {
                 continue;
             }
@@ -187,9 +187,9 @@ impl Shared {
 
     /// The stream of the next operation of the whole schedule, and when that is wanted.
     fn next_of_all(&mut self) -> (usize, Instant) {
-        let first = (0..self.clocks.len()).min_by_key(|at| self.clocks[*at].due()).unwrap_or(0);
-        let wanted = (self.clocks[first].due() + self.later).max(self.over);
-        self.clocks[first].advance();
+        let first = (0..self.clocks.len()).min_by_key(|at| self.clocks[*at].next_due()).unwrap_or(0);
+        let wanted = (self.clocks[first].next_due() + self.later).max(self.over);
+        self.clocks[first].advance_to_next();
         if let Some((pauses, shift)) = self.pauses {
             self.since += 1;
             if self.since == pauses.every.max(1) {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn independent(rate: u64, seed: u64) -> Clock {
-        let poisson = Poisson::new(Instant::ZERO, Rate::per_second(rate), Prng::seeded(seed)).unwrap();
+        let poisson = Poisson::new(Instant::ZERO, Rate::per_second(rate), Prng::from_seed(seed)).unwrap();
         Clock::Independent(Box::new(poisson))
     }
 
@@ -224,12 +224,12 @@ mod tests {
 
     /// The times of a flow within `seconds`, in nanoseconds.
     fn times(schedule: &SharedSchedule, clocks: &[Clock], targets: usize, own: OwnPart, seconds: u64) -> Vec<u64> {
-        let prng = Prng::seeded(9);
+        let prng = Prng::from_seed(9);
         let mut shared = Shared::new(schedule, clocks.to_vec(), targets, prng, own).unwrap();
         let mut times = Vec::new();
-        while shared.due().as_ns() < seconds * 1_000_000_000 {
-            times.push(shared.due().as_ns());
-            shared.advance();
+        while shared.next_due().as_ns() < seconds * 1_000_000_000 {
+            times.push(shared.next_due().as_ns());
+            shared.advance_to_next();
         }
         times
     }
@@ -273,13 +273,13 @@ mod tests {
             (10, (1, 250, true)),
         ] {
             let shared = schedule(rate, Some(pauses), None);
-            let (mean, clock) = (shared.mean(Rate::per_second(rate)).as_f64(), even(rate));
+            let (mean, clock) = (shared.mean_rate(Rate::per_second(rate)).as_f64(), even(rate));
             let found = times(&shared, &[clock], 1, whole(0), 100).len() as f64;
             assert!((found / 100.0 - mean).abs() < 0.01 * mean + 0.2, "{rate} {pauses:?}: {found} for {mean}");
         }
-        assert_eq!(schedule(100, None, None).mean(Rate::per_second(40)), Rate::per_second(40));
-        let twice = schedule(100, Some((10, 200, false)), None).scaled(Multiple::whole(2)).unwrap();
-        assert_eq!((twice.all, twice.mean(Rate::per_second(200))), (Rate::per_second(200), Rate::per_second(50)));
+        assert_eq!(schedule(100, None, None).mean_rate(Rate::per_second(40)), Rate::per_second(40));
+        let twice = schedule(100, Some((10, 200, false)), None).scaled_by(Multiple::from_whole(2)).unwrap();
+        assert_eq!((twice.all, twice.mean_rate(Rate::per_second(200))), (Rate::per_second(200), Rate::per_second(50)));
     }
 
     #[test]
@@ -334,10 +334,10 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_none() {
         let plain = schedule(100, None, None);
-        assert!(Shared::new(&plain, Vec::new(), 1, Prng::seeded(1), whole(0)).is_none());
-        assert!(Shared::new(&plain, vec![even(1)], 1, Prng::seeded(1), whole(1)).is_none());
-        assert!(Shared::new(&plain, vec![even(1)], 0, Prng::seeded(1), whole(0)).is_none());
+        assert!(Shared::new(&plain, Vec::new(), 1, Prng::from_seed(1), whole(0)).is_none());
+        assert!(Shared::new(&plain, vec![even(1)], 1, Prng::from_seed(1), whole(1)).is_none());
+        assert!(Shared::new(&plain, vec![even(1)], 0, Prng::from_seed(1), whole(0)).is_none());
         let sequential = schedule(100, None, Some(Turns::new(NextTarget::OneAfterAnother)));
-        assert!(Shared::new(&sequential, vec![even(1)], 2, Prng::seeded(1), whole(0)).is_none());
+        assert!(Shared::new(&sequential, vec![even(1)], 2, Prng::from_seed(1), whole(0)).is_none());
     }
 }

@@ -41,12 +41,12 @@ impl Steady {
     }
 
     #[inline]
-    pub(super) fn due(&self) -> Instant {
+    pub(super) fn next_due(&self) -> Instant {
         self.due
     }
 
     #[inline]
-    pub(super) fn advance(&mut self) {
+    pub(super) fn advance_to_next(&mut self) {
         self.due += self.step;
         let (sum, wrapped) = self.remainder.overflowing_add(self.step_remainder);
         if wrapped || sum >= self.denominator {
@@ -64,13 +64,13 @@ mod tests {
 
     fn times(rate: Rate, part: Part, shift: u64, n: usize) -> Vec<u64> {
         let mut steady = Steady::new(Instant::ZERO, rate, part, shift).unwrap();
-        (0..n).map(|_| (steady.due().as_ns(), steady.advance()).0).collect()
+        (0..n).map(|_| (steady.next_due().as_ns(), steady.advance_to_next()).0).collect()
     }
 
     #[test]
     fn every_time_is_the_floor_of_the_exact_one() {
         for (operations, seconds) in [(2000, 1), (400, 17), (1, 3), (7, 1), (3_000_000_000, 1), (1, 86_400)] {
-            let rate = Rate::ratio(operations, seconds).unwrap();
+            let rate = Rate::from_ratio(operations, seconds).unwrap();
             for (k, ns) in times(rate, Part { index: 0, of: 1 }, 0, 10_000).into_iter().enumerate() {
                 assert_eq!(u128::from(ns), k as u128 * seconds * 1_000_000_000 / operations, "{rate}: operation {k}");
             }
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn parts_interleave_to_the_whole_for_any_number_of_them() {
-        let rate = Rate::ratio(400, 17).unwrap();
+        let rate = Rate::from_ratio(400, 17).unwrap();
         let whole = times(rate, Part { index: 0, of: 1 }, 100, 840);
         for of in 1..=7u64 {
             let mut merged: Vec<u64> =
@@ -96,9 +96,9 @@ mod tests {
             let mut steady =
                 Steady::new(Instant::ZERO, Rate::per_second(997), Part { index: 0, of: 1 }, shift).unwrap();
             let mut n = 0;
-            while steady.due().as_ns() < hour {
+            while steady.next_due().as_ns() < hour {
                 n += 1;
-                steady.advance();
+                steady.advance_to_next();
             }
             assert_eq!(n, 997 * 3600, "shift {shift}");
         }

@@ -28,7 +28,7 @@ pub struct Varying {
 
 /// The position in a curve at which a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct CurveStart {
     /// The beginning of the run.
     pub start: Instant,
     /// Time of the run before the curve's time zero: the warm-up.
@@ -41,7 +41,7 @@ impl Varying {
     /// The part's operations of a stream whose rate is `rate` at 100 % of `curve`: evenly spaced and shifted by so many 1024ths of an
     /// operation, or drawn from a random generator. `None` when the rate is zero or the curve is not possible.
     pub fn new(
-        standing: Standing,
+        standing: CurveStart,
         rate: Rate,
         curve: &Curve,
         part: Part,
@@ -50,7 +50,7 @@ impl Varying {
         if rate.is_zero() || part.of == 0 || curve.points.is_empty() || !curve.is_whole() {
             return None;
         }
-        let pieces = curve.pieces().into_boxed_slice();
+        let pieces = curve.pieces_from_zero().into_boxed_slice();
         let operation = 1e9 / rate.as_f64();
         let (first, prng) = match spaced {
             Ok(shift) => (operation * (part.index as f64 + shift as f64 / 1024.0), None),
@@ -58,7 +58,7 @@ impl Varying {
         };
         let mut varying = Varying {
             due: standing.start,
-            areas: pieces.iter().map(Piece::area).collect(),
+            areas: pieces.iter().map(Piece::area_ns).collect(),
             pieces,
             piece: 0,
             begin: standing.start.as_ns() as i64 + standing.until_zero.as_ns() as i64 - standing.before.as_ns() as i64,
@@ -67,16 +67,16 @@ impl Varying {
             prng,
             around: curve.every.is_some(),
         };
-        varying.stand(standing.start);
+        varying.move_to_start(standing.start);
         match varying.prng {
-            Some(_) => varying.advance(),
-            None => varying.go(first),
+            Some(_) => varying.advance_to_next(),
+            None => varying.advance_by_gap(first),
         }
         Some(varying)
     }
 
     /// Moves to the position of the curve at `start`.
-    fn stand(&mut self, start: Instant) {
+    fn move_to_start(&mut self, start: Instant) {
         let start = start.as_ns() as i64;
         let around: u64 = self.pieces.iter().filter_map(|piece| piece.length).sum();
         if self.around {
@@ -87,7 +87,7 @@ impl Varying {
             let first =
                 Piece { length: Some((self.begin - start) as u64), from: self.pieces[0].from, to: self.pieces[0].from };
             self.pieces = std::iter::once(first).chain(self.pieces.iter().copied()).collect();
-            self.areas = self.pieces.iter().map(Piece::area).collect();
+            self.areas = self.pieces.iter().map(Piece::area_ns).collect();
             self.begin = start;
         }
         while let Some(length) = self.pieces[self.piece].length.filter(|length| self.begin + *length as i64 <= start) {
@@ -101,21 +101,21 @@ impl Varying {
     }
 
     #[inline]
-    pub(super) fn due(&self) -> Instant {
+    pub(super) fn next_due(&self) -> Instant {
         self.due
     }
 
     #[inline]
-    pub(super) fn advance(&mut self) {
+    pub(super) fn advance_to_next(&mut self) {
         let gap = match &mut self.prng {
-            Some(prng) => -math::ln(prng.unit()) * self.gap,
+            Some(prng) => -math::ln(prng.uniform_unit()) * self.gap,
             None => self.gap,
         };
-        self.go(gap);
+        self.advance_by_gap(gap);
     }
 
     #[inline]
-    fn go(&mut self, gap: f64) {
+    fn advance_by_gap(&mut self, gap: f64) {
         self.reached += gap;
         while self.reached >= self.areas[self.piece] {
             self.next_piece();
@@ -125,7 +125,7 @@ impl Varying {
             Instant::FAR
         } else {
             // A float beyond i64 saturates, which is later than the end of any run.
-            Instant::from_ns(self.begin.saturating_add(piece.reaches(self.reached) as i64).max(0) as u64)
+            Instant::from_ns(self.begin.saturating_add(piece.time_to_area(self.reached) as i64).max(0) as u64)
         };
         self.due = self.due.max(due);
     }
@@ -156,25 +156,25 @@ mod tests {
         }
     }
 
-    fn standing(until_zero: u64, before: u64) -> Standing {
-        Standing { start: Instant::from_ns(77), until_zero: Span::from_ns(until_zero), before: Span::from_ns(before) }
+    fn standing(until_zero: u64, before: u64) -> CurveStart {
+        CurveStart { start: Instant::from_ns(77), until_zero: Span::from_ns(until_zero), before: Span::from_ns(before) }
     }
 
     /// Operations in each hour of the run.
     fn hours(mut varying: Varying, hours: usize) -> Vec<u64> {
         let mut counts = vec![0; hours];
         let mut last = Instant::ZERO;
-        while let Some(count) = counts.get_mut(((varying.due().as_ns() - 77) / HOUR) as usize) {
-            assert!(varying.due() >= last, "times ascend");
-            last = varying.due();
+        while let Some(count) = counts.get_mut(((varying.next_due().as_ns() - 77) / HOUR) as usize) {
+            assert!(varying.next_due() >= last, "times ascend");
+            last = varying.next_due();
             *count += 1;
-            varying.advance();
+            varying.advance_to_next();
         }
         counts
     }
 
     fn wanted(curve: &Curve, hour: u64) -> f64 {
-        let until = |hour: u64| curve.mean(Some(Span::from_ns(hour * HOUR))) * hour as f64 * 3600.0;
+        let until = |hour: u64| curve.mean_share(Some(Span::from_ns(hour * HOUR))) * hour as f64 * 3600.0;
         until(hour + 1) - if hour == 0 { 0.0 } else { until(hour) }
     }
 
@@ -184,7 +184,7 @@ mod tests {
     fn counts_per_hour_over_two_days() {
         let (rate, curve) = (Rate::per_second(10), day());
         let even = hours(Varying::new(standing(0, 0), rate, &curve, WHOLE, Ok(512)).unwrap(), 48);
-        let drawn = hours(Varying::new(standing(0, 0), rate, &curve, WHOLE, Err(Prng::seeded(1))).unwrap(), 48);
+        let drawn = hours(Varying::new(standing(0, 0), rate, &curve, WHOLE, Err(Prng::from_seed(1))).unwrap(), 48);
         for hour in 0..48 {
             let wanted = 10.0 * wanted(&curve, hour as u64 % 24);
             assert!((even[hour] as f64 - wanted).abs() <= 1.001, "hour {hour}: {} of {wanted}", even[hour]);
@@ -196,7 +196,7 @@ mod tests {
         }
         // No operation is lost: the mean over 24 h is 69.27 % of the full rate.
         let day: u64 = even[..24].iter().sum();
-        assert!((day as f64 - 864_000.0 * curve.mean(None)).abs() <= 1.001, "{day}");
+        assert!((day as f64 - 864_000.0 * curve.mean_share(None)).abs() <= 1.001, "{day}");
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         let (rate, curve) = (Rate::per_second(3), day());
         let times = |part, n: usize| {
             let mut varying = Varying::new(standing(0, 0), rate, &curve, part, Ok(100)).unwrap();
-            (0..n).map(|_| (varying.due().as_ns(), varying.advance()).0).collect::<Vec<u64>>()
+            (0..n).map(|_| (varying.next_due().as_ns(), varying.advance_to_next()).0).collect::<Vec<u64>>()
         };
         let whole = times(WHOLE, 8400);
         for of in 2..=7 {
@@ -241,8 +241,8 @@ mod tests {
         assert_eq!(run(&ramp(&[(0, 100), (1, 100), (1, 300)]), HOUR), [3600, 3600, 10_800, 10_800, 10_800]);
         let ends = ramp(&[(0, 100), (1, 100), (1, 0)]);
         let mut varying = Varying::new(standing(0, 0), Rate::per_second(1), &ends, WHOLE, Ok(0)).unwrap();
-        (0..3600).for_each(|_| varying.advance());
-        assert_eq!(varying.due(), Instant::FAR);
+        (0..3600).for_each(|_| varying.advance_to_next());
+        assert_eq!(varying.next_due(), Instant::FAR);
     }
 
     #[test]
@@ -255,8 +255,8 @@ mod tests {
     #[test]
     fn golden_vector() {
         let mut varying =
-            Varying::new(standing(0, 0), Rate::per_second(1000), &day(), WHOLE, Err(Prng::seeded(1))).unwrap();
-        let first: Vec<u64> = (0..3).map(|_| (varying.due().as_ns(), varying.advance()).0).collect();
+            Varying::new(standing(0, 0), Rate::per_second(1000), &day(), WHOLE, Err(Prng::from_seed(1))).unwrap();
+        let first: Vec<u64> = (0..3).map(|_| (varying.next_due().as_ns(), varying.advance_to_next()).0).collect();
         assert_eq!(first, [695_852, 1_667_685, 9_337_939]);
     }
 }

@@ -22,7 +22,7 @@ pub struct CacheDevice {
 
 impl CacheDevice {
     /// A cache on this device or file, with defaults for everything else.
-    pub fn on(path: &str) -> CacheDevice {
+    pub fn on_path(path: &str) -> CacheDevice {
         CacheDevice { path: path.to_owned(), size: None, block: Bytes::from_kib(4), metadata: None }
     }
 }

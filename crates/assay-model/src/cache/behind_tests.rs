@@ -1,5 +1,5 @@
 use super::*;
-use crate::cache::{CacheCurve, Caching, Policy, Settings, Trace, sides};
+use crate::cache::{CacheCurve, Caching, Policy, Settings, Trace, sides_of_cache};
 use crate::plan::Stream;
 use crate::workload::{self, Adjust};
 use assay_base::Bytes;
@@ -15,16 +15,16 @@ fn plan(cache: &str, streams: &[(&str, &str, &str)]) -> Plan {
     let streams: String = streams.iter().map(stream).collect();
     let file = format!("model = \"streams\"\nduration = \"10s\"\n[cache]\n{cache}\n{streams}");
     let adjust = Adjust { targets: 1, seed: 7, ..Adjust::default() };
-    workload::read("t", &file).unwrap_or_else(|fault| panic!("{fault}")).plan(&adjust).unwrap()
+    workload::read_workload("t", &file).unwrap_or_else(|fault| panic!("{fault}")).make_plan(&adjust).unwrap()
 }
 
 /// What goes on to the target when the first `operations` operations have passed the cache.
-fn onward(plan: &Plan, operations: u64) -> (Vec<Wanted>, Behind) {
-    let mut behind = Behind::new(plan, 0, &[GEOMETRY], Instant::ZERO).unwrap();
+fn onward(plan: &Plan, operations: u64) -> (Vec<IntendedOperation>, LoadBehindCache) {
+    let mut behind = LoadBehindCache::new(plan, 0, &[GEOMETRY], Instant::ZERO).unwrap();
     let mut all = Vec::new();
     for _ in 0..operations {
-        behind.step().unwrap();
-        all.extend(std::iter::from_fn(|| behind.take()));
+        behind.pass_next().unwrap();
+        all.extend(std::iter::from_fn(|| behind.take_operation()));
     }
     (all, behind)
 }
@@ -50,13 +50,13 @@ fn exactly_the_misses_of_the_curve_go_on() {
                 CacheCurve::new(Settings { policy, writes: allocates, one_of: 1, segment: 128 }, vec![1024]);
             for op in Trace::new(&plan, &[GEOMETRY]).unwrap().take(100_000) {
                 let blocks = op.offset / 4096..(op.offset + u64::from(op.len)).div_ceil(4096);
-                blocks.for_each(|block| curve.access(block, op.direction));
+                blocks.for_each(|block| curve.access_block(block, op.direction));
             }
             let reads = || onward.iter().filter(|next| next.op.direction == Direction::Read);
             let missed: u64 = reads().map(|next| u64::from(next.op.len) / 4096).sum();
-            let hits = (curve.points()[0].hits * curve.reads() as f64).round() as u64;
-            assert_eq!(missed, curve.reads() - hits, "{policy} {writes}");
-            assert_eq!(behind.read(), (curve.reads(), hits));
+            let hits = (curve.curve_points()[0].hits * curve.reads_followed() as f64).round() as u64;
+            assert_eq!(missed, curve.reads_followed() - hits, "{policy} {writes}");
+            assert_eq!(behind.read_counts(), (curve.reads_followed(), hits));
             assert!(reads().all(|next| next.stream == 0 && next.op.offset % 4096 == 0));
             assert!(reads().any(|next| next.op.len > 4096), "adjacent misses are one operation");
             assert!(onward.windows(2).all(|pair| pair[0].wanted <= pair[1].wanted));
@@ -91,7 +91,7 @@ fn a_scan_hits_nothing_and_what_is_never_seen_neither() {
             format!("size = \"4KiB\"\nrate = \"400/s\"\naddress = {address}\nrange = {{ size = \"33558528B\" }}");
         let plan = plan("size = \"32MiB\"", &[("reads", "read", &keys)]);
         let (_, behind) = onward(&plan, operations);
-        assert_eq!(behind.read(), (operations, 0), "{address}");
+        assert_eq!(behind.read_counts(), (operations, 0), "{address}");
     }
 }
 
@@ -102,7 +102,8 @@ fn the_log_of_an_oltp_load_bypasses_the_cache() {
     for writes in ["through", "back"] {
         let file = format!("model = \"oltp\"\n[cache]\nsize = \"4MiB\"\nwrites = \"{writes}\"\n");
         let adjust = Adjust { targets: 1, seed: 7, ..Adjust::default() };
-        let plan = workload::read("t", &file).unwrap_or_else(|fault| panic!("{fault}")).plan(&adjust).unwrap();
+        let plan =
+            workload::read_workload("t", &file).unwrap_or_else(|fault| panic!("{fault}")).make_plan(&adjust).unwrap();
         let (onward, behind) = onward(&plan, 50_000);
         let taken = Ranges::new(&plan.load.cacheable(&[GEOMETRY]).unwrap(), 1, 4096);
         let mut curve = CacheCurve::new(
@@ -111,8 +112,8 @@ fn the_log_of_an_oltp_load_bypasses_the_cache() {
         );
         let mut log = Vec::new();
         for op in Trace::new(&plan, &[GEOMETRY]).unwrap().take(50_000) {
-            curve.follow(&taken, &op);
-            log.extend((!taken.hold(&op)).then_some((op.offset, op.len)));
+            curve.follow_operation(&taken, &op);
+            log.extend((!taken.contain_every_block(&op)).then_some((op.offset, op.len)));
         }
         let there: Vec<(u64, u32)> = onward
             .iter()
@@ -121,8 +122,8 @@ fn the_log_of_an_oltp_load_bypasses_the_cache() {
             .collect();
         assert_eq!(there, log, "{writes}");
         assert!((log.len() as f64 / 50_000.0 - 0.281).abs() < 0.01, "{}", log.len());
-        let hits = (curve.points()[0].hits * curve.reads() as f64).round() as u64;
-        assert_eq!(behind.read(), (curve.reads(), hits), "{writes}");
+        let hits = (curve.curve_points()[0].hits * curve.reads_followed() as f64).round() as u64;
+        assert_eq!(behind.read_counts(), (curve.reads_followed(), hits), "{writes}");
     }
 }
 
@@ -131,20 +132,20 @@ fn where_everything_hits_it_looks_on_in_steps_and_says_until_when_there_is_nothi
     let hot =
         ("reads", "read", "size = \"4KiB\"\nrate = \"1000/s\"\narrival = \"steady\"\nrange = { size = \"64KiB\" }");
     let mut behind =
-        Behind::new(&plan("size = \"1MiB\"\nwarm = 10000", &[hot]), 0, &[GEOMETRY], Instant::ZERO).unwrap();
-    behind.look(Instant::ZERO);
-    let first = behind.due();
-    assert!(behind.peek().is_none() && first > Instant::from_ns(10_000_000_000), "{first:?}");
-    behind.look(Instant::ZERO);
-    assert!(behind.due() > first);
-    behind.look(Instant::from_ns(60_000_000_000));
-    assert!(behind.due() >= Instant::from_ns(60_000_000_000) && behind.take().is_none());
+        LoadBehindCache::new(&plan("size = \"1MiB\"\nwarm = 10000", &[hot]), 0, &[GEOMETRY], Instant::ZERO).unwrap();
+    behind.draw_until(Instant::ZERO);
+    let first = behind.next_intended();
+    assert!(behind.peek_operation().is_none() && first > Instant::from_ns(10_000_000_000), "{first:?}");
+    behind.draw_until(Instant::ZERO);
+    assert!(behind.next_intended() > first);
+    behind.draw_until(Instant::from_ns(60_000_000_000));
+    assert!(behind.next_intended() >= Instant::from_ns(60_000_000_000) && behind.take_operation().is_none());
 }
 
 #[test]
 fn both_sides_are_those_of_the_same_operations() {
     let plan = plan("size = \"16MiB\"\nwrites = \"back\"", &[READS, WRITES]);
-    let both = sides(&plan, &[GEOMETRY], 50_000).unwrap();
+    let both = sides_of_cache(&plan, &[GEOMETRY], 50_000).unwrap();
     let of = |side: &crate::cache::Side| -> BTreeMap<u16, u64> {
         side.streams.iter().map(|(stream, did)| (*stream, did.operations)).collect()
     };
@@ -159,8 +160,8 @@ fn both_sides_are_those_of_the_same_operations() {
 fn what_cannot_lie_behind_a_cache_is_refused() {
     let read = |text: String| {
         let file = format!("model = \"streams\"\nduration = \"10s\"\n{text}");
-        let workload = workload::read("t.toml", &file).map_err(|fault| fault.to_string())?;
-        workload.plan(&Adjust { targets: 1, verify: text.contains("#verify"), ..Adjust::default() })
+        let workload = workload::read_workload("t.toml", &file).map_err(|fault| fault.to_string())?;
+        workload.make_plan(&Adjust { targets: 1, verify: text.contains("#verify"), ..Adjust::default() })
     };
     let stream = |keys: &str| format!("[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\n{keys}\n");
     for (cache, keys, what) in [
@@ -180,5 +181,8 @@ fn what_cannot_lie_behind_a_cache_is_refused() {
     }
     let own = stream("rate = \"10/s\"").replace("\"s\"", "\"evictions\"");
     assert!(read(format!("[cache]\nsize = \"1MiB\"\n{own}")).unwrap_err().contains("rename it"));
-    assert!(Caching::with_size(Bytes::from_kib(0)).blocks(512) == 0, "a cache of nothing lets everything through");
+    assert!(
+        Caching::with_size(Bytes::from_kib(0)).capacity_blocks(512) == 0,
+        "a cache of nothing lets everything through"
+    );
 }

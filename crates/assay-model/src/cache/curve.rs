@@ -7,8 +7,8 @@
 //! 2015). The sample is followed in eight groups, whose variance gives the error of the curve.
 
 use super::distances::Distances;
-use super::taken::{Taken, names};
-use super::{Blocks, Cache, Policy, Writes, mixed};
+use super::taken::{CacheDecision, block_names};
+use super::{Blocks, Cache, Policy, Writes, mix_block};
 use assay_base::cached::Ranges;
 use assay_base::{Direction, Op};
 use serde::{Deserialize, Serialize};
@@ -83,67 +83,69 @@ impl CacheCurve {
     }
 
     /// An operation of a load: the cache takes of it what lies in `ranges`, in the way of the settings' policy.
-    pub fn follow(&mut self, ranges: &Ranges, op: &Op) {
-        match Taken::new(self.settings.policy, ranges, op) {
-            Taken::Beside => self.bypassed += 1,
-            Taken::Blocks(touched) => names(touched).for_each(|block| self.access(block, op.direction)),
-            Taken::Removed(touched) => names(touched).for_each(|block| self.forget(block)),
+    pub fn follow_operation(&mut self, ranges: &Ranges, op: &Op) {
+        match CacheDecision::new(self.settings.policy, ranges, op) {
+            CacheDecision::Beside => self.bypassed += 1,
+            CacheDecision::Blocks(touched) => {
+                block_names(touched).for_each(|block| self.access_block(block, op.direction))
+            }
+            CacheDecision::Removed(touched) => block_names(touched).for_each(|block| self.forget_block(block)),
         }
     }
 
     /// Number of operations that bypassed the cache.
-    pub fn bypassed(&self) -> u64 {
+    pub fn bypassed_operations(&self) -> u64 {
         self.bypassed
     }
 
-    fn forget(&mut self, block: u64) {
+    fn forget_block(&mut self, block: u64) {
         self.writes += 1;
         let of = self.groups.len() as u64;
-        if let Follow::Each(caches, _) = &mut self.groups[(mixed(block) % of) as usize].follow {
-            caches.iter_mut().for_each(|cache| cache.forget(block));
+        if let Follow::Each(caches, _) = &mut self.groups[(mix_block(block) % of) as usize].follow {
+            caches.iter_mut().for_each(|cache| cache.forget_block(block));
         }
     }
 
     /// An access to one block.
-    pub fn access(&mut self, block: u64, direction: Direction) {
+    pub fn access_block(&mut self, block: u64, direction: Direction) {
         match direction {
             Direction::Read => self.reads += 1,
             Direction::Write => self.writes += 1,
         }
         let of = self.groups.len() as u64;
-        let hash = mixed(block);
+        let hash = mix_block(block);
         if self.settings.one_of > 1 && !(hash >> 8).is_multiple_of(self.settings.one_of) {
             return;
         }
         let (scale, group) = (self.settings.one_of.max(1) * of, &mut self.groups[(hash % of) as usize]);
-        group.access(block, direction, &Rules { scale, sizes: &self.sizes, writes: self.settings.writes });
+        group.access_block(block, direction, &Rules { scale, sizes: &self.sizes, writes: self.settings.writes });
     }
 
     /// Number of reads followed so far.
-    pub fn reads(&self) -> u64 {
+    pub fn reads_followed(&self) -> u64 {
         self.reads
     }
 
     /// Number of writes followed so far.
-    pub fn writes(&self) -> u64 {
+    pub fn writes_followed(&self) -> u64 {
         self.writes
     }
 
     /// Number of different blocks; an estimate if only a sample of them is followed.
-    pub fn blocks(&self) -> u64 {
-        let seen: u64 = self.groups.iter().map(Group::blocks).sum();
+    pub fn different_blocks(&self) -> u64 {
+        let seen: u64 = self.groups.iter().map(Group::different_blocks).sum();
         seen * self.settings.one_of.max(1)
     }
 
     /// The share of reads that miss at every size, because they are the first access to their block (0 to 1).
-    pub fn cold(&self) -> f64 {
+    pub fn cold_share(&self) -> f64 {
         let (cold, reads) = self.groups.iter().fold((0, 0), |(cold, reads), it| (cold + it.cold, reads + it.reads));
         if reads == 0 { 0.0 } else { cold as f64 / reads as f64 }
     }
 
     /// The points of the curve.
-    pub fn points(&self) -> Vec<Point> {
-        let shares: Vec<Vec<f64>> = self.groups.iter().map(Group::shares).collect();
+    pub fn curve_points(&self) -> Vec<Point> {
+        let shares: Vec<Vec<f64>> = self.groups.iter().map(Group::hit_shares).collect();
         let weights: Vec<f64> = self.groups.iter().map(|group| group.reads as f64).collect();
         let all: f64 = weights.iter().sum();
         let mut points = Vec::with_capacity(self.sizes.len());
@@ -189,14 +191,14 @@ impl Group {
         Group { follow, reads: 0, cold: 0, hits: vec![0; sizes.len()] }
     }
 
-    fn access(&mut self, block: u64, direction: Direction, rules: &Rules<'_>) {
+    fn access_block(&mut self, block: u64, direction: Direction, rules: &Rules<'_>) {
         let Rules { scale, sizes, writes } = *rules;
         let is_read = direction == Direction::Read;
         self.reads += u64::from(is_read);
         match &mut self.follow {
             Follow::Lru(distances) => {
-                let touches = writes.touches(direction);
-                let distance = if touches { distances.access(block) } else { distances.distance(block) };
+                let touches = writes.changes_cache(direction);
+                let distance = if touches { distances.access_block(block) } else { distances.stack_distance(block) };
                 match distance {
                     _ if !is_read => {}
                     None => self.cold += 1,
@@ -210,25 +212,25 @@ impl Group {
                 }
             }
             Follow::Each(caches, seen) => {
-                let is_first = writes.touches(direction) && seen.insert(block, ()).is_none();
+                let is_first = writes.changes_cache(direction) && seen.insert(block, ()).is_none();
                 self.cold += u64::from(is_read && is_first);
                 for (cache, hits) in caches.iter_mut().zip(&mut self.hits) {
-                    let hit = cache.access(block, direction);
+                    let hit = cache.access_block(block, direction);
                     *hits += u64::from(is_read && hit);
                 }
             }
         }
     }
 
-    fn blocks(&self) -> u64 {
+    fn different_blocks(&self) -> u64 {
         match &self.follow {
-            Follow::Lru(distances) => distances.blocks(),
+            Follow::Lru(distances) => distances.blocks_seen(),
             Follow::Each(_, seen) => seen.len() as u64,
         }
     }
 
     /// The share of the group's reads that are hits, for each size.
-    fn shares(&self) -> Vec<f64> {
+    fn hit_shares(&self) -> Vec<f64> {
         let reads = self.reads.max(1) as f64;
         let mut sum = 0;
         let mut shares = Vec::with_capacity(self.hits.len());
@@ -269,7 +271,7 @@ mod tests {
         }
 
         fn draw(&self, prng: &mut Prng) -> u64 {
-            let u = prng.below(1 << 53) as f64 / (1u64 << 53) as f64 * self.0[self.0.len() - 1];
+            let u = prng.uniform_below(1 << 53) as f64 / (1u64 << 53) as f64 * self.0[self.0.len() - 1];
             self.0.partition_point(|sum| *sum <= u) as u64
         }
 
@@ -305,13 +307,13 @@ mod tests {
         let sizes = vec![20, 200, 2000, 10_000];
         for theta in [0.8, 1.0, 1.2] {
             let law = Zipf::new(theta, BLOCKS);
-            let mut prng = Prng::seeded(11);
+            let mut prng = Prng::from_seed(11);
             let mut curve = CacheCurve::new(settings(Policy::Lru, 1), sizes.clone());
             // The first half fills the cache and is not counted.
-            (0..500_000).for_each(|_| curve.access(law.draw(&mut prng), Direction::Read));
-            let before: Vec<f64> = curve.points().iter().map(|point| point.hits * 0.5).collect();
-            (0..500_000).for_each(|_| curve.access(law.draw(&mut prng), Direction::Read));
-            for ((point, before), size) in curve.points().iter().zip(before).zip(&sizes) {
+            (0..500_000).for_each(|_| curve.access_block(law.draw(&mut prng), Direction::Read));
+            let before: Vec<f64> = curve.curve_points().iter().map(|point| point.hits * 0.5).collect();
+            (0..500_000).for_each(|_| curve.access_block(law.draw(&mut prng), Direction::Read));
+            for ((point, before), size) in curve.curve_points().iter().zip(before).zip(&sizes) {
                 let (hits, expected) = ((point.hits - before) * 2.0, che(&law.shares(), *size));
                 assert!((hits - expected).abs() < 0.01, "{theta} {size}: {hits} beside {expected}");
             }
@@ -323,7 +325,7 @@ mod tests {
         let sizes = vec![0, 1, 10, 100, 1000, BLOCKS];
         let law = Zipf::new(0.9, BLOCKS);
         for writes in [Writes::Allocate, Writes::Around] {
-            let mut prng = Prng::seeded(5);
+            let mut prng = Prng::from_seed(5);
             let mut curve =
                 CacheCurve::new(Settings { policy: Policy::Lru, writes, one_of: 1, segment: 128 }, sizes.clone());
             let mut caches: Vec<(Cache, u64)> =
@@ -331,17 +333,17 @@ mod tests {
             let mut reads = 0;
             for _ in 0..100_000 {
                 let block = law.draw(&mut prng);
-                let direction = if prng.below(10) < 3 { Direction::Write } else { Direction::Read };
-                curve.access(block, direction);
+                let direction = if prng.uniform_below(10) < 3 { Direction::Write } else { Direction::Read };
+                curve.access_block(block, direction);
                 reads += u64::from(direction == Direction::Read);
                 for (cache, hits) in &mut caches {
-                    *hits += u64::from(cache.access(block, direction) && direction == Direction::Read);
+                    *hits += u64::from(cache.access_block(block, direction) && direction == Direction::Read);
                 }
             }
-            for (point, (_, hits)) in curve.points().iter().zip(caches) {
+            for (point, (_, hits)) in curve.curve_points().iter().zip(caches) {
                 assert_eq!((point.hits * reads as f64).round() as u64, hits, "{writes:?} {}", point.blocks);
             }
-            assert_eq!((curve.reads(), curve.reads() + curve.writes()), (reads, 100_000));
+            assert_eq!((curve.reads_followed(), curve.reads_followed() + curve.writes_followed()), (reads, 100_000));
         }
     }
 
@@ -352,19 +354,19 @@ mod tests {
         for policy in [Policy::Lru, Policy::Fifo, Policy::Clock] {
             let mut whole = CacheCurve::new(settings(policy, 1), sizes.clone());
             let mut part = CacheCurve::new(settings(policy, 8), sizes.clone());
-            let mut prng = Prng::seeded(17);
+            let mut prng = Prng::from_seed(17);
             for _ in 0..600_000 {
                 let block = law.draw(&mut prng);
-                whole.access(block, Direction::Read);
-                part.access(block, Direction::Read);
+                whole.access_block(block, Direction::Read);
+                part.access_block(block, Direction::Read);
             }
-            for (whole, part) in whole.points().iter().zip(part.points()) {
+            for (whole, part) in whole.curve_points().iter().zip(part.curve_points()) {
                 let error = part.error.unwrap();
                 assert!(error > 0.0 && error < 0.05, "{policy} {}: {error}", part.blocks);
                 let off = (part.hits - whole.hits).abs();
                 assert!(off < 4.0 * error + 0.005, "{policy} {}: {off} with an error of {error}", part.blocks);
             }
-            let off = part.blocks() as f64 / whole.blocks() as f64 - 1.0;
+            let off = part.different_blocks() as f64 / whole.different_blocks() as f64 - 1.0;
             assert!(off.abs() < 0.05, "{off}");
         }
     }
@@ -373,11 +375,11 @@ mod tests {
     fn a_scan_of_one_more_than_the_cache_holds_hits_nothing_and_first_accesses_are_cold() {
         let mut curve = CacheCurve::new(settings(Policy::Lru, 1), vec![100, 101]);
         for access in 0..1010 {
-            curve.access(access % 101, Direction::Read);
+            curve.access_block(access % 101, Direction::Read);
         }
-        let hits: Vec<f64> = curve.points().iter().map(|point| point.hits).collect();
-        assert_eq!((hits, curve.cold(), curve.blocks()), (vec![0.0, 0.9], 0.1, 101));
+        let hits: Vec<f64> = curve.curve_points().iter().map(|point| point.hits).collect();
+        assert_eq!((hits, curve.cold_share(), curve.different_blocks()), (vec![0.0, 0.9], 0.1, 101));
         let nothing = CacheCurve::new(settings(Policy::Clock, 1), vec![1]);
-        assert_eq!((nothing.points()[0].hits, nothing.cold()), (0.0, 0.0));
+        assert_eq!((nothing.curve_points()[0].hits, nothing.cold_share()), (0.0, 0.0));
     }
 }

@@ -30,33 +30,33 @@ impl Distances {
     }
 
     /// Number of blocks seen so far.
-    pub(super) fn blocks(&self) -> u64 {
+    pub(super) fn blocks_seen(&self) -> u64 {
         self.last.len() as u64
     }
 
     /// The stack distance of an access; `None` for the first access to a block.
-    pub(super) fn access(&mut self, block: u64) -> Option<u64> {
-        let distance = self.distance(block);
+    pub(super) fn access_block(&mut self, block: u64) -> Option<u64> {
+        let distance = self.stack_distance(block);
         if self.now == self.block.len() {
-            self.compact();
+            self.compact_marks();
         }
         if let Some(before) = self.last.insert(block, self.now as u32) {
-            self.add(before as usize, u32::MAX);
+            self.add_marks(before as usize, u32::MAX);
         }
-        self.add(self.now, 1);
+        self.add_marks(self.now, 1);
         self.block[self.now] = block;
         self.now += 1;
         distance
     }
 
     /// The distance that an access would have.
-    pub(super) fn distance(&self, block: u64) -> Option<u64> {
+    pub(super) fn stack_distance(&self, block: u64) -> Option<u64> {
         let last = *self.last.get(&block)? as usize;
-        Some(self.last.len() as u64 - self.until(last))
+        Some(self.last.len() as u64 - self.marks_until(last))
     }
 
     /// The number of marks up to and including a moment.
-    fn until(&self, moment: usize) -> u64 {
+    fn marks_until(&self, moment: usize) -> u64 {
         let (mut at, mut sum) = (moment + 1, 0u64);
         while at > 0 {
             sum += u64::from(self.tree[at]);
@@ -66,7 +66,7 @@ impl Distances {
     }
 
     /// Adds `n` at a moment; `u32::MAX` subtracts one.
-    fn add(&mut self, moment: usize, n: u32) {
+    fn add_marks(&mut self, moment: usize, n: u32) {
         let mut at = moment + 1;
         while at < self.tree.len() {
             self.tree[at] = self.tree[at].wrapping_add(n);
@@ -75,7 +75,7 @@ impl Distances {
     }
 
     /// Moves the marks together, keeping their order.
-    fn compact(&mut self) {
+    fn compact_marks(&mut self) {
         let mut kept = 0;
         for moment in 0..self.now {
             let block = self.block[moment];
@@ -106,21 +106,21 @@ mod tests {
     /// Compares the distances with the positions in a list whose first block is the most recently used one.
     #[test]
     fn agrees_with_a_list() {
-        let mut prng = Prng::seeded(7);
+        let mut prng = Prng::from_seed(7);
         for blocks in [1, 3, 100, 5000] {
             let (mut distances, mut list) = (Distances::new(), Vec::<u64>::new());
             for _ in 0..20_000 {
                 // Some blocks are far more frequent than others.
-                let block = prng.below(blocks).min(prng.below(blocks));
+                let block = prng.uniform_below(blocks).min(prng.uniform_below(blocks));
                 let expected = list.iter().position(|it| *it == block);
-                assert_eq!(distances.distance(block), expected.map(|at| at as u64));
-                assert_eq!(distances.access(block), expected.map(|at| at as u64));
+                assert_eq!(distances.stack_distance(block), expected.map(|at| at as u64));
+                assert_eq!(distances.access_block(block), expected.map(|at| at as u64));
                 if let Some(at) = expected {
                     list.remove(at);
                 }
                 list.insert(0, block);
             }
-            assert_eq!(distances.blocks(), list.len() as u64);
+            assert_eq!(distances.blocks_seen(), list.len() as u64);
         }
     }
 }

@@ -47,7 +47,7 @@ pub enum Onward {
 
 impl Caching {
     /// Number of blocks that the cache holds in front of a target with blocks of `block` bytes.
-    pub fn blocks(&self, block: u32) -> u64 {
+    pub fn capacity_blocks(&self, block: u32) -> u64 {
         self.size.get() / self.block_on(block)
     }
 
@@ -55,7 +55,7 @@ impl Caching {
     /// than the target has.
     pub fn memory_before(&self, target: Geometry) -> Bytes {
         let most = target.size.div_ceil(self.block_on(target.block));
-        Bytes::new(self.blocks(target.block).min(most).saturating_mul(MEMORY_OF_A_BLOCK))
+        Bytes::new(self.capacity_blocks(target.block).min(most).saturating_mul(MEMORY_OF_A_BLOCK))
     }
 
     /// The bytes of a block of the cache in front of a target with blocks of `block` bytes.

@@ -14,11 +14,11 @@ mod taken;
 mod trace;
 
 pub use aside::CacheDevice;
-pub use behind::Behind;
+pub use behind::LoadBehindCache;
 pub use curve::{CacheCurve, Point, Settings};
 pub use meant::{Caching, Onward};
 pub(crate) use meant::{EVICTIONS, LONGEST_EVICTION};
-pub use sides::{Did, Side, Sides, sides};
+pub use sides::{Did, Side, Sides, sides_of_cache};
 pub use simulated::{Cache, Policy};
 pub use trace::Trace;
 
@@ -38,7 +38,7 @@ pub enum Writes {
 
 impl Writes {
     /// Whether an access changes what is in the cache.
-    fn touches(self, direction: Direction) -> bool {
+    fn changes_cache(self, direction: Direction) -> bool {
         direction == Direction::Read || self == Writes::Allocate
     }
 }
@@ -57,17 +57,17 @@ impl std::hash::Hasher for ByBlock {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = mixed(self.0 ^ u64::from(*byte)));
+        bytes.iter().for_each(|byte| self.0 = mix_block(self.0 ^ u64::from(*byte)));
     }
 
     fn write_u64(&mut self, block: u64) {
-        self.0 = mixed(block);
+        self.0 = mix_block(block);
     }
 }
 
 /// Mixes the bits of a block's number. This hashes blocks, and chooses a sample of the blocks that is the same each
 /// time (the finalizer of MurmurHash3 by Austin Appleby, public domain).
-fn mixed(block: u64) -> u64 {
+fn mix_block(block: u64) -> u64 {
     let mut x = block ^ 0x9e37_79b9_7f4a_7c15;
     x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);

@@ -56,19 +56,25 @@ impl Segments {
         Segments { at: Blocks::default(), slots, size, count, hand: 0, open: None, next: None }
     }
 
-    pub(super) fn has(&self, block: u64) -> bool {
+    pub(super) fn has_block(&self, block: u64) -> bool {
         self.at.contains_key(&block)
     }
 
     /// Removes a block; says whether it was there, and dirty.
-    pub(super) fn forget(&mut self, block: u64) -> Option<bool> {
+    pub(super) fn forget_block(&mut self, block: u64) -> Option<bool> {
         let slot = self.at.remove(&block)?;
         Some(std::mem::replace(&mut self.slots[slot as usize], VACANT).dirty)
     }
 
     /// Whether an access is a hit. Afterwards the block is there; if `stays` is set, it is dirty. Dirty blocks that made
     /// room are added to `evicted`.
-    pub(super) fn pass(&mut self, block: u64, direction: Direction, stays: bool, evicted: &mut VecDeque<u64>) -> bool {
+    pub(super) fn pass_access(
+        &mut self,
+        block: u64,
+        direction: Direction,
+        stays: bool,
+        evicted: &mut VecDeque<u64>,
+    ) -> bool {
         if direction == Direction::Read
             && let Some(slot) = self.at.get(&block)
         {
@@ -76,9 +82,9 @@ impl Segments {
             (slot.used, slot.dirty) = (true, slot.dirty || stays);
             return true;
         }
-        let before = self.forget(block);
+        let before = self.forget_block(block);
         let dirty = stays || before == Some(true);
-        match self.room(evicted) {
+        match self.take_room(evicted) {
             Some(slot) => {
                 self.slots[slot as usize] = Slot { block, used: false, dirty };
                 self.at.insert(block, slot);
@@ -89,22 +95,22 @@ impl Segments {
     }
 
     /// A free slot of the open segment.
-    fn room(&mut self, evicted: &mut VecDeque<u64>) -> Option<u32> {
+    fn take_room(&mut self, evicted: &mut VecDeque<u64>) -> Option<u32> {
         if self.open.as_ref().is_none_or(|open| open.free.is_empty()) {
             self.open = None;
-            self.prepare(evicted);
+            self.prepare_segment(evicted);
             self.open = Some(self.next.take()?);
         }
         let open = self.open.as_mut()?;
         let slot = open.free.pop();
         if open.free.len() as u32 == self.size / 4 {
-            self.prepare(evicted);
+            self.prepare_segment(evicted);
         }
         slot
     }
 
     /// Makes room in the segment that is filled next.
-    fn prepare(&mut self, evicted: &mut VecDeque<u64>) {
+    fn prepare_segment(&mut self, evicted: &mut VecDeque<u64>) {
         let open = self.open.as_ref().map(|open| open.segment);
         // The hand goes round twice, because in the first round all blocks may be marked as used.
         for _ in 0..2 * self.count {
@@ -114,13 +120,13 @@ impl Segments {
             let segment = self.hand;
             self.hand = (self.hand + 1) % self.count;
             if open != Some(segment) {
-                self.next = self.swept(segment, evicted);
+                self.next = self.sweep_segment(segment, evicted);
             }
         }
     }
 
     /// Evicts the blocks of a segment that were not read since the hand last passed them. `None` if that gives no room.
-    fn swept(&mut self, segment: u32, evicted: &mut VecDeque<u64>) -> Option<Filling> {
+    fn sweep_segment(&mut self, segment: u32, evicted: &mut VecDeque<u64>) -> Option<Filling> {
         let mut free = Vec::new();
         for slot in (segment * self.size..(segment + 1) * self.size).rev() {
             let place = &mut self.slots[slot as usize];
@@ -144,7 +150,10 @@ mod tests {
 
     fn hits(segments: &mut Segments, accesses: &[(u64, Direction)]) -> Vec<bool> {
         let mut evicted = VecDeque::new();
-        accesses.iter().map(|(block, direction)| segments.pass(*block, *direction, false, &mut evicted)).collect()
+        accesses
+            .iter()
+            .map(|(block, direction)| segments.pass_access(*block, *direction, false, &mut evicted))
+            .collect()
     }
 
     const READ: Direction = Direction::Read;
@@ -169,7 +178,10 @@ mod tests {
         let mut segments = Segments::new(8, 2);
         assert_eq!(hits(&mut segments, &[(1, WRITE), (2, WRITE), (1, WRITE), (1, READ)]), [false, false, true, true]);
         assert_eq!(segments.at[&1], 2, "the third slot");
-        assert_eq!((segments.forget(1), segments.forget(1), segments.has(1)), (Some(false), None, false));
+        assert_eq!(
+            (segments.forget_block(1), segments.forget_block(1), segments.has_block(1)),
+            (Some(false), None, false)
+        );
         assert_eq!(hits(&mut segments, &[(1, READ)]), [false]);
     }
 
@@ -179,23 +191,23 @@ mod tests {
     fn nothing_dirty_is_lost_and_the_smallest_caches_work() {
         for capacity in [1, 2, 3, 5, 8, 1000] {
             let mut segments = Segments::new(capacity, 128);
-            let (mut evicted, mut prng) = (VecDeque::new(), assay_base::Prng::seeded(5));
+            let (mut evicted, mut prng) = (VecDeque::new(), assay_base::Prng::from_seed(5));
             let mut dirty = std::collections::BTreeSet::new();
             for _ in 0..20_000 {
-                let block = prng.below(2000).min(prng.below(2000));
-                let is_write = prng.below(3) == 0;
+                let block = prng.uniform_below(2000).min(prng.uniform_below(2000));
+                let is_write = prng.uniform_below(3) == 0;
                 let direction = if is_write { WRITE } else { READ };
-                let hit = segments.has(block);
+                let hit = segments.has_block(block);
                 if is_write {
                     dirty.insert(block);
                 }
-                assert_eq!(segments.pass(block, direction, is_write, &mut evicted), hit);
+                assert_eq!(segments.pass_access(block, direction, is_write, &mut evicted), hit);
                 for left in evicted.drain(..) {
                     assert!(dirty.remove(&left), "{left} was written and is not on the target yet");
                 }
                 assert!(segments.at.len() <= capacity as usize);
             }
-            assert!(dirty.iter().all(|block| segments.has(*block)), "{capacity}");
+            assert!(dirty.iter().all(|block| segments.has_block(*block)), "{capacity}");
         }
     }
 }

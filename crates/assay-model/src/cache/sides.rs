@@ -1,6 +1,6 @@
 //! A load on both sides of a cache: what the application asks for, and what goes on to the target.
 
-use super::behind::Behind;
+use super::behind::LoadBehindCache;
 use crate::joint::Joint;
 use crate::plan::Plan;
 use assay_base::{Geometry, Instant, Op};
@@ -50,7 +50,7 @@ pub struct Sides {
 }
 
 impl Side {
-    fn add(&mut self, stream: u16, op: &Op, size: u64) {
+    fn add_operation(&mut self, stream: u16, op: &Op, size: u64) {
         let of = self.streams.entry(stream).or_default();
         (of.operations, of.bytes) = (of.operations + 1, of.bytes + u64::from(op.len));
         *of.sizes.entry(op.len).or_default() += 1;
@@ -70,18 +70,18 @@ impl Side {
 
 /// Both sides of the cache for the first `operations` operations of a load on its first target. The error says why the
 /// load cannot be followed.
-pub fn sides(plan: &Plan, geometries: &[Geometry], operations: u64) -> Result<Sides, String> {
-    let mut behind = Behind::new(plan, 0, geometries, Instant::ZERO)?;
+pub fn sides_of_cache(plan: &Plan, geometries: &[Geometry], operations: u64) -> Result<Sides, String> {
+    let mut behind = LoadBehindCache::new(plan, 0, geometries, Instant::ZERO)?;
     let size = geometries.first().map_or(0, |geometry| geometry.size);
     let (mut application, mut target) = (Side::default(), Side::default());
     let (mut followed, mut last) = (0, Instant::ZERO);
-    while let Some((wanted, stream, op)) = (followed < operations).then(|| behind.step()).flatten() {
+    while let Some((wanted, stream, op)) = (followed < operations).then(|| behind.pass_next()).flatten() {
         (followed, last) = (followed + 1, wanted);
-        application.add(stream, &op, size);
-        while let Some(next) = behind.take() {
-            target.add(next.stream, &next.op, size);
+        application.add_operation(stream, &op, size);
+        while let Some(next) = behind.take_operation() {
+            target.add_operation(next.stream, &next.op, size);
         }
     }
     let seconds = last.since(Instant::ZERO).as_secs_f64();
-    Ok(Sides { application, target, operations: followed, seconds, read: behind.read() })
+    Ok(Sides { application, target, operations: followed, seconds, read: behind.read_counts() })
 }

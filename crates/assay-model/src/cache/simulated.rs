@@ -99,21 +99,21 @@ impl Cache {
     }
 
     /// Whether the access is a hit. Afterwards the block is in the cache, unless the access bypasses the cache.
-    pub fn access(&mut self, block: u64, direction: Direction) -> bool {
-        let hit = self.pass(block, direction, false);
+    pub fn access_block(&mut self, block: u64, direction: Direction) -> bool {
+        let hit = self.pass_access(block, direction, false);
         self.evicted.clear();
         hit
     }
 
     /// As `access`, for a cache that may be write-back: if `stays` is set, the block becomes dirty, and is written when
     /// it is evicted; [`Cache::next_evicted`] then returns it.
-    pub fn pass(&mut self, block: u64, direction: Direction, stays: bool) -> bool {
-        let passes_by = !self.writes.touches(direction);
+    pub fn pass_access(&mut self, block: u64, direction: Direction, stays: bool) -> bool {
+        let passes_by = !self.writes.changes_cache(direction);
         if let Some(segments) = &mut self.segments {
             return if passes_by {
-                segments.has(block)
+                segments.has_block(block)
             } else {
-                segments.pass(block, direction, stays, &mut self.evicted)
+                segments.pass_access(block, direction, stays, &mut self.evicted)
             };
         }
         let there = self.at.get(&block).copied();
@@ -123,22 +123,22 @@ impl Cache {
         }
         match there {
             Some(place) => {
-                self.touch(place);
+                self.touch_slot(place);
                 self.places[place as usize].dirty |= stays;
             }
-            None => self.put(block, stays),
+            None => self.put_block(block, stays),
         }
         there.is_some()
     }
 
     /// Removes a block: it was written in part, and a cache device holds whole blocks only. The other policies keep it.
-    pub fn forget(&mut self, block: u64) {
-        let was_dirty = self.segments.as_mut().and_then(|segments| segments.forget(block));
+    pub fn forget_block(&mut self, block: u64) {
+        let was_dirty = self.segments.as_mut().and_then(|segments| segments.forget_block(block));
         self.evicted.extend((was_dirty == Some(true)).then_some(block));
     }
 
     /// Which block is evicted.
-    pub fn policy(&self) -> Policy {
+    pub fn eviction_policy(&self) -> Policy {
         self.policy
     }
 
@@ -147,26 +147,26 @@ impl Cache {
         self.evicted.pop_front()
     }
 
-    fn touch(&mut self, place: u32) {
+    fn touch_slot(&mut self, place: u32) {
         match self.policy {
             Policy::Fifo | Policy::Log => {}
             Policy::Clock => self.places[place as usize].used = true,
             Policy::Lru if self.newest == place => {}
             Policy::Lru => {
-                self.unlink(place);
-                self.link(place);
+                self.unlink_slot(place);
+                self.link_slot(place);
             }
         }
     }
 
     /// Puts a block into the cache, and evicts another one if there is no room.
-    fn put(&mut self, block: u64, dirty: bool) {
+    fn put_block(&mut self, block: u64, dirty: bool) {
         let new = Place { block, used: false, dirty, older: NONE, newer: NONE };
         let place = if self.places.len() < self.capacity {
             self.places.push(new);
             (self.places.len() - 1) as u32
         } else {
-            let place = self.victim();
+            let place = self.choose_victim();
             let old = std::mem::replace(&mut self.places[place as usize], new);
             self.at.remove(&old.block);
             self.evicted.extend(old.dirty.then_some(old.block));
@@ -174,15 +174,15 @@ impl Cache {
         };
         self.at.insert(block, place);
         if self.policy == Policy::Lru {
-            self.link(place);
+            self.link_slot(place);
         }
     }
 
     /// The slot whose block is evicted.
-    fn victim(&mut self) -> u32 {
+    fn choose_victim(&mut self) -> u32 {
         if self.policy == Policy::Lru {
             let oldest = self.oldest;
-            self.unlink(oldest);
+            self.unlink_slot(oldest);
             return oldest;
         }
         loop {
@@ -194,7 +194,7 @@ impl Cache {
         }
     }
 
-    fn unlink(&mut self, place: u32) {
+    fn unlink_slot(&mut self, place: u32) {
         let Place { older, newer, .. } = self.places[place as usize];
         match older {
             NONE => self.oldest = newer,
@@ -206,7 +206,7 @@ impl Cache {
         }
     }
 
-    fn link(&mut self, place: u32) {
+    fn link_slot(&mut self, place: u32) {
         let older = std::mem::replace(&mut self.newest, place);
         match older {
             NONE => self.oldest = place,
@@ -225,7 +225,7 @@ mod tests {
 
     fn hits(policy: Policy, writes: Writes, capacity: u64, accesses: &[(u64, Direction)]) -> Vec<bool> {
         let mut cache = Cache::new(policy, writes, capacity, 1);
-        accesses.iter().map(|(block, direction)| cache.access(*block, *direction)).collect()
+        accesses.iter().map(|(block, direction)| cache.access_block(*block, *direction)).collect()
     }
 
     fn reads(blocks: &[u64]) -> Vec<(u64, Direction)> {
@@ -273,9 +273,9 @@ mod tests {
     /// Comparison with a slow and simple implementation on lists.
     #[test]
     fn agrees_with_lists() {
-        let mut prng = Prng::seeded(3);
+        let mut prng = Prng::from_seed(3);
         let accesses: Vec<(u64, Direction)> =
-            (0..30_000).map(|_| (prng.below(300).min(prng.below(300)), Direction::Read)).collect();
+            (0..30_000).map(|_| (prng.uniform_below(300).min(prng.uniform_below(300)), Direction::Read)).collect();
         for policy in [Policy::Lru, Policy::Fifo] {
             let mut list: VecDeque<u64> = VecDeque::new();
             let expected: Vec<bool> = accesses

@@ -15,10 +15,10 @@ use std::collections::BinaryHeap;
 
 /// The operations of a plan in the order of their intended times.
 #[derive(Debug)]
-pub struct Trace(Kind);
+pub struct Trace(TraceSource);
 
 #[derive(Debug)]
-enum Kind {
+enum TraceSource {
     /// Streams that are drawn together.
     Joint(Box<Load>),
     /// Streams that are drawn independently of each other.
@@ -45,29 +45,30 @@ const TURN_NS: u64 = 1_000_000_000;
 impl Trace {
     /// The trace of a plan on targets of these geometries. The error says why there is none.
     pub fn new(plan: &Plan, geometries: &[Geometry]) -> Result<Trace, String> {
-        Trace::on(plan, None, geometries, Instant::ZERO)
+        Trace::for_target(plan, None, geometries, Instant::ZERO)
     }
 
     /// The trace of one target only, from `start` on.
     pub fn of_target(plan: &Plan, target: u16, geometries: &[Geometry], start: Instant) -> Result<Trace, String> {
-        Trace::on(plan, Some(target), geometries, start)
+        Trace::for_target(plan, Some(target), geometries, start)
     }
 
-    fn on(plan: &Plan, target: Option<u16>, geometries: &[Geometry], start: Instant) -> Result<Trace, String> {
+    fn for_target(plan: &Plan, target: Option<u16>, geometries: &[Geometry], start: Instant) -> Result<Trace, String> {
         if plan.load.oltp().is_some() {
             let whole = Part { index: 0, of: 1 };
-            return Load::new(plan, target, geometries, whole, start).map(|load| Trace(Kind::Joint(Box::new(load))));
+            return Load::new(plan, target, geometries, whole, start)
+                .map(|load| Trace(TraceSource::Joint(Box::new(load))));
         }
         let flows = plan.load.flows().filter(|(_, on)| target.is_none_or(|target| target == *on));
         let with_geometry = flows.map(|flow| (flow, geometries.get(usize::from(flow.1)).copied()));
-        Flows::from_plan(plan, with_geometry, start).map(|flows| Trace(Kind::Flows(flows)))
+        Flows::from_plan(plan, with_geometry, start).map(|flows| Trace(TraceSource::Flows(flows)))
     }
 
     /// The next operation, with its intended time and its stream.
-    pub fn wanted(&mut self) -> Option<(Instant, u16, Op)> {
+    pub fn next_wanted(&mut self) -> Option<(Instant, u16, Op)> {
         match &mut self.0 {
-            Kind::Flows(flows) => flows.wanted(),
-            Kind::Joint(load) => load.next_wanted().map(|next| (next.wanted, next.stream, next.op)),
+            TraceSource::Flows(flows) => flows.next_wanted(),
+            TraceSource::Joint(load) => load.next_wanted().map(|next| (next.wanted, next.stream, next.op)),
         }
     }
 }
@@ -112,7 +113,7 @@ impl Flows {
             {
                 return Err(format!("the places of the stream \"{name}\" follow from those of others in its loop"));
             }
-            turns.push((TURN_NS as f64 / weight(plan, stream, &flow).max(f64::MIN_POSITIVE)) as u64);
+            turns.push((TURN_NS as f64 / flow_weight(plan, stream, &flow).max(f64::MIN_POSITIVE)) as u64);
             left.push(described.life.operations.unwrap_or(u64::MAX));
             flows.push(flow);
             streams.push(stream);
@@ -139,7 +140,7 @@ impl Flows {
         }
         self.left[flow] -= 1;
         let due = match &self.flows[flow].schedule {
-            Some(schedule) => schedule.due(),
+            Some(schedule) => schedule.next_due(),
             None => Instant::from_ns(before.as_ns().saturating_add(self.turns[flow])),
         };
         if due != Instant::FAR {
@@ -149,7 +150,7 @@ impl Flows {
 }
 
 /// The pace of a flow without a schedule: its number of operations in flight or, in a loop, its share of the loop's.
-fn weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
+fn flow_weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
     let Some(looped) = plan.load.loop_of(stream) else { return f64::from(flow.in_flight) };
     let targets = looped.turns.map_or(1, |_| plan.load.targets_of(stream).count().max(1)) as f64;
     let Some((share, line)) = share_of_loop(&plan.load.streams[usize::from(stream)], &looped.name) else { return 0.0 };
@@ -161,7 +162,7 @@ fn weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
         .iter()
         .find(|known| Some(&known.name) == line)
         .map_or(1.0, |own| operations_of_bursts(own) / looped.lines.iter().map(operations_of_bursts).sum::<f64>());
-    f64::from(looped.slots()) / targets * of_line * share / among.max(f64::MIN_POSITIVE)
+    f64::from(looped.slot_count()) / targets * of_line * share / among.max(f64::MIN_POSITIVE)
 }
 
 /// The share and the line of a stream in the loop of this name; `None` if it is in another loop or in none.
@@ -178,12 +179,12 @@ fn operations_of_bursts(line: &Line) -> f64 {
 }
 
 impl Flows {
-    fn wanted(&mut self) -> Option<(Instant, u16, Op)> {
+    fn next_wanted(&mut self) -> Option<(Instant, u16, Op)> {
         let Reverse((wanted, flow)) = self.due.pop()?;
         let generator = &mut self.flows[flow];
-        let op = generator.operation(wanted);
+        let op = generator.next_operation(wanted);
         if let Some(schedule) = &mut generator.schedule {
-            schedule.advance();
+            schedule.advance_to_next();
         }
         self.store_next(flow, wanted);
         Some((wanted, self.streams[flow], op))
@@ -194,7 +195,7 @@ impl Iterator for Trace {
     type Item = Op;
 
     fn next(&mut self) -> Option<Op> {
-        self.wanted().map(|(_, _, op)| op)
+        self.next_wanted().map(|(_, _, op)| op)
     }
 }
 
@@ -207,7 +208,7 @@ mod tests {
     fn trace(streams: &str) -> Result<Trace, String> {
         let file = format!("model = \"streams\"\n{streams}");
         let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
-        let plan = workload::read("t", &file).unwrap().plan(&adjust).unwrap();
+        let plan = workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap();
         Trace::new(&plan, &[Geometry { size: 1 << 30, block: 512 }])
     }
 

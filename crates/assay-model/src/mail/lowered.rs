@@ -38,21 +38,21 @@ impl Places {
 }
 
 /// Sizes of one page, and of two pages for `two` of ten thousand operations.
-fn pages(two: u64) -> Size {
+fn page_sizes(two: u64) -> Size {
     let mut bars = Vec::new();
     for (pages, weight) in [(1, 10_000 - two), (2, two)] {
         let size = Bytes::new(pages * PAGE.get());
         bars.push(Sizes { from: size, to: size, weight });
     }
-    Size::histogram(bars).unwrap_or(Size::fixed(PAGE))
+    Size::from_histogram(bars).unwrap_or(Size::from_fixed(PAGE))
 }
 
 impl Mail {
     /// The streams of one database at 1x, on the target that it shares with its log. `None` if a rate cannot be
     /// represented.
-    pub(crate) fn streams(&self) -> Option<Vec<Stream>> {
-        let rates = self.rates()?;
-        let database = self.database();
+    pub(crate) fn database_streams(&self) -> Option<Vec<Stream>> {
+        let rates = self.derive_rates()?;
+        let database = self.database_extent();
         let writes = match self.flow.write_batch {
             0 | 1 => Arrival::Poisson { rate: rates.writes },
             batch => Arrival::Batches { rate: rates.writes, batch },
@@ -60,17 +60,27 @@ impl Mail {
         let uniform = Address::Uniform { align: PAGE };
         let reads = Arrival::Poisson { rate: rates.reads };
         let mut streams = vec![
-            self.stream(READS, Direction::Read, reads, Places::new(pages(READS_OF_TWO), uniform.clone(), database)),
-            self.stream("db-writes", Direction::Write, writes, Places::new(pages(WRITES_OF_TWO), uniform, database)),
+            self.stream_at(
+                READS,
+                Direction::Read,
+                reads,
+                Places::new(page_sizes(READS_OF_TWO), uniform.clone(), database),
+            ),
+            self.stream_at(
+                "db-writes",
+                Direction::Write,
+                writes,
+                Places::new(page_sizes(WRITES_OF_TWO), uniform, database),
+            ),
         ];
         if !rates.extends.is_zero() {
-            let reserve = Places::new(Size::fixed(PAGE), Address::Sequential, self.reserve());
+            let reserve = Places::new(Size::from_fixed(PAGE), Address::Sequential, self.reserve_extent());
             let extends = Arrival::Poisson { rate: rates.extends };
-            streams.push(self.stream("db-extends", Direction::Write, extends, reserve));
+            streams.push(self.stream_at("db-extends", Direction::Write, extends, reserve));
         }
-        let sizes = Size::geometric(self.flow.log_mean, LARGEST_LOG_WRITE);
-        let log = Places::new(sizes, Address::Appended, self.log());
-        streams.push(self.stream(LOG_WRITES, Direction::Write, Arrival::Poisson { rate: rates.log }, log));
+        let sizes = Size::from_geometric(self.flow.log_mean, LARGEST_LOG_WRITE);
+        let log = Places::new(sizes, Address::Appended, self.log_extent());
+        streams.push(self.stream_at(LOG_WRITES, Direction::Write, Arrival::Poisson { rate: rates.log }, log));
         if self.copies > 1 {
             let arrival = Arrival::Following {
                 rate: rates.log_reads,
@@ -78,20 +88,20 @@ impl Mail {
                 distance: DISTANCE,
                 copies: self.copies - 1,
             };
-            let places = Places::new(Size::fixed(LOG_READ), Address::Sequential, self.log());
-            streams.push(self.stream(LOG_READS, Direction::Read, arrival, places));
+            let places = Places::new(Size::from_fixed(LOG_READ), Address::Sequential, self.log_extent());
+            streams.push(self.stream_at(LOG_READS, Direction::Read, arrival, places));
         }
         let scan = match self.maintenance {
             Maintenance::Off => return Some(streams),
             Maintenance::Paced => Arrival::Paced { pause: Maintenance::REST },
             Maintenance::Rate(rate) => Arrival::Steady { rate },
         };
-        let places = Places::new(Size::fixed(BLOCK_OF_SCAN), Address::Sequential, database);
-        streams.push(self.stream(MAINTENANCE, Direction::Read, scan, places));
+        let places = Places::new(Size::from_fixed(BLOCK_OF_SCAN), Address::Sequential, database);
+        streams.push(self.stream_at(MAINTENANCE, Direction::Read, scan, places));
         Some(streams)
     }
 
-    fn stream(&self, name: &str, direction: Direction, arrival: Arrival, places: Places) -> Stream {
+    fn stream_at(&self, name: &str, direction: Direction, arrival: Arrival, places: Places) -> Stream {
         let Places { size, address, extent } = places;
         Stream {
             name: name.to_owned(),
@@ -113,24 +123,24 @@ impl Mail {
         }
     }
 
-    fn rates(&self) -> Option<Rates> {
-        let all = self.transactional()?;
+    fn derive_rates(&self) -> Option<Rates> {
+        let all = self.transactional_rate()?;
         let (reads, growth) = (self.flow.reads.as_ppb(), self.flow.growth.as_ppb());
         let written = WHOLE.checked_sub(reads)?;
         let extends = (u128::from(written) * u128::from(growth) / u128::from(WHOLE)) as u64;
-        let log = all.scaled(self.flow.log_writes.as_ppb(), WHOLE)?;
+        let log = all.scaled_by(self.flow.log_writes.as_ppb(), WHOLE)?;
         let shipped = self.flow.log_mean.get().checked_mul(u64::from(self.copies).saturating_sub(1))?;
         Some(Rates {
-            reads: all.scaled(reads, WHOLE)?,
-            writes: all.scaled(written.checked_sub(extends)?, WHOLE)?,
-            extends: all.scaled(extends, WHOLE)?,
+            reads: all.scaled_by(reads, WHOLE)?,
+            writes: all.scaled_by(written.checked_sub(extends)?, WHOLE)?,
+            extends: all.scaled_by(extends, WHOLE)?,
             log,
-            log_reads: log.scaled(shipped, LOG_READ.get())?,
+            log_reads: log.scaled_by(shipped, LOG_READ.get())?,
         })
     }
 
     /// The part of a target that a database and its room to grow divide between them.
-    fn frame(&self) -> Frame {
+    fn database_frame(&self) -> Frame {
         match self.storage.log {
             LogPlace::Same => Frame::ButLast(self.storage.log_size),
             LogPlace::Last => Frame::Whole,
@@ -138,29 +148,29 @@ impl Mail {
     }
 
     /// The space for a database and its room to grow on a target of this many bytes in blocks of `block`.
-    pub fn space(&self, target: u64, block: u32) -> u64 {
-        Extent::new(Amount::ZERO, None).framed(self.frame(), PAGE).within(target, block).1
+    pub fn database_space(&self, target: u64, block: u32) -> u64 {
+        Extent::new(Amount::ZERO, None).with_frame(self.database_frame(), PAGE).range_within(target, block).1
     }
 
-    fn database(&self) -> Extent {
-        Extent::new(Amount::ZERO, Some(self.storage.database_size)).framed(self.frame(), PAGE)
+    fn database_extent(&self) -> Extent {
+        Extent::new(Amount::ZERO, Some(self.storage.database_size)).with_frame(self.database_frame(), PAGE)
     }
 
     /// The room of a database to grow, which follows it: a quarter of its size.
-    fn reserve(&self) -> Extent {
+    fn reserve_extent(&self) -> Extent {
         let room = match self.storage.database_size {
             // All that is left, with nothing lost to rounding.
             Amount::Share(share) if share == USUAL_DATABASE => None,
             Amount::Share(share) => Some(Amount::Share(Share::from_ppb(share.as_ppb() / GROWS_BY_ONE_IN))),
             Amount::Bytes(bytes) => Some(Amount::Bytes(Bytes::new(bytes.get() / GROWS_BY_ONE_IN))),
         };
-        Extent::new(self.storage.database_size, room).framed(self.frame(), PAGE)
+        Extent::new(self.storage.database_size, room).with_frame(self.database_frame(), PAGE)
     }
 
     /// The part of a target for the log, at its end.
-    fn log(&self) -> Extent {
+    fn log_extent(&self) -> Extent {
         Extent::new(Amount::ZERO, Some(Amount::Bytes(self.storage.log_size)))
-            .framed(Frame::Last(self.storage.log_size), Bytes::new(0))
+            .with_frame(Frame::Last(self.storage.log_size), Bytes::new(0))
     }
 
     /// The part for the log of a database on a target that has only logs. Databases are counted from 0.
@@ -170,7 +180,7 @@ impl Mail {
     }
 
     /// The criteria that decide the verdict.
-    pub(crate) fn criteria(&self) -> Vec<Criterion> {
+    pub(crate) fn standard_criteria(&self) -> Vec<Criterion> {
         let sample = SAMPLE_MEAN[usize::from(self.test == Test::Stress)];
         let mut criteria = Vec::new();
         for (stream, whole) in [(READS, READ_MEAN), (LOG_WRITES, LOG_MEAN)] {
@@ -187,29 +197,29 @@ impl Mail {
     }
 
     /// What the reader of the results must know.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub(crate) fn reader_notes(&self) -> Vec<String> {
         vec![NOT_COMPARABLE.to_owned(), ASSUMED.to_owned()]
     }
 
     /// How the numbers were computed, and which sources they come from.
-    pub(crate) fn derivation(&self) -> Vec<Derivation> {
-        let Some((rates, all)) = self.rates().zip(self.transactional()) else { return Vec::new() };
+    pub(crate) fn derivation_steps(&self) -> Vec<Derivation> {
+        let Some((rates, all)) = self.derive_rates().zip(self.transactional_rate()) else { return Vec::new() };
         let flow = &self.flow;
         let mut steps = vec![
-            derived(
+            derived_rate(
                 "transactional I/O",
                 format!("{} mailboxes × {}", self.mailboxes, self.iops_per_mailbox),
                 all,
                 "the workload's own",
             ),
-            derived(READS, format!("{} of that", flow.reads), rates.reads, source_of(flow.reads, USUAL_READS)),
-            derived(
+            derived_rate(READS, format!("{} of that", flow.reads), rates.reads, source_of(flow.reads, USUAL_READS)),
+            derived_rate(
                 "db-writes and db-extends",
                 format!("the rest; {} of them extend the database", flow.growth),
-                rates.writes.plus(rates.extends).unwrap_or(rates.writes),
+                rates.writes.checked_plus(rates.extends).unwrap_or(rates.writes),
                 source_of(flow.growth, USUAL_GROWTH),
             ),
-            derived(
+            derived_rate(
                 LOG_WRITES,
                 format!("{} of transactional I/O, {} in the mean", flow.log_writes, flow.log_mean),
                 rates.log,
@@ -218,14 +228,14 @@ impl Mail {
         ];
         if self.copies > 1 {
             let formula = format!("{} × {} of log / {LOG_READ}", self.copies - 1, flow.log_mean);
-            steps.push(derived(LOG_READS, formula, rates.log_reads, "assumed"));
+            steps.push(derived_rate(LOG_READS, formula, rates.log_reads, "assumed"));
         }
         steps
     }
 }
 
 /// A rate, and where it comes from.
-fn derived(what: &str, formula: String, rate: Rate, source: &str) -> Derivation {
+fn derived_rate(what: &str, formula: String, rate: Rate, source: &str) -> Derivation {
     Derivation::new(what, formula, format!("{:.3}/s", rate.as_f64()), source)
 }
 

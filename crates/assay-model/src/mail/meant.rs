@@ -90,7 +90,7 @@ pub enum Edition {
 
 impl Edition {
     /// The maintenance of this edition.
-    pub fn maintenance(self) -> Maintenance {
+    pub fn usual_maintenance(self) -> Maintenance {
         match self {
             Edition::Of2010 => Maintenance::Paced,
             Edition::Of2013 => Maintenance::Rate(Rate::per_second(SCANS_OF_2013)),
@@ -98,7 +98,7 @@ impl Edition {
     }
 
     /// The year of the edition.
-    pub fn year(self) -> u16 {
+    pub fn edition_year(self) -> u16 {
         match self {
             Edition::Of2010 => 2010,
             Edition::Of2013 => 2013,
@@ -194,12 +194,12 @@ pub enum Test {
 
 impl Mail {
     /// Reads and writes of a database per second at 1x. `None` if the rate cannot be represented.
-    pub fn transactional(&self) -> Option<Rate> {
-        self.iops_per_mailbox.scaled(self.mailboxes, 1)
+    pub fn transactional_rate(&self) -> Option<Rate> {
+        self.iops_per_mailbox.scaled_by(self.mailboxes, 1)
     }
 
     /// How many databases the store has on `targets` targets.
-    pub fn databases(&self, targets: u16) -> u16 {
+    pub fn database_count(&self, targets: u16) -> u16 {
         match self.storage.log {
             LogPlace::Same => targets,
             LogPlace::Last => targets.saturating_sub(1),

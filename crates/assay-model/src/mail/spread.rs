@@ -8,10 +8,10 @@ use assay_base::Criterion;
 
 impl Mail {
     /// `workload`, whose store this is, for this number of targets. The error says what does not fit.
-    pub(crate) fn on(&self, workload: &Workload, targets: u16) -> Result<Workload, String> {
+    pub(crate) fn on_targets(&self, workload: &Workload, targets: u16) -> Result<Workload, String> {
         let mut own = workload.clone();
         if self.storage.log == LogPlace::Last {
-            let databases = self.databases(targets);
+            let databases = self.database_count(targets);
             if databases == 0 {
                 return Err("log = \"last\" keeps all logs on the last target, and one target was given: give a target for each database and \
                             one more for the logs, or write log = \"same\""
@@ -45,20 +45,23 @@ impl Mail {
 
     /// A stream of the log of one of the databases, on the target of all logs, which comes after those of the databases.
     fn on_target_of_logs(&self, stream: &Stream, database: u16, databases: u16) -> Stream {
-        let mut log =
-            Stream { name: name(&stream.name, database, databases), targets: vec![databases], ..stream.clone() };
+        let mut log = Stream {
+            name: log_stream_name(&stream.name, database, databases),
+            targets: vec![databases],
+            ..stream.clone()
+        };
         if let Work::Block(block) = &mut log.work {
             block.extent = Some(self.log_among_others(database));
         }
         if let Arrival::Following { stream: followed, .. } = &mut log.arrival {
-            *followed = name(LOG_WRITES, database, databases);
+            *followed = log_stream_name(LOG_WRITES, database, databases);
         }
         log
     }
 }
 
 /// The name of a stream of the log of one database, if there are `databases` databases.
-fn name(stream: &str, database: u16, databases: u16) -> String {
+fn log_stream_name(stream: &str, database: u16, databases: u16) -> String {
     if databases == 1 { stream.to_owned() } else { format!("{stream}-{}", database + 1) }
 }
 
@@ -68,7 +71,7 @@ fn of_each_log(criterion: &Criterion, databases: u16) -> Vec<Criterion> {
     match logs {
         0 => vec![criterion.clone()],
         _ => (0..databases)
-            .map(|at| Criterion { stream: name(&criterion.stream, at, databases), ..criterion.clone() })
+            .map(|at| Criterion { stream: log_stream_name(&criterion.stream, at, databases), ..criterion.clone() })
             .collect(),
     }
 }

@@ -8,11 +8,11 @@ use crate::workload::{self, Adjust};
 use assay_base::{Geometry, Instant, Rate, Span};
 
 fn read(keys: &str) -> Result<workload::Workload, String> {
-    workload::read("mail.toml", &format!("model = \"mail\"\n{keys}\n")).map_err(|faults| faults.to_string())
+    workload::read_workload("mail.toml", &format!("model = \"mail\"\n{keys}\n")).map_err(|faults| faults.to_string())
 }
 
 fn plan(keys: &str, targets: u16) -> Result<Plan, String> {
-    read(keys)?.plan(&Adjust { targets, seed: 5, ..Adjust::default() })
+    read(keys)?.make_plan(&Adjust { targets, seed: 5, ..Adjust::default() })
 }
 
 fn stream<'a>(plan: &'a Plan, name: &str) -> &'a Stream {
@@ -21,7 +21,7 @@ fn stream<'a>(plan: &'a Plan, name: &str) -> &'a Stream {
 
 /// Where the part of a stream begins and ends, in bytes, on a target of `size` bytes.
 fn extent(plan: &Plan, name: &str, size: u64, block: u32) -> (u64, u64) {
-    let (begin, length) = stream(plan, name).block().unwrap().extent.unwrap().within(size, block);
+    let (begin, length) = stream(plan, name).block().unwrap().extent.unwrap().range_within(size, block);
     (begin, begin + length)
 }
 
@@ -86,14 +86,17 @@ fn keys_change_what_they_name() {
     );
     assert!(whole.criteria.iter().any(|it| it.to_string() == "log-writes response mean at most 200ms per 15s"));
     for (keys, arrival) in
-        [("\"off\"", None), ("\"2.5/s\"", Some(Arrival::Steady { rate: Rate::ratio(5, 2).unwrap() }))]
+        [("\"off\"", None), ("\"2.5/s\"", Some(Arrival::Steady { rate: Rate::from_ratio(5, 2).unwrap() }))]
     {
         let plan = plan(&format!("maintenance = {keys}"), 1).unwrap();
         let own = plan.load.streams.iter().find(|it| it.name == "maintenance").map(|it| it.arrival.clone());
         assert_eq!(own, arrival, "{keys}");
     }
     let counted = plan("mailboxes = 250", 2).unwrap().load.counted().unwrap();
-    assert_eq!(counted.at_load(assay_base::Multiple::whole(3)), "750 mailboxes in each of 2 databases, 1500 in all");
+    assert_eq!(
+        counted.at_load(assay_base::Multiple::from_whole(3)),
+        "750 mailboxes in each of 2 databases, 1500 in all"
+    );
 }
 
 /// Database, room to grow and log lie one after the other, for any size and block size of the target.
@@ -128,7 +131,7 @@ fn parts_do_not_meet_and_pages_do_not_cross_an_end() {
             let geometry = Geometry { size, block };
             let mut own = Generator::new(&plan, at, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
             for _ in 0..2000 {
-                let op = own.operation(Instant::ZERO);
+                let op = own.next_operation(Instant::ZERO);
                 assert!(
                     op.offset >= begin && op.offset + u64::from(op.len) <= end,
                     "{name}: {op:?} in {begin} to {end}"
@@ -139,10 +142,10 @@ fn parts_do_not_meet_and_pages_do_not_cross_an_end() {
                 );
             }
         }
-        assert!(plan.fits(&[Geometry { size, block }]).is_ok(), "{size}");
+        assert!(plan.check_fits(&[Geometry { size, block }]).is_ok(), "{size}");
     }
     for size in [0, 4096, 299 << 20, 300 << 20, (300 << 20) + 65_536] {
-        let told = plan.fits(&[Geometry { size, block: 512 }]).unwrap_err();
+        let told = plan.check_fits(&[Geometry { size, block: 512 }]).unwrap_err();
         assert!(told.contains("does not fit on target 1") && told.contains("log_size"), "{size}: {told}");
     }
 }
@@ -177,14 +180,17 @@ fn a_database_has_the_size_that_is_asked_for() {
         }
         let mail = plan.load.mail().unwrap();
         let log = if keys.contains("last") { 0 } else { GIB };
-        assert_eq!(mail.space(size, 512), size - log, "{keys}");
-        assert!(plan.fits(&vec![Geometry { size, block: 512 }; usize::from(plan.load.targets)]).is_ok(), "{keys}");
+        assert_eq!(mail.database_space(size, 512), size - log, "{keys}");
+        assert!(
+            plan.check_fits(&vec![Geometry { size, block: 512 }; usize::from(plan.load.targets)]).is_ok(),
+            "{keys}"
+        );
         let again: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
         assert_eq!(again, plan, "{keys}");
     }
     assert!(!serde_json::to_string(&plan("", 1).unwrap()).unwrap().contains("database_size"), "as logs had it before");
     let large = plan("database_size = \"10GiB\"", 1).unwrap();
-    let told = large.fits(&[Geometry { size: 11 * GIB, block: 512 }]).unwrap_err();
+    let told = large.check_fits(&[Geometry { size: 11 * GIB, block: 512 }]).unwrap_err();
     assert!(told.contains("db-extends does not fit on target 1") && told.contains("database_size"), "{told}");
 }
 
@@ -207,8 +213,8 @@ fn logs_on_the_last_target_are_those_of_the_databases_on_the_others() {
     let rate = |name: &str| stream(&three, name).arrival.rate().unwrap().as_f64();
     assert!((rate("db-reads") - 3.0 * 29.676).abs() < 1e-6 && (rate("log-writes-2") - 9.666).abs() < 1e-6);
     let (small, large) = (Geometry { size: 16 << 20, block: 512 }, Geometry { size: 768 << 20, block: 512 });
-    assert!(three.fits(&[small, large, small, large]).is_ok(), "a database needs no room for a log");
-    let told = three.fits(&[large, large, large, small]).unwrap_err();
+    assert!(three.check_fits(&[small, large, small, large]).is_ok(), "a database needs no room for a log");
+    let told = three.check_fits(&[large, large, large, small]).unwrap_err();
     assert!(told.contains("log-writes-1 does not fit on target 4"), "{told}");
 
     let one = plan(keys, 2).unwrap();
@@ -263,8 +269,8 @@ fn a_batch_is_written_in_ascending_order() {
     let mut last = (Instant::ZERO, 0);
     let mut ascents = 0;
     for at in 0..1600 {
-        let (due, offset) = (schedule.due(), own.operation(schedule.due()).offset);
-        schedule.advance();
+        let (due, offset) = (schedule.next_due(), own.next_operation(schedule.next_due()).offset);
+        schedule.advance_to_next();
         if at % 16 != 0 {
             assert!(due == last.0 && offset >= last.1, "{at}");
             ascents += u64::from(offset > last.1);

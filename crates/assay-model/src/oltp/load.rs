@@ -3,9 +3,9 @@
 use super::meant::{Oltp, Piece};
 use super::sequence::{Access, Sequence};
 use super::stream::{BLOCK, NAMES};
-use crate::arrival::{Part, Schedule, Standing, Varying};
+use crate::arrival::{CurveStart, Part, Schedule, Varying};
 use crate::generator::FOR_LOOP;
-use crate::joint::{Drawn, Joint, Wanted};
+use crate::joint::{DrawnOperations, IntendedOperation, Joint};
 use crate::plan::{Address, Plan};
 use assay_base::{Direction, Geometry, Instant, Op, Prng};
 
@@ -23,7 +23,7 @@ pub struct Load {
     worker: Part,
     /// How many operations have been drawn.
     count: u64,
-    drawn: Drawn,
+    drawn: DrawnOperations,
 }
 
 impl Load {
@@ -36,35 +36,35 @@ impl Load {
         start: Instant,
     ) -> Result<Load, String> {
         let oltp = plan.load.oltp().ok_or("the plan has no OLTP load")?;
-        let (asus, used) = oltp.on(geometries)?;
+        let (asus, used) = oltp.asu_pieces(geometries)?;
         let (for_schedule, for_sequence) =
-            (Prng::child(plan.load.seed, &[FOR_LOOP, 0]), Prng::child(plan.load.seed, &[FOR_LOOP, 1]));
-        let schedule = schedule(oltp, plan, start, for_schedule).ok_or("its rate does not fit")?;
+            (Prng::for_path(plan.load.seed, &[FOR_LOOP, 0]), Prng::for_path(plan.load.seed, &[FOR_LOOP, 1]));
+        let schedule = joint_schedule(oltp, plan, start, for_schedule).ok_or("its rate does not fit")?;
         Ok(Load {
-            sequence: Sequence::new(used, oltp.bsus(), oltp.contexts, oltp.mix, for_sequence),
+            sequence: Sequence::new(used, oltp.bsu_count(), oltp.contexts, oltp.mix, for_sequence),
             schedule,
             asus,
-            streams: places(plan),
+            streams: stream_places(plan),
             target,
             worker,
             count: 0,
-            drawn: Drawn::new(start),
+            drawn: DrawnOperations::new(start),
         })
     }
 
     /// The next operation of this worker on its target or targets.
-    pub fn next_wanted(&mut self) -> Option<Wanted> {
+    pub fn next_wanted(&mut self) -> Option<IntendedOperation> {
         while self.drawn.waiting.is_empty() {
-            if !self.draw() {
+            if !self.draw_next() {
                 return None;
             }
         }
-        self.take()
+        self.take_operation()
     }
 
     /// The operation of an access. An access that would cross the end of a piece of storage is moved back, so that it
     /// ends there.
-    fn op(&self, access: &Access) -> Op {
+    fn operation_for(&self, access: &Access) -> Op {
         let (mut block, mut piece) = (access.block, self.asus[access.asu][0]);
         for next in &self.asus[access.asu] {
             piece = *next;
@@ -85,16 +85,16 @@ impl Load {
 }
 
 /// One schedule for all streams: independent Poisson processes together are one Poisson process.
-fn schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Option<Schedule> {
+fn joint_schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Option<Schedule> {
     let whole = Part { index: 0, of: 1 };
-    let Some(curve) = &oltp.curve else { return Schedule::poisson(start, oltp.rate, whole, prng) };
-    let standing = Standing { start, until_zero: plan.timing.warm_up().longest(), before: plan.carried_over.time };
+    let Some(curve) = &oltp.curve else { return Schedule::from_poisson(start, oltp.rate, whole, prng) };
+    let standing = CurveStart { start, until_zero: plan.timing.warm_up().longest(), before: plan.carried_over.time };
     Some(Schedule::Varying(Box::new(Varying::new(standing, oltp.rate, curve, whole, Err(prng))?)))
 }
 
 /// The positions in the plan of the reads and the writes of each of the eight streams. Where a stream has no reads or
 /// no writes the position is 0; it is not used, because that direction is never drawn.
-fn places(plan: &Plan) -> [[u16; 2]; 8] {
+fn stream_places(plan: &Plan) -> [[u16; 2]; 8] {
     let mut places = [[0; 2]; 8];
     let own = plan.load.streams.iter().enumerate().filter_map(|(at, stream)| {
         let block = stream.block().filter(|block| matches!(block.address, Address::Asu { .. }))?;
@@ -106,28 +106,28 @@ fn places(plan: &Plan) -> [[u16; 2]; 8] {
 }
 
 impl Joint for Load {
-    fn drawn(&self) -> &Drawn {
+    fn drawn_operations(&self) -> &DrawnOperations {
         &self.drawn
     }
 
-    fn drawn_mut(&mut self) -> &mut Drawn {
+    fn drawn_mut(&mut self) -> &mut DrawnOperations {
         &mut self.drawn
     }
 
-    fn draw(&mut self) -> bool {
-        let wanted = self.schedule.due();
+    fn draw_next(&mut self) -> bool {
+        let wanted = self.schedule.next_due();
         self.drawn.reached = wanted;
         if wanted == Instant::FAR {
             return false;
         }
-        self.schedule.advance();
+        self.schedule.advance_to_next();
         let access = self.sequence.next_access();
         let own = self.count % self.worker.of == self.worker.index;
         self.count += 1;
-        let op = self.op(&access);
+        let op = self.operation_for(&access);
         if own && self.target.is_none_or(|target| target == op.target) {
             let stream = self.streams[access.stream][usize::from(op.direction == Direction::Write)];
-            self.drawn.waiting.push_back(Wanted { wanted, stream, op });
+            self.drawn.waiting.push_back(IntendedOperation { wanted, stream, op });
         }
         true
     }

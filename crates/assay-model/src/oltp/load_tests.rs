@@ -13,7 +13,7 @@ const WHOLE: Part = Part { index: 0, of: 1 };
 fn plan(keys: &str, targets: u16) -> Plan {
     let file = format!("model = \"oltp\"\n{keys}");
     let adjust = Adjust { targets, seed: 5, ..Adjust::default() };
-    workload::read("t", &file).unwrap().plan(&adjust).unwrap()
+    workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap()
 }
 
 fn load(plan: &Plan, target: Option<u16>, geometries: &[Geometry], worker: Part) -> Load {
@@ -21,10 +21,10 @@ fn load(plan: &Plan, target: Option<u16>, geometries: &[Geometry], worker: Part)
 }
 
 /// The operations wanted in the first `seconds`.
-fn first(mut load: Load, seconds: u64) -> Vec<Wanted> {
+fn first(mut load: Load, seconds: u64) -> Vec<IntendedOperation> {
     let end = Instant::from_ns(seconds * 1_000_000_000);
-    load.look(end);
-    load.before(end).copied().collect()
+    load.draw_until(end);
+    load.wanted_before(end).copied().collect()
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn workers_divide_the_load_and_none_changes_it() {
     let whole = first(load(&plan, None, &geometries, WHOLE), 30);
     for of in 2..5 {
         let workers = (0..of).map(|index| first(load(&plan, None, &geometries, Part { index, of }), 30));
-        let mut all: Vec<Wanted> = workers.flatten().collect();
+        let mut all: Vec<IntendedOperation> = workers.flatten().collect();
         all.sort_by_key(|it| it.wanted);
         assert_eq!(all, whole, "{of} workers");
     }
@@ -115,10 +115,10 @@ fn the_streams_of_a_plan_have_the_shares_that_are_drawn() {
 #[test]
 fn a_load_between_two_bsus_has_its_rate_and_the_positions_of_the_next() {
     let file = "model = \"oltp\"\nbsu = 3\n";
-    let adjust = Adjust { targets: 3, load: Multiple::ratio(1, 2), ..Adjust::default() };
-    let plan = workload::read("t", file).unwrap().plan(&adjust).unwrap();
+    let adjust = Adjust { targets: 3, load: Multiple::from_ratio(1, 2), ..Adjust::default() };
+    let plan = workload::read_workload("t", file).unwrap().make_plan(&adjust).unwrap();
     let oltp = plan.load.oltp().unwrap();
-    assert_eq!((oltp.rate, oltp.bsus()), (Rate::per_second(75), 2));
+    assert_eq!((oltp.rate, oltp.bsu_count()), (Rate::per_second(75), 2));
 }
 
 #[test]
@@ -146,9 +146,9 @@ fn what_does_not_fit_is_refused_with_the_way_out() {
     let refused = |keys: &str, targets: u16, geometries: &[Geometry]| -> String {
         let file = format!("model = \"oltp\"\n{keys}");
         let adjust = Adjust { targets, ..Adjust::default() };
-        let workload = workload::read("t", &file).map_err(|faults| faults.to_string());
-        let plan = workload.and_then(|workload| workload.plan(&adjust));
-        plan.and_then(|plan| plan.load.oltp().unwrap().fits(geometries)).unwrap_err()
+        let workload = workload::read_workload("t", &file).map_err(|faults| faults.to_string());
+        let plan = workload.and_then(|workload| workload.make_plan(&adjust));
+        plan.and_then(|plan| plan.load.oltp().unwrap().check_fits(geometries)).unwrap_err()
     };
     let small = Geometry { size: 1 << 20, block: 512 };
     for (keys, targets, geometries, words) in [
@@ -178,21 +178,24 @@ fn storage_in_pieces_of_any_number_fits() {
     for pieces in 1..=40u16 {
         let file = format!("model = \"oltp\"\nasu_targets = [{pieces}, {pieces}, {pieces}]");
         let adjust = Adjust { targets: 3 * pieces, ..Adjust::default() };
-        let plan = workload::read("t", &file).unwrap().plan(&adjust).unwrap();
+        let plan = workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap();
         for unit in [1, 512, KIB] {
             let of_each = |mib: u64| mib * KIB * KIB / unit / u64::from(pieces) * unit;
             let piece = |mib| vec![Geometry { size: of_each(mib), block: 512 }; usize::from(pieces)];
             let geometries = [piece(45), piece(45), piece(10)].concat();
-            let used = plan.load.oltp().unwrap().used(&geometries).unwrap_or_else(|why| panic!("{pieces}: {why}"));
+            let used =
+                plan.load.oltp().unwrap().used_bytes(&geometries).unwrap_or_else(|why| panic!("{pieces}: {why}"));
             let [one, two, log] = used.map(|bytes| bytes / BLOCK);
             assert!(one == two && log == 2 * one / 9, "{pieces} of {unit}: {used:?}");
             let lost = 45 * KIB * KIB - used[0];
             assert!(lost <= 10 * BLOCK * u64::from(pieces), "{pieces} of {unit}: {lost} bytes are not used");
         }
     }
-    let plan =
-        workload::read("t", "model = \"oltp\"").unwrap().plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
+    let plan = workload::read_workload("t", "model = \"oltp\"")
+        .unwrap()
+        .make_plan(&Adjust { targets: 1, ..Adjust::default() })
+        .unwrap();
     for size in (0..5000u64).map(|n| (20 << 20) + n * 512) {
-        assert_eq!(plan.load.oltp().unwrap().fits(&[Geometry { size, block: 512 }]), Ok(()), "{size} bytes");
+        assert_eq!(plan.load.oltp().unwrap().check_fits(&[Geometry { size, block: 512 }]), Ok(()), "{size} bytes");
     }
 }

@@ -1,6 +1,6 @@
 //! An OLTP load as a part of a plan, and the storage that each ASU has.
 
-use super::sequence::trimmed;
+use super::sequence::trimmed_sizes;
 use super::stream::{BLOCK, LONGEST, RATE, ReadShares};
 use crate::arrival::Curve;
 use crate::extent::{Amount, Extent};
@@ -45,7 +45,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    fn range(self) -> Range {
+    fn byte_range(self) -> Range {
         Range { target: self.target, start: self.begin, end: self.begin + self.blocks * BLOCK }
     }
 }
@@ -67,8 +67,8 @@ pub struct OltpLoad {
 
 impl OltpLoad {
     /// The load on this many targets, multiplied by `times`. The error says what does not fit.
-    pub(crate) fn on(&self, targets: u16, times: Multiple) -> Result<Oltp, String> {
-        let asus = storage(targets, self.asu_targets)?;
+    pub(crate) fn on_targets(&self, targets: u16, times: Multiple) -> Result<Oltp, String> {
+        let asus = asu_storage(targets, self.asu_targets)?;
         let rate = times.scaled_rate(self.rate).ok_or_else(|| format!("at {times} the rate is too large"))?;
         Ok(Oltp { rate, curve: self.curve.clone(), mix: self.mix, contexts: self.contexts, asus })
     }
@@ -93,13 +93,13 @@ fn piece_on(storage: &Storage, geometries: &[Geometry]) -> Result<Piece, String>
         ));
     }
     let whole = (0, geometry.size);
-    let (begin, length) = storage.extent.map_or(whole, |extent| extent.within(geometry.size, BLOCK as u32));
+    let (begin, length) = storage.extent.map_or(whole, |extent| extent.range_within(geometry.size, BLOCK as u32));
     let blocks = length / BLOCK;
     if blocks < LONGEST {
         return Err(format!(
             "a target of {} is too small for a part of an ASU, which has at least {}: give a larger one",
-            Bytes::new(geometry.size).human(),
-            Bytes::new(LONGEST * BLOCK).human()
+            Bytes::new(geometry.size).human_text(),
+            Bytes::new(LONGEST * BLOCK).human_text()
         ));
     }
     Ok(Piece { target: storage.target, begin, blocks })
@@ -114,7 +114,7 @@ fn part_of_one_target(asu: usize) -> Storage {
 
 /// The storage of the ASUs on `targets` targets: as many targets in order as `of_each` gives each of them, or one
 /// target each of three, or a share each of a single target.
-fn storage(targets: u16, of_each: Option<[u16; 3]>) -> Result<[Vec<Storage>; 3], String> {
+fn asu_storage(targets: u16, of_each: Option<[u16; 3]>) -> Result<[Vec<Storage>; 3], String> {
     let of_each = match (targets, of_each) {
         (1, None) => return Ok([0, 1, 2].map(|asu| vec![part_of_one_target(asu)])),
         (3, None) => [1; 3],
@@ -142,7 +142,7 @@ fn storage(targets: u16, of_each: Option<[u16; 3]>) -> Result<[Vec<Storage>; 3],
 
 impl Oltp {
     /// The load as a number of BSUs, rounded up. Each BSU has a set of streams with positions of their own.
-    pub fn bsus(&self) -> u32 {
+    pub fn bsu_count(&self) -> u32 {
         (self.rate.as_f64() / RATE as f64).ceil().max(1.0) as u32
     }
 
@@ -155,18 +155,18 @@ impl Oltp {
     }
 
     /// The parts of the targets that data store and user store lie on.
-    pub(crate) fn stores(&self, geometries: &[Geometry]) -> Result<Vec<Range>, String> {
-        let ([data, user, _], _) = self.on(geometries)?;
-        Ok(data.into_iter().chain(user).map(Piece::range).collect())
+    pub(crate) fn store_ranges(&self, geometries: &[Geometry]) -> Result<Vec<Range>, String> {
+        let ([data, user, _], _) = self.asu_pieces(geometries)?;
+        Ok(data.into_iter().chain(user).map(Piece::byte_range).collect())
     }
 
     /// The pieces of each ASU, and how many of its blocks are used. The error says what is too small.
-    pub(super) fn on(&self, geometries: &[Geometry]) -> Result<([Vec<Piece>; 3], [u64; 3]), String> {
+    pub(super) fn asu_pieces(&self, geometries: &[Geometry]) -> Result<([Vec<Piece>; 3], [u64; 3]), String> {
         let [data, user, log] = self.asus.each_ref();
         let pieces = [pieces_of(data, geometries)?, pieces_of(user, geometries)?, pieces_of(log, geometries)?];
         let storage = pieces.each_ref().map(|own| own.iter().map(|piece| piece.blocks).sum::<u64>());
-        let used = trimmed(storage, pieces[2].len() as u64).ok_or_else(|| {
-            let [a, b, c] = storage.map(|blocks| Bytes::new(blocks * BLOCK).human());
+        let used = trimmed_sizes(storage, pieces[2].len() as u64).ok_or_else(|| {
+            let [a, b, c] = storage.map(|blocks| Bytes::new(blocks * BLOCK).human_text());
             format!(
                 "the log, ASU 3, has {c}, and needs a ninth of the two stores together, twice the smaller of {a} and {b}: give it more, \
                  or the stores less"
@@ -176,12 +176,12 @@ impl Oltp {
     }
 
     /// How many bytes of each ASU are used on targets of these geometries.
-    pub fn used(&self, geometries: &[Geometry]) -> Result<[u64; 3], String> {
-        self.on(geometries).map(|(_, blocks)| blocks.map(|blocks| blocks * BLOCK))
+    pub fn used_bytes(&self, geometries: &[Geometry]) -> Result<[u64; 3], String> {
+        self.asu_pieces(geometries).map(|(_, blocks)| blocks.map(|blocks| blocks * BLOCK))
     }
 
     /// Whether the ASUs fit on targets of these geometries; the error says what is too small.
-    pub fn fits(&self, geometries: &[Geometry]) -> Result<(), String> {
-        self.on(geometries).map(|_| ())
+    pub fn check_fits(&self, geometries: &[Geometry]) -> Result<(), String> {
+        self.asu_pieces(geometries).map(|_| ())
     }
 }

@@ -17,9 +17,9 @@ mod stream;
 mod walk;
 
 pub use load::Load;
-pub(crate) use lowered::{groups, streams};
+pub(crate) use lowered::{lowered_streams, shown_groups};
 pub use meant::{Oltp, OltpLoad, Storage};
-pub use sequence::{Access, SMALLEST, Sequence, trimmed};
+pub use sequence::{Access, SMALLEST, Sequence, trimmed_sizes};
 pub use stream::{BLOCK, NAMES, Place, RATE, ReadShares};
 
 /// What every result of the model is marked with.

@@ -32,7 +32,7 @@ const LOST_OF_A_PIECE: u64 = 2;
 /// first two are equally large, and the third has a ninth of both together. Where [`LOST_OF_A_PIECE`] is all that the
 /// third lacks, it has what is there, and the others have less. `None` if the third storage is too small, or if
 /// the longest operation would not fit on the third ASU.
-pub fn trimmed(storage: [u64; 3], pieces: u64) -> Option<[u64; 3]> {
+pub fn trimmed_sizes(storage: [u64; 3], pieces: u64) -> Option<[u64; 3]> {
     let stores = storage[0].min(storage[1]);
     let log = stores.checked_mul(2)? / 9;
     let used = match log.saturating_sub(storage[2]) {
@@ -68,21 +68,21 @@ struct Modelled {
 }
 
 impl Modelled {
-    fn store(blocks: u64) -> Modelled {
+    fn from_store(blocks: u64) -> Modelled {
         Modelled { blocks, times: SMALLEST.div_ceil(blocks.max(1)).max(1) }
     }
 
-    fn log(blocks: u64) -> Modelled {
+    fn from_log(blocks: u64) -> Modelled {
         Modelled { blocks, times: 1 }
     }
 
     /// The number of blocks with which it is modelled.
-    fn size(self) -> u64 {
+    fn modelled_size(self) -> u64 {
         self.blocks * self.times
     }
 
     /// The first block of an operation of `blocks` blocks that begins at the modelled block `at`.
-    fn place(self, at: u64, blocks: u64) -> u64 {
+    fn first_block(self, at: u64, blocks: u64) -> u64 {
         (at / self.times).min(self.blocks - blocks)
     }
 }
@@ -100,48 +100,48 @@ impl Sequence {
     /// group share the state of reuse.
     pub fn new(asus: [u64; 3], bsus: u32, contexts: u32, shares: ReadShares, prng: Prng) -> Sequence {
         let [data, user, log] = asus;
-        let asus = [Modelled::store(data), Modelled::store(user), Modelled::log(log)];
-        let regions = stream::REGIONS.map(|(asu, from)| Region::new(asus[asu].size(), from));
+        let asus = [Modelled::from_store(data), Modelled::from_store(user), Modelled::from_log(log)];
+        let regions = stream::REGIONS.map(|(asu, from)| Region::new(asus[asu].modelled_size(), from));
         let mut prng = prng;
         let mut all = Vec::new();
         for _ in 0..bsus.max(1) {
-            all.push(Bsu { walkers: regions.each_ref().map(|region| region.walker(&mut prng)), runs: [(0, 0); 3] });
+            all.push(Bsu { walkers: regions.each_ref().map(|region| region.new_walker(&mut prng)), runs: [(0, 0); 3] });
         }
         Sequence { shares, asus, regions: vec![regions; contexts.max(1) as usize], bsus: all, prng }
     }
 
     /// The next operation.
     pub fn next_access(&mut self) -> Access {
-        let drawn = self.prng.below(1000);
+        let drawn = self.prng.uniform_below(1000);
         let at = STREAMS.iter().position(|stream| drawn < stream.below).unwrap_or(STREAMS.len() - 1);
         let stream = &STREAMS[at];
-        let bsu = self.prng.below(self.bsus.len() as u64) as usize;
+        let bsu = self.prng.uniform_below(self.bsus.len() as u64) as usize;
         let context = bsu % self.regions.len();
-        let is_read = self.prng.below(100) < stream.reads[self.shares as usize];
+        let is_read = self.prng.uniform_below(100) < stream.reads[self.shares as usize];
         let direction = if is_read { Direction::Read } else { Direction::Write };
         let asu = self.asus[stream.asu];
-        let modelled = asu.size();
+        let modelled = asu.modelled_size();
         let (block, blocks) = match stream.place {
-            Place::Anywhere { step } => (self.prng.below(modelled / step) * step, 1),
+            Place::Anywhere { step } => (self.prng.uniform_below(modelled / step) * step, 1),
             Place::Reuse { .. } => {
-                let region = stream::region(at);
+                let region = stream::reuse_region(at);
                 let walker = &mut self.bsus[bsu].walkers[region];
-                (self.regions[context][region].next(walker, direction, &mut self.prng), 1)
+                (self.regions[context][region].next_block(walker, direction, &mut self.prng), 1)
             }
             Place::Run { ref starts, length } => {
-                let run = stream::run(at);
-                let blocks = stream::length(&mut self.prng);
+                let run = stream::sequential_run(at);
+                let blocks = stream::draw_length(&mut self.prng);
                 let (next, end) = &mut self.bsus[bsu].runs[run];
                 if *next + blocks > *end {
                     let [first, last] = starts.map(|percent| modelled * percent / 100);
-                    *next = first + self.prng.below(last - first);
+                    *next = first + self.prng.uniform_below(last - first);
                     *end = *next + modelled * length / 100;
                 }
                 *next += blocks;
                 (*next - blocks, blocks)
             }
         };
-        Access { stream: at, asu: stream.asu, direction, block: asu.place(block, blocks), blocks: blocks as u32 }
+        Access { stream: at, asu: stream.asu, direction, block: asu.first_block(block, blocks), blocks: blocks as u32 }
     }
 }
 

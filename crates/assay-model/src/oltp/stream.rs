@@ -79,23 +79,23 @@ impl fmt::Display for Place {
 /// The ASU of each region of reuse, and the hundredth of the ASU at which it begins.
 pub(super) const REGIONS: [(usize, u64); 3] = [(0, 15), (0, 70), (1, 47)];
 
-const fn stream(below: u64, reads: [u64; 2], asu: usize, place: Place) -> Stream {
+const fn define_stream(below: u64, reads: [u64; 2], asu: usize, place: Place) -> Stream {
     Stream { below, reads, asu, place }
 }
 
 pub(super) const STREAMS: [Stream; 8] = [
-    stream(35, [50, 75], 0, Place::Anywhere { step: 1 }),
-    stream(316, [50, 75], 0, Place::Reuse { from: REGIONS[0].1 }),
-    stream(386, [100, 100], 0, Place::Run { starts: [20, 60], length: 10 }),
-    stream(596, [50, 75], 0, Place::Reuse { from: REGIONS[1].1 }),
-    stream(614, [30, 60], 1, Place::Anywhere { step: 2 }),
-    stream(684, [30, 60], 1, Place::Reuse { from: REGIONS[2].1 }),
-    stream(719, [100, 100], 1, Place::Run { starts: [20, 60], length: 10 }),
-    stream(1000, [0, 0], 2, Place::Run { starts: [0, 70], length: 30 }),
+    define_stream(35, [50, 75], 0, Place::Anywhere { step: 1 }),
+    define_stream(316, [50, 75], 0, Place::Reuse { from: REGIONS[0].1 }),
+    define_stream(386, [100, 100], 0, Place::Run { starts: [20, 60], length: 10 }),
+    define_stream(596, [50, 75], 0, Place::Reuse { from: REGIONS[1].1 }),
+    define_stream(614, [30, 60], 1, Place::Anywhere { step: 2 }),
+    define_stream(684, [30, 60], 1, Place::Reuse { from: REGIONS[2].1 }),
+    define_stream(719, [100, 100], 1, Place::Run { starts: [20, 60], length: 10 }),
+    define_stream(1000, [0, 0], 2, Place::Run { starts: [0, 70], length: 30 }),
 ];
 
 /// Which region of reuse a stream has; `stream` is an index into [`STREAMS`].
-pub(super) const fn region(stream: usize) -> usize {
+pub(super) const fn reuse_region(stream: usize) -> usize {
     match stream {
         1 => 0,
         3 => 1,
@@ -104,7 +104,7 @@ pub(super) const fn region(stream: usize) -> usize {
 }
 
 /// Which of the sequential runs a stream has.
-pub(super) const fn run(stream: usize) -> usize {
+pub(super) const fn sequential_run(stream: usize) -> usize {
     match stream {
         2 => 0,
         6 => 1,
@@ -118,8 +118,8 @@ pub(super) const LENGTHS: [(u64, u64); 5] = [(1, 40), (2, 24), (4, 20), (8, 8), 
 pub(super) const LONGEST: u64 = 16;
 
 /// Draws the length of a sequential operation, in blocks.
-pub(super) fn length(prng: &mut Prng) -> u64 {
-    let mut drawn = prng.below(100);
+pub(super) fn draw_length(prng: &mut Prng) -> u64 {
+    let mut drawn = prng.uniform_below(100);
     for (length, share) in LENGTHS {
         match drawn.checked_sub(share) {
             None => return length,

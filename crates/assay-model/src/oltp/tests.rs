@@ -17,11 +17,11 @@ fn bands() -> Value {
 
 /// The sizes of ASUs that divide this many blocks as the benchmark does: 45 %, 45 % and 10 %.
 fn asus(blocks: u64) -> [u64; 3] {
-    trimmed([blocks * 45 / 100, blocks * 45 / 100, blocks / 10], 1).unwrap()
+    trimmed_sizes([blocks * 45 / 100, blocks * 45 / 100, blocks / 10], 1).unwrap()
 }
 
 fn sequence(blocks: u64, bsus: u32, shares: ReadShares, seed: u64) -> Sequence {
-    Sequence::new(asus(blocks), bsus, bsus.div_ceil(100), shares, Prng::seeded(seed))
+    Sequence::new(asus(blocks), bsus, bsus.div_ceil(100), shares, Prng::from_seed(seed))
 }
 
 /// What the operations of one stream did.
@@ -180,10 +180,10 @@ fn a_cache_answers_as_many_reads_as_there() {
         let mut sequence = sequence(SIZES[0], 1, ReadShares::Published, 1);
         for access in (0..OPERATIONS).map(|_| sequence.next_access()) {
             if access.asu == 0 && stream.is_none_or(|stream| stream == access.stream) {
-                (0..u64::from(access.blocks)).for_each(|at| curve.access(access.block + at, access.direction));
+                (0..u64::from(access.blocks)).for_each(|at| curve.access_block(access.block + at, access.direction));
             }
         }
-        let ours = curve.points();
+        let ours = curve.curve_points();
         // In a whole ASU the overlap of a few sequential runs decides the points from a tenth on: there, different
         // seeds of the original are 3 percentage points apart.
         for point in points.iter().filter(|point| stream.is_some() || point[0].as_f64().unwrap() < 0.1) {
@@ -196,14 +196,14 @@ fn a_cache_answers_as_many_reads_as_there() {
 
 #[test]
 fn small_storage_is_scaled_and_too_small_storage_refused() {
-    assert_eq!(trimmed([90, 100, 30], 1), Some([90, 90, 20]));
-    assert_eq!(trimmed([90, 100, 19], 1), Some([86, 86, 19]), "a part of a block is what it lacks");
-    assert_eq!(trimmed([90, 100, 17], 1), None, "the third has a ninth of both others");
-    assert_eq!(trimmed([90, 100, 17], 2), Some([77, 77, 17]), "of each of two pieces");
-    assert_eq!(trimmed([60, 60, 60], 1), None, "no operation of 16 blocks fits");
-    assert_eq!(trimmed([72, 72, 15], 1), None, "also of what is there");
+    assert_eq!(trimmed_sizes([90, 100, 30], 1), Some([90, 90, 20]));
+    assert_eq!(trimmed_sizes([90, 100, 19], 1), Some([86, 86, 19]), "a part of a block is what it lacks");
+    assert_eq!(trimmed_sizes([90, 100, 17], 1), None, "the third has a ninth of both others");
+    assert_eq!(trimmed_sizes([90, 100, 17], 2), Some([77, 77, 17]), "of each of two pieces");
+    assert_eq!(trimmed_sizes([60, 60, 60], 1), None, "no operation of 16 blocks fits");
+    assert_eq!(trimmed_sizes([72, 72, 15], 1), None, "also of what is there");
     let asus = [1152, 1152, 256];
-    let mut sequence = Sequence::new(asus, 1, 1, ReadShares::Published, Prng::seeded(7));
+    let mut sequence = Sequence::new(asus, 1, 1, ReadShares::Published, Prng::from_seed(7));
     let mut most = [0; 8];
     for access in (0..200_000).map(|_| sequence.next_access()) {
         let end = access.block + u64::from(access.blocks);
@@ -219,7 +219,7 @@ fn contexts_do_not_share_what_was_read() {
     // Two BSUs of one context continue each other's order of the blocks in a leaf; with two contexts, each BSU begins
     // anew.
     let reads = |contexts: u32| {
-        let mut sequence = Sequence::new(asus(SIZES[0]), 2, contexts, ReadShares::Published, Prng::seeded(3));
+        let mut sequence = Sequence::new(asus(SIZES[0]), 2, contexts, ReadShares::Published, Prng::from_seed(3));
         let own = (0..400_000).map(|_| sequence.next_access());
         let own = own.filter(|access| access.stream == 1 && access.direction == Direction::Read);
         own.map(|access| access.block).collect::<HashSet<u64>>().len()

@@ -55,14 +55,14 @@ fn caches_before_small_stores_answer_as_many_reads_of_each_stream_as_there() {
     let sizes: Vec<u64> = there["sizes"].as_array().unwrap().iter().map(|size| size.as_u64().unwrap()).collect();
     let hits = there["hits"].as_object().unwrap();
     let mut curves: Vec<(&String, CacheCurve)> = hits.keys().map(|set| (set, curve(&sizes))).collect();
-    let mut sequence = Sequence::new(ASUS, 2, 1, ReadShares::Published, Prng::seeded(1));
+    let mut sequence = Sequence::new(ASUS, 2, 1, ReadShares::Published, Prng::from_seed(1));
     let taken = stores();
     for access in (0..there["operations"].as_u64().unwrap()).map(|_| sequence.next_access()) {
         let of_access = curves.iter_mut().filter(|(set, _)| is_in(set, &access));
-        of_access.for_each(|(_, curve)| curve.follow(&taken, &op(&access)));
+        of_access.for_each(|(_, curve)| curve.follow_operation(&taken, &op(&access)));
     }
     for (set, curve) in curves {
-        for (point, band) in curve.points().iter().zip(hits[set].as_array().unwrap()) {
+        for (point, band) in curve.curve_points().iter().zip(hits[set].as_array().unwrap()) {
             let [least, most] = [0, 1].map(|at| band[at].as_f64().unwrap());
             // Where whole stores are counted, the overlap of a few sequential runs decides.
             let room = if set.starts_with('s') { 0.003 } else { 0.01 };
@@ -75,7 +75,7 @@ fn caches_before_small_stores_answer_as_many_reads_of_each_stream_as_there() {
 #[test]
 fn the_log_is_written_in_order_on_storage_of_any_size() {
     for asus in [ASUS, [1152, 1152, 256], [200_000, 200_000, 44_444]] {
-        let mut sequence = Sequence::new(asus, 1, 1, ReadShares::Spc1, Prng::seeded(2));
+        let mut sequence = Sequence::new(asus, 1, 1, ReadShares::Spc1, Prng::from_seed(2));
         let (mut end, mut adjacent, mut all) = (None, 0u32, 0u32);
         let accesses = (0..100_000).map(|_| sequence.next_access());
         for access in accesses.filter(|access| access.asu == 2) {
@@ -124,11 +124,11 @@ fn the_curve_of_a_recorded_trace_is_what_lists_count_by_hand() {
     let trace = recorded();
     let sizes = [230, 1024, 2048];
     let mut curve = curve(&sizes);
-    trace.iter().for_each(|access| curve.follow(&stores(), &op(access)));
-    assert_eq!(curve.bypassed(), trace.iter().filter(|access| access.asu == 2).count() as u64);
+    trace.iter().for_each(|access| curve.follow_operation(&stores(), &op(access)));
+    assert_eq!(curve.bypassed_operations(), trace.iter().filter(|access| access.asu == 2).count() as u64);
     let accesses = blocks_of_stores(&trace);
     let reads = accesses.iter().filter(|(_, is_read)| *is_read).count();
-    assert_eq!((curve.reads(), curve.writes()), (reads as u64, (accesses.len() - reads) as u64));
+    assert_eq!((curve.reads_followed(), curve.writes_followed()), (reads as u64, (accesses.len() - reads) as u64));
 
     let (mut stack, mut by_distance) = (Vec::<u64>::new(), [0; 3]);
     for (block, is_read) in &accesses {
@@ -141,7 +141,7 @@ fn the_curve_of_a_recorded_trace_is_what_lists_count_by_hand() {
             *hits += usize::from(*is_read && distance.is_some_and(|distance| (distance as u64) < *size));
         }
     }
-    for ((point, by_distance), elsewhere) in curve.points().iter().zip(by_distance).zip(ELSEWHERE) {
+    for ((point, by_distance), elsewhere) in curve.curve_points().iter().zip(by_distance).zip(ELSEWHERE) {
         let mut list = Vec::<u64>::new();
         let mut by_list = 0;
         for (block, is_read) in &accesses {

@@ -54,22 +54,22 @@ impl Region {
     }
 
     /// A walk that starts at a random leaf.
-    pub(super) fn walker(&self, prng: &mut Prng) -> Walker {
-        Walker { leaf: prng.below(self.leaves), again: None }
+    pub(super) fn new_walker(&self, prng: &mut Prng) -> Walker {
+        Walker { leaf: prng.uniform_below(self.leaves), again: None }
     }
 
     /// The block of the walker's next operation.
-    pub(super) fn next(&mut self, walker: &mut Walker, direction: Direction, prng: &mut Prng) -> u64 {
+    pub(super) fn next_block(&mut self, walker: &mut Walker, direction: Direction, prng: &mut Prng) -> u64 {
         let within = match direction {
-            Direction::Read => self.read(walker, prng),
-            Direction::Write => self.write(walker, prng),
+            Direction::Read => self.next_read(walker, prng),
+            Direction::Write => self.next_write(walker, prng),
         };
         self.begin + within
     }
 
     /// The block of the next read: the next one in cyclic order of the leaf to which the walk goes.
-    fn read(&mut self, walker: &mut Walker, prng: &mut Prng) -> u64 {
-        walker.leaf = self.step(walker.leaf, prng);
+    fn next_read(&mut self, walker: &mut Walker, prng: &mut Prng) -> u64 {
+        walker.leaf = self.next_leaf(walker.leaf, prng);
         let last = &mut self.read[walker.leaf as usize];
         let block = u64::from(*last) % LEAF;
         *last = block as u8 + 1;
@@ -78,35 +78,35 @@ impl Region {
 
     /// The block of the next write: either that of the write before it again, or a block of the leaf to which the walk
     /// goes, rounded down to a multiple of eight leaves: any block, or the one that was read there last.
-    fn write(&mut self, walker: &mut Walker, prng: &mut Prng) -> u64 {
+    fn next_write(&mut self, walker: &mut Walker, prng: &mut Prng) -> u64 {
         if let Some(again) = walker.again.take() {
             return again;
         }
-        walker.leaf = self.step(walker.leaf, prng) / WRITTEN * WRITTEN;
+        walker.leaf = self.next_leaf(walker.leaf, prng) / WRITTEN * WRITTEN;
         let read = self.read[walker.leaf as usize];
-        let block = match prng.below(2) {
+        let block = match prng.uniform_below(2) {
             1 if read > 0 => u64::from(read) - 1,
-            _ => prng.below(LEAF),
+            _ => prng.uniform_below(LEAF),
         };
         let written = walker.leaf * LEAF + block;
-        walker.again = (prng.below(100) < REPEATED).then_some(written);
+        walker.again = (prng.uniform_below(100) < REPEATED).then_some(written);
         written
     }
 
     /// The leaf after `leaf`: a random leaf of the aligned subtree that contains it and whose level is drawn. If that
     /// leaf lies beyond the region, the next attempt begins from it.
-    fn step(&self, leaf: u64, prng: &mut Prng) -> u64 {
+    fn next_leaf(&self, leaf: u64, prng: &mut Prng) -> u64 {
         let mut leaf = leaf;
         for _ in 0..ATTEMPTS {
             let mut level = LOWEST.min(self.top);
-            while level < self.top && prng.below(100) < HIGHER {
+            while level < self.top && prng.uniform_below(100) < HIGHER {
                 level += 1;
             }
-            leaf = (leaf >> level << level) + prng.below(1 << level);
+            leaf = (leaf >> level << level) + prng.uniform_below(1 << level);
             if leaf < self.leaves {
                 return leaf;
             }
         }
-        prng.below(self.leaves)
+        prng.uniform_below(self.leaves)
     }
 }

@@ -70,7 +70,8 @@ impl PlannedLoad {
                 parts: None,
             }),
             PlannedApplication::Mail(mail) => {
-                let parts = Some(Parts { name: "database".to_owned(), number: mail.databases(self.targets).into() });
+                let parts =
+                    Some(Parts { name: "database".to_owned(), number: mail.database_count(self.targets).into() });
                 Some(Counted { name: "mailboxes".to_owned(), at_1x: mail.mailboxes as f64, parts })
             }
             PlannedApplication::Tpcc(load) => {
@@ -88,8 +89,8 @@ impl PlannedLoad {
                 (Multiple::ONE, Multiple::from_millionths(50_000).unwrap_or(Multiple::ONE))
             }
             // A database carries hundreds of times what the terminals of its warehouses ask for.
-            Some(PlannedApplication::Tpcc(_)) => (Multiple::whole(100), Multiple::whole(10)),
-            Some(PlannedApplication::Oltp(_)) | None => (Multiple::whole(10), Multiple::ONE),
+            Some(PlannedApplication::Tpcc(_)) => (Multiple::from_whole(100), Multiple::from_whole(10)),
+            Some(PlannedApplication::Oltp(_)) | None => (Multiple::from_whole(10), Multiple::ONE),
         }
     }
 }

@@ -105,8 +105,8 @@ impl Arrival {
             | Arrival::Following { rate, .. }
             | Arrival::Bursty { rate, .. }
             | Arrival::Recorded { rate, .. } => Some(*rate),
-            Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean(None))),
-            Arrival::Shared { rate, schedule, .. } => Some(schedule.mean(*rate)),
+            Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean_share(None))),
+            Arrival::Shared { rate, schedule, .. } => Some(schedule.mean_rate(*rate)),
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
         }
     }
@@ -139,8 +139,8 @@ impl Arrival {
     /// The highest rate over all targets, in operations per second; `None` for a closed loop.
     pub fn peak(&self) -> Option<f64> {
         match self {
-            Arrival::Varying { rate, curve, .. } => Some(rate.as_f64() * curve.most().as_f64()),
-            Arrival::Bursty { rate, bursts } => Some(rate.as_f64() * bursts.peak()),
+            Arrival::Varying { rate, curve, .. } => Some(rate.as_f64() * curve.largest_share().as_f64()),
+            Arrival::Bursty { rate, bursts } => Some(rate.as_f64() * bursts.peak_to_mean()),
             other => other.rate().map(Rate::as_f64),
         }
     }
@@ -162,7 +162,7 @@ impl Arrival {
                 let caught_up = pauses.map_or(0.0, |pauses| rate.as_f64() * pauses.time.as_secs_f64());
                 return Some(mean + caught_up + 6.0 * mean.sqrt() + 16.0);
             }
-            Arrival::Bursty { rate, bursts } if seconds > 0.0 => mean * bursts.dispersion(rate.as_f64(), seconds),
+            Arrival::Bursty { rate, bursts } if seconds > 0.0 => mean * bursts.dispersion_index(rate.as_f64(), seconds),
             _ => mean,
         };
         Some(mean + 6.0 * variance.sqrt() + 16.0)
@@ -195,11 +195,11 @@ impl Arrival {
             | Arrival::Following { rate, .. }
             | Arrival::Bursty { rate, .. } => *rate = load.scaled_rate(*rate)?,
             Arrival::Shared { rate, schedule, .. } => {
-                (*rate, *schedule) = (load.scaled_rate(*rate)?, schedule.scaled(load)?);
+                (*rate, *schedule) = (load.scaled_rate(*rate)?, schedule.scaled_by(load)?);
             }
             Arrival::Recorded { rate, recording } => {
                 *rate = load.scaled_rate(*rate)?;
-                recording.speed = recording.speed.times(load)?;
+                recording.speed = recording.speed.multiplied_by(load)?;
             }
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => {}
         }
@@ -208,7 +208,7 @@ impl Arrival {
 
     /// The same arrival on several targets, each of which has its rate; `None` if the sum cannot be represented.
     pub fn on_each_of(&self, targets: u64) -> Option<Arrival> {
-        let spread = Multiple::ratio(targets, 1)?;
+        let spread = Multiple::from_ratio(targets, 1)?;
         match self {
             // It is played on each of them, at its speed.
             Arrival::Recorded { rate, recording } => {
@@ -252,5 +252,5 @@ impl Arrival {
 
 /// `rate` times a factor, to parts per billion.
 fn times(rate: Rate, factor: f64) -> Rate {
-    rate.scaled((factor * 1e9).round() as u64, 1_000_000_000).unwrap_or(rate)
+    rate.scaled_by((factor * 1e9).round() as u64, 1_000_000_000).unwrap_or(rate)
 }

@@ -104,7 +104,7 @@ impl PlannedLoad {
     /// store and user store, of any other load whole targets.
     pub fn cacheable(&self, geometries: &[Geometry]) -> Result<Vec<Range>, String> {
         match self.oltp() {
-            Some(oltp) => oltp.stores(geometries),
+            Some(oltp) => oltp.store_ranges(geometries),
             None => Ok((0..).zip(geometries).map(|(target, it)| Range { target, start: 0, end: it.size }).collect()),
         }
     }

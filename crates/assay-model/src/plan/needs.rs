@@ -34,7 +34,7 @@ impl Plan {
             Some((stream, within, _)) => Err(format!(
                 "the range of the stream {} is too small: it needs {} there",
                 stream.name,
-                Bytes::new(within).human()
+                Bytes::new(within).human_text()
             )),
             None => Ok(()),
         }
@@ -44,12 +44,13 @@ impl Plan {
     fn needs(&self, block: u32) -> impl Iterator<Item = (&Stream, u64, u64)> {
         (0..).zip(&self.load.streams).filter_map(move |(at, stream)| {
             let own = Stream::block(stream)?;
-            let largest = own.size.in_blocks(block).largest();
+            let largest = own.size.in_blocks(block).largest_size();
             let set = if let Address::WorkingSet { size, .. } = own.address { size.get() } else { 0 };
             let recorded = stream.arrival.recording().filter(|recording| !recording.scaled);
             let reaches = recorded.map_or(0, |recording| recording.reaches.get());
-            let within = largest.max(own.address.unit().get()).max(set).max(self.seen_once(at, block)).max(reaches);
-            Some((stream, within, own.extent.map_or(within, |extent| extent.smallest(within, block))))
+            let within =
+                largest.max(own.address.offset_unit().get()).max(set).max(self.seen_once(at, block)).max(reaches);
+            Some((stream, within, own.extent.map_or(within, |extent| extent.smallest_target(within, block))))
         })
     }
 
@@ -74,7 +75,7 @@ impl Plan {
 
     /// The largest operation in bytes, for blocks of `block` bytes.
     pub fn largest_operation(&self, block: u32) -> u64 {
-        let own = self.load.blocks().map(|it| it.size.in_blocks(block).largest()).max().unwrap_or(0);
+        let own = self.load.blocks().map(|it| it.size.in_blocks(block).largest_size()).max().unwrap_or(0);
         // A cache reads whole blocks at both ends.
         own + self.caches.simulated.map_or(0, |cache| 2 * cache.block.get().next_multiple_of(block.into()))
     }

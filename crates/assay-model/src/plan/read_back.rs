@@ -25,7 +25,7 @@ pub(crate) fn final_read_back(streams: &[Stream]) -> Option<(Stream, Phase)> {
             filled_with: None,
             // Not larger than the other operations, so that the buffers, and therefore the run itself, are the same
             // as without it.
-            size: Size::fixed(largest),
+            size: Size::from_fixed(largest),
             address: Address::Written,
             extent: None,
             places: None,

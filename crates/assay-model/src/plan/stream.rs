@@ -128,7 +128,7 @@ impl Stream {
 
     /// Bytes per second that it moves over all its targets, for blocks of `block` bytes; `None` for a closed loop.
     pub fn bytes_per_second(&self, block: u32) -> Option<f64> {
-        Some(self.arrival.rate()?.as_f64() * self.block()?.size.in_blocks(block).mean())
+        Some(self.arrival.rate()?.as_f64() * self.block()?.size.in_blocks(block).mean_size())
     }
 
     /// The name under which it shares its places with others.
@@ -150,15 +150,15 @@ impl Block {
         match self.address {
             Address::Written => 0,
             ref address => {
-                let largest = self.size.in_blocks(block).largest();
-                self.size.step(block) | address.step(block.into(), largest)
+                let largest = self.size.in_blocks(block).largest_size();
+                self.size.common_step(block) | address.offset_step(block.into(), largest)
             }
         }
     }
 
     /// How many operations go through its part of a target once, where all have one size; at least one.
     pub fn pass(&self, target: Geometry) -> u64 {
-        let length = self.extent.map_or(target.size, |extent| extent.within(target.size, target.block).1);
-        (length / self.size.in_blocks(target.block).largest().max(1)).max(1)
+        let length = self.extent.map_or(target.size, |extent| extent.range_within(target.size, target.block).1);
+        (length / self.size.in_blocks(target.block).largest_size().max(1)).max(1)
     }
 }

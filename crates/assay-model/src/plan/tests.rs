@@ -30,13 +30,13 @@ p99_at_most = "5ms"
 "#;
 
 fn mix() -> Workload {
-    workload::read("mix.toml", MIX).unwrap()
+    workload::read_workload("mix.toml", MIX).unwrap()
 }
 
 fn plan(targets: u16, change: impl FnOnce(&mut Workload)) -> Result<Plan, String> {
     let mut workload = mix();
     change(&mut workload);
-    workload.plan(&Adjust { targets, seed: 3, ..Adjust::default() })
+    workload.make_plan(&Adjust { targets, seed: 3, ..Adjust::default() })
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_plan_reads_back_from_what_it_is_written_as() {
     let bar = |at: u64, weight| Sizes { from: kib(at), to: kib(2 * at), weight };
     let several = plan(3, |workload| {
         let Work::Block(block) = &mut workload.load.streams[0].work else { panic!("it reads") };
-        block.size = Size::histogram(vec![bar(1, 3), bar(4, 2)]).unwrap();
+        block.size = Size::from_histogram(vec![bar(1, 3), bar(4, 2)]).unwrap();
         block.extent = Some(Extent::new(Amount::Bytes(kib(64)), Some(Amount::Bytes(kib(4096)))));
         workload.load.streams[1].targets = vec![0, 2];
         workload.load.streams.push(Stream {
@@ -59,7 +59,7 @@ fn a_plan_reads_back_from_what_it_is_written_as() {
     });
     let models = ["act-storage", "act-index"].map(|model| {
         let file = format!("model = \"{model}\"");
-        workload::read("t", &file).unwrap().plan(&Adjust { seed: 1, ..Adjust::default() }).unwrap()
+        workload::read_workload("t", &file).unwrap().make_plan(&Adjust { seed: 1, ..Adjust::default() }).unwrap()
     });
     let mut several = several.unwrap();
     several.load.streams[2].life = crate::Life::of_operations(Some(7));
@@ -87,8 +87,8 @@ fn a_stream_on_some_targets_has_its_rate_there_and_nowhere_else() {
     assert!(Generator::new(&one, 0, 0, geometry, whole, Instant::ZERO).is_none(), "it is not there");
     let due = |plan: &Plan, worker| {
         let mut schedule = Generator::new(plan, 0, 1, geometry, worker, Instant::ZERO).unwrap().schedule.unwrap();
-        (0..2000).for_each(|_| schedule.advance());
-        schedule.due().as_ns() as f64 * 1e-9
+        (0..2000).for_each(|_| schedule.advance_to_next());
+        schedule.next_due().as_ns() as f64 * 1e-9
     };
     assert!((due(&one, whole) - 1.0).abs() < 0.1, "2000 in a second on one target");
     assert!((due(&one, Part { index: 1, of: 2 }) - 2.0).abs() < 0.2, "of two workers each has half");
@@ -112,7 +112,7 @@ fn an_extent_is_kept_to() {
     for stream in 0..2 {
         let part = Part { index: 0, of: 1 };
         let mut generator = Generator::new(&plan, stream, 0, geometry, part, Instant::ZERO).unwrap();
-        let ops: Vec<Op> = (0..5000).map(|_| generator.operation(Instant::ZERO)).collect();
+        let ops: Vec<Op> = (0..5000).map(|_| generator.next_operation(Instant::ZERO)).collect();
         let ends = ops.iter().map(|op| op.offset + u64::from(op.len)).max().unwrap();
         assert_eq!(ops.iter().map(|op| op.offset).min(), Some(begin), "stream {stream}");
         assert_eq!(ends, begin + 24 * 4096, "stream {stream}");

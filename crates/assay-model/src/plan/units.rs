@@ -26,7 +26,7 @@ impl PlannedLoad {
         for (at, stream) in (0..).zip(&self.streams) {
             let Some(own) = stream.block().filter(|own| which(own)) else { continue };
             if own.address != Address::Written {
-                all |= own.extent.map_or(0, |extent| extent.step(block)) | self.step_of(at, block);
+                all |= own.extent.map_or(0, |extent| extent.start_step(block)) | self.step_of(at, block);
             }
         }
         common_power(all)
@@ -44,7 +44,7 @@ impl PlannedLoad {
     pub(crate) fn largest_at_cursor(&self, stream: u16, block: u32) -> u64 {
         let own = self.streams[usize::from(stream)].block();
         let all = own.into_iter().chain(self.sharing_cursor(stream));
-        all.map(|own| own.size.in_blocks(block).largest()).max().unwrap_or(0)
+        all.map(|own| own.size.in_blocks(block).largest_size()).max().unwrap_or(0)
     }
 
     /// The streams whose operations move the cursor of a stream on: those of its loop that share its places.

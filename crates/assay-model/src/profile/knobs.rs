@@ -1,13 +1,13 @@
 //! What a fit needs from a profile: its knobs, and the load on one drive at each of their values.
 
 use super::lower::{POSITION_MAX, SCALE_MAX};
-use super::{Kind, LargeBlocks, Lowered, Others, Profile, ProfilePart, Sizes, Unfit};
+use super::{LargeBlocks, Lowered, Others, PartKind, Profile, ProfileFault, ProfilePart, Sizes};
 use assay_base::{Direction, Knobs, Rate, Share};
 use std::ops::RangeInclusive;
 
 /// The load on one drive in a second, by direction: reads, then writes.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Asked {
+pub struct AskedLoad {
     /// Number of operations.
     pub operations: [f64; 2],
     /// Their bytes, in whole blocks of the device.
@@ -20,15 +20,15 @@ pub struct Asked {
 
 impl Lowered {
     /// The load in a second on a drive with blocks of `block` bytes.
-    pub fn asked(&self, block: u32) -> Asked {
-        let mut asked = Asked::default();
+    pub fn asked_load(&self, block: u32) -> AskedLoad {
+        let mut asked = AskedLoad::default();
         for stream in &self.streams {
             let (Some(rate), Some(work)) = (stream.arrival.rate(), stream.block()) else { continue };
             let at = usize::from(work.direction == Direction::Write);
             let (rate, sizes) = (rate.as_f64(), work.size.in_blocks(block));
             asked.operations[at] += rate;
-            asked.bytes[at] += rate * sizes.mean();
-            asked.unrounded[at] += rate * work.size.in_blocks(1).mean();
+            asked.bytes[at] += rate * sizes.mean_size();
+            asked.unrounded[at] += rate * work.size.in_blocks(1).mean_size();
             asked.squares[at] += rate * sizes.mean_square();
         }
         asked
@@ -38,19 +38,19 @@ impl Lowered {
 impl ProfilePart {
     /// Whether any knob scales its large blocks.
     fn has_blocks(&self) -> bool {
-        self.kind == Kind::Namespace
+        self.kind == PartKind::Namespace
     }
 
     /// The other operations of its share of the drive, in a second: reads, then writes.
     fn others_of_one(&self) -> Option<[Rate; 2]> {
         let drives = self.drives.len().max(1) as u64;
-        Some([self.others.reads.scaled(1, drives)?, self.others.writes.scaled(1, drives)?])
+        Some([self.others.reads.scaled_by(1, drives)?, self.others.writes.scaled_by(1, drives)?])
     }
 
     /// Gives all other operations of the drive to this part; without effect where a rate cannot be represented.
     fn set_others(&mut self, knobs: &Knobs) {
         let drives = self.drives.len().max(1) as u64;
-        let (reads, writes) = (knobs.other_reads.scaled(drives, 1), knobs.other_writes.scaled(drives, 1));
+        let (reads, writes) = (knobs.other_reads.scaled_by(drives, 1), knobs.other_writes.scaled_by(drives, 1));
         if let Some((reads, writes)) = reads.zip(writes) {
             self.others = Others { reads, writes, ..self.others };
         }
@@ -58,7 +58,7 @@ impl ProfilePart {
 
     /// Sets those knobs that apply: a position is where sizes lie in the buckets of a histogram, so sizes that are
     /// listed one by one have no position.
-    fn set(&mut self, knobs: &Knobs) {
+    fn set_knobs(&mut self, knobs: &Knobs) {
         for (flow, position) in [(&mut self.reads, knobs.read_position), (&mut self.writes, knobs.write_position)] {
             let flow = flow.as_mut().filter(|flow| flow.has_buckets());
             flow.into_iter().for_each(|flow| flow.position = position);
@@ -88,7 +88,7 @@ fn others_of_all(parts: &[&ProfilePart]) -> Option<[Rate; 2]> {
     let mut all = [Rate::ZERO; 2];
     for part in parts.iter().filter(|part| part.has_blocks()) {
         let own = part.others_of_one()?;
-        all = [all[0].plus(own[0])?, all[1].plus(own[1])?];
+        all = [all[0].checked_plus(own[0])?, all[1].checked_plus(own[1])?];
     }
     Some(all)
 }
@@ -103,7 +103,7 @@ impl Profile {
     ///
     /// # Errors
     /// There is no such drive, or it has no parts.
-    pub fn knobs(&self) -> Result<Knobs, Unfit> {
+    pub fn first_knobs(&self) -> Result<Knobs, ProfileFault> {
         let meant = self.parts_meant()?;
         let parts: Vec<&ProfilePart> = meant.iter().map(|index| &self.parts[*index]).collect();
         let blocks = parts.iter().find(|part| part.has_blocks()).map(|part| &part.large_blocks);
@@ -123,7 +123,7 @@ impl Profile {
     ///
     /// # Errors
     /// There is no such drive, or it has no parts.
-    pub fn counts_large_blocks(&self) -> Result<[bool; 2], Unfit> {
+    pub fn counts_large_blocks(&self) -> Result<[bool; 2], ProfileFault> {
         let meant = self.parts_meant()?;
         let parts = meant.iter().map(|index| &self.parts[*index]).filter(|part| part.has_blocks());
         let blocks: Vec<&LargeBlocks> = parts.map(|part| &part.large_blocks).collect();
@@ -137,11 +137,11 @@ impl Profile {
     ///
     /// # Errors
     /// There is no such drive, or it has no parts.
-    pub fn moved(&self, knobs: &Knobs) -> Result<Profile, Unfit> {
+    pub fn with_knobs(&self, knobs: &Knobs) -> Result<Profile, ProfileFault> {
         let mut moved = self.clone();
         let parts = self.parts_meant()?;
         for index in &parts {
-            moved.parts[*index].set(knobs);
+            moved.parts[*index].set_knobs(knobs);
         }
         if let Some(first) = parts.into_iter().find(|index| self.parts[*index].has_blocks()) {
             moved.parts[first].set_others(knobs);
@@ -175,12 +175,12 @@ mod tests {
     #[test]
     fn what_is_asked_counts_operations_bytes_and_squares() {
         let profile = Profile { parts: vec![part("a", "sda")], ..Profile::default() };
-        let asked = profile.lower().unwrap().asked(512);
+        let asked = profile.lower_to_streams().unwrap().asked_load(512);
         let (small, large) = (4096.0, 131_072.0);
         assert_eq!(asked.operations, [108.0, 8.0]);
         assert_eq!(asked.bytes, [100.0 * small + 8.0 * large, 8.0 * large]);
         assert_eq!(asked.squares, [100.0 * small * small + 8.0 * large * large, 8.0 * large * large]);
-        let on_large_blocks = profile.lower().unwrap().asked(8192);
+        let on_large_blocks = profile.lower_to_streams().unwrap().asked_load(8192);
         assert_eq!(on_large_blocks.bytes[0] - on_large_blocks.unrounded[0], 100.0 * 4096.0);
     }
 
@@ -189,10 +189,10 @@ mod tests {
         let mut each = part("each", "sda");
         let sizes = Sizes::Each(vec![(Bytes::from_kib(4), Share::WHOLE)]);
         each.reads = Some(Flow { sizes: Some(Sourced::new(sizes, "")), ..each.reads.unwrap() });
-        let application = ProfilePart { kind: Kind::Application, ..part("application", "sda") };
+        let application = ProfilePart { kind: PartKind::Application, ..part("application", "sda") };
         let parts = vec![each, part("a", "sda"), part("other", "sdb"), application];
         let profile = Profile { drive: Some("sda".into()), parts, ..Profile::default() };
-        assert_eq!(profile.knobs().unwrap(), Knobs::default());
+        assert_eq!(profile.first_knobs().unwrap(), Knobs::default());
         let share = Share::from_percent;
         let knobs = Knobs {
             read_position: share(120),
@@ -200,41 +200,41 @@ mod tests {
             read_scale: share(90),
             write_scale: share(80),
             other_reads: Rate::per_second(7),
-            other_writes: Rate::ratio(5, 2).unwrap(),
+            other_writes: Rate::from_ratio(5, 2).unwrap(),
         };
-        let moved = profile.moved(&knobs).unwrap();
-        assert_eq!(moved.knobs().unwrap(), knobs);
+        let moved = profile.with_knobs(&knobs).unwrap();
+        assert_eq!(moved.first_knobs().unwrap(), knobs);
         assert_eq!(moved.parts[2], profile.parts[2]);
         assert_eq!(moved.parts[0].reads, profile.parts[0].reads, "sizes one by one have no position");
         assert_eq!(
             moved.parts[3].large_blocks,
             LargeBlocks { writes: moved.parts[3].large_blocks.writes.clone(), ..LargeBlocks::default() }
         );
-        let asked = moved.lower().unwrap().asked(512);
-        assert!(asked.operations[1] < profile.lower().unwrap().asked(512).operations[1]);
+        let asked = moved.lower_to_streams().unwrap().asked_load(512);
+        assert!(asked.operations[1] < profile.lower_to_streams().unwrap().asked_load(512).operations[1]);
         let others = moved.parts.iter().map(|part| part.others.reads).collect::<Vec<_>>();
         assert_eq!(
             others,
             [Rate::per_second(7), Rate::ZERO, Rate::ZERO, Rate::ZERO],
             "the first namespace has all of them"
         );
-        let streams = moved.lower().unwrap().streams;
+        let streams = moved.lower_to_streams().unwrap().streams;
         let other = streams.iter().find(|stream| stream.name == "each.other-writes").unwrap();
-        assert_eq!(other.arrival.rate(), Rate::ratio(5, 2));
-        assert_eq!(moved.moved(&Knobs::default()).unwrap(), profile.moved(&Knobs::default()).unwrap());
-        assert!(Profile { drive: Some("sdx".into()), ..profile }.moved(&knobs).is_err());
+        assert_eq!(other.arrival.rate(), Rate::from_ratio(5, 2));
+        assert_eq!(moved.with_knobs(&Knobs::default()).unwrap(), profile.with_knobs(&Knobs::default()).unwrap());
+        assert!(Profile { drive: Some("sdx".into()), ..profile }.with_knobs(&knobs).is_err());
     }
 
     #[test]
     fn what_is_spread_over_drives_has_its_others_spread_too() {
         let part = ProfilePart { drives: vec!["sda".into(), "sdb".into(), "sdc".into()], ..part("a", "") };
         let profile = Profile { drive: Some("sdb".into()), parts: vec![part], ..Profile::default() };
-        let knobs = Knobs { other_reads: Rate::ratio(2_064, 10).unwrap(), ..Knobs::default() };
-        let moved = profile.moved(&knobs).unwrap();
-        assert_eq!(moved.parts[0].others.reads, Rate::ratio(6_192, 10).unwrap());
-        assert_eq!(moved.knobs().unwrap(), knobs);
-        let before = profile.lower().unwrap().asked(512).operations[0];
-        assert!((moved.lower().unwrap().asked(512).operations[0] - before - 206.4).abs() < 1e-6);
+        let knobs = Knobs { other_reads: Rate::from_ratio(2_064, 10).unwrap(), ..Knobs::default() };
+        let moved = profile.with_knobs(&knobs).unwrap();
+        assert_eq!(moved.parts[0].others.reads, Rate::from_ratio(6_192, 10).unwrap());
+        assert_eq!(moved.first_knobs().unwrap(), knobs);
+        let before = profile.lower_to_streams().unwrap().asked_load(512).operations[0];
+        assert!((moved.lower_to_streams().unwrap().asked_load(512).operations[0] - before - 206.4).abs() < 1e-6);
     }
 
     /// Counted large blocks are those that a server's log has, all of them or by what is left of those freed directly.
@@ -255,7 +255,7 @@ mod tests {
             assert_eq!(of(vec![known.clone()]).unwrap(), counted, "{known:?}");
             let estimated = ProfilePart { large_blocks: none(), ..part("b", "sda") };
             assert_eq!(of(vec![known, estimated]).unwrap(), [false, false], "all of them must be");
-            let application = ProfilePart { kind: Kind::Application, ..part("c", "sda") };
+            let application = ProfilePart { kind: PartKind::Application, ..part("c", "sda") };
             assert_eq!(of(vec![application]).unwrap(), [false, false]);
         }
     }

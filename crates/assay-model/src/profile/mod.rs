@@ -11,10 +11,10 @@ mod sizes;
 mod write;
 
 pub use derivation::Derivation;
-pub use knobs::Asked;
-pub use lower::{Lowered, Unfit};
+pub use knobs::AskedLoad;
+pub use lower::{Lowered, ProfileFault};
 pub use sizes::{Points, Sizes};
-pub use write::write;
+pub use write::write_profile;
 
 use assay_base::{Bytes, Rate, Share, Span};
 
@@ -48,7 +48,7 @@ pub struct Profile {
 
 /// The kind of a part.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum Kind {
+pub enum PartKind {
     /// A namespace of Aerospike: its writes are gathered in large blocks.
     #[default]
     Namespace,
@@ -60,7 +60,7 @@ pub enum Kind {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProfilePart {
     /// What it is.
-    pub kind: Kind,
+    pub kind: PartKind,
     /// Its name.
     pub name: String,
     /// The node; empty where there is only one.
@@ -219,7 +219,7 @@ pub struct Drive {
 
 impl Drive {
     /// `node/name`, or the name alone where there is no node.
-    pub fn path(&self) -> String {
+    pub fn drive_path(&self) -> String {
         drive_path(&self.node, &self.name)
     }
 }

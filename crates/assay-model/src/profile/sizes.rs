@@ -35,7 +35,7 @@ pub struct Points(pub Vec<(u64, u64)>);
 
 impl Points {
     /// The mean size in bytes.
-    pub fn mean(&self) -> f64 {
+    pub fn mean_bytes(&self) -> f64 {
         let weight: f64 = self.0.iter().map(|(_, weight)| *weight as f64).sum();
         let bytes: f64 = self.0.iter().map(|(size, weight)| *size as f64 * *weight as f64).sum();
         if weight > 0.0 { bytes / weight } else { 0.0 }
@@ -43,7 +43,7 @@ impl Points {
 
     /// Each size rounded up to whole multiples of `unit`.
     pub fn in_units(&self, unit: u64) -> Points {
-        gathered(self.0.iter().map(|(size, weight)| (size.next_multiple_of(unit.max(1)), *weight)))
+        from_weights(self.0.iter().map(|(size, weight)| (size.next_multiple_of(unit.max(1)), *weight)))
     }
 
     /// The share of operations that are larger than `size`.
@@ -54,7 +54,7 @@ impl Points {
     }
 }
 
-fn gathered(points: impl Iterator<Item = (u64, u64)>) -> Points {
+fn from_weights(points: impl Iterator<Item = (u64, u64)>) -> Points {
     let mut all = std::collections::BTreeMap::<u64, u64>::new();
     points.filter(|(_, weight)| *weight > 0).for_each(|(size, weight)| *all.entry(size).or_default() += weight);
     Points(all.into_iter().collect())
@@ -62,7 +62,7 @@ fn gathered(points: impl Iterator<Item = (u64, u64)>) -> Points {
 
 impl Sizes {
     /// Why these are not valid sizes: the line, counted from 0, what is wrong, and what to do.
-    pub fn unfit(&self) -> Option<(usize, String, String)> {
+    pub fn why_invalid(&self) -> Option<(usize, String, String)> {
         let (Sizes::LargerThan(lines) | Sizes::Each(lines)) = self;
         if lines.is_empty() || lines.len() > LINES_MAX {
             let what = format!("a histogram of {} lines", lines.len());
@@ -100,9 +100,9 @@ impl Sizes {
     }
 
     /// The points from which operations are drawn. The sizes must be valid.
-    pub fn points(&self, position: Share) -> Points {
+    pub fn points_at(&self, position: Share) -> Points {
         match self {
-            Sizes::Each(lines) => gathered(lines.iter().map(|(size, share)| (size.get(), share.as_ppb()))),
+            Sizes::Each(lines) => from_weights(lines.iter().map(|(size, share)| (size.get(), share.as_ppb()))),
             Sizes::LargerThan(lines) => {
                 let first = lines.first().map_or(1, |(size, _)| size.get());
                 // The operations that are not larger than the first size lie in a bucket like those above it.
@@ -110,14 +110,14 @@ impl Sizes {
                 let over = lower.into_iter().chain(lines.iter().map(|(size, share)| (size.get(), share.as_ppb())));
                 let over: Vec<(u64, u64)> = over.collect();
                 let buckets = over.windows(2).map(|pair| (pair[0].0, pair[1].0, pair[0].1.saturating_sub(pair[1].1)));
-                gathered(buckets.flat_map(|(low, high, share)| bucket(low, high, share, position)))
+                from_weights(buckets.flat_map(|(low, high, share)| bucket_points(low, high, share, position)))
             }
         }
     }
 }
 
 /// The points of one bucket: `PARTS` of equal weight over the range that the position gives.
-fn bucket(low: u64, high: u64, share: u64, position: Share) -> Vec<(u64, u64)> {
+fn bucket_points(low: u64, high: u64, share: u64, position: Share) -> Vec<(u64, u64)> {
     let (low, high, at) = (low as f64, high as f64, position.as_f64());
     let middle = (low * at).clamp(1.0, high.max(low * at.min(1.0)));
     let half = if middle <= low { 0.0 } else { (middle - low).min(high - middle).max(0.0) };
@@ -151,33 +151,35 @@ mod tests {
 
     #[test]
     fn at_100_percent_every_size_is_its_buckets_lower_bound() {
-        let points = example().points(Share::WHOLE);
+        let points = example().points_at(Share::WHOLE);
         let sizes: Vec<u64> = points.0.iter().map(|(size, _)| *size).collect();
         assert_eq!(sizes, [1024, 2048, 4096, 8192, 16_384, 32_768, 65_536]);
         assert_eq!(points.0[0].1, 160_300_000);
         assert_eq!(points.0.iter().map(|(_, weight)| weight).sum::<u64>(), 1_000_000_000);
         // By hand: 0.1603 × 1024 + 0.1571 × 2048 + 0.1537 × 4096 + 0.1441 × 8192 + 0.1296 × 16384 + 0.1287 × 32768 + 0.1265 × 65536.
-        assert!((points.mean() - 16_927.0).abs() < 1.0, "{}", points.mean());
+        assert!((points.mean_bytes() - 16_927.0).abs() < 1.0, "{}", points.mean_bytes());
     }
 
     #[test]
     fn shares_are_exact_and_the_mean_follows_the_position() {
-        let lower = example().points(Share::WHOLE).mean();
+        let lower = example().points_at(Share::WHOLE).mean_bytes();
         for percent in [101, 113, 125, 150, 175, 199, 200] {
-            let points = example().points(Share::from_percent(percent));
+            let points = example().points_at(Share::from_percent(percent));
             for (size, percent) in [(1024, 100.0), (2048, 83.97), (4096, 68.26), (65_536, 12.65), (131_072, 0.0)] {
                 assert!((points.larger_than(size - 1) * 100.0 - percent).abs() < 16.1, "{size}");
             }
-            let mean = points.mean() / lower;
+            let mean = points.mean_bytes() / lower;
             assert!((mean - percent as f64 / 100.0).abs() < 0.001, "{percent}%: {mean}");
         }
-        let (half, whole) = (example().points(Share::from_percent(90)), lower * 0.9);
-        assert!((half.mean() - whole).abs() < 1.0);
+        let (half, whole) = (example().points_at(Share::from_percent(90)), lower * 0.9);
+        assert!((half.mean_bytes() - whole).abs() < 1.0);
     }
 
     #[test]
     fn rounding_up_to_blocks_moves_the_mean_smoothly() {
-        let mean = |percent| example().points(Share::from_percent(percent)).in_units(STORED_UNIT).in_units(4096).mean();
+        let mean = |percent| {
+            example().points_at(Share::from_percent(percent)).in_units(STORED_UNIT).in_units(4096).mean_bytes()
+        };
         for percent in 100..200 {
             let step = mean(percent + 1) / mean(percent) - 1.0;
             // The step from all sizes at a block boundary to above it is the largest.
@@ -188,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_lies_below_the_first_size_counts() {
-        let points = sizes(&[(4096, 40.0), (8192, 0.0)]).points(Share::WHOLE);
+        let points = sizes(&[(4096, 40.0), (8192, 0.0)]).points_at(Share::WHOLE);
         assert_eq!(points.0, [(2048, 600_000_000), (4096, 400_000_000)]);
     }
 
@@ -196,8 +198,8 @@ mod tests {
     fn sizes_as_they_are() {
         let half = Share::from_percent(50);
         let each = Sizes::Each(vec![(Bytes::new(512), half), (Bytes::new(4096), half)]);
-        assert_eq!(each.points(Share::from_percent(150)).0, [(512, 500_000_000), (4096, 500_000_000)]);
-        assert_eq!(each.points(half).in_units(4096).0, [(4096, 1_000_000_000)]);
+        assert_eq!(each.points_at(Share::from_percent(150)).0, [(512, 500_000_000), (4096, 500_000_000)]);
+        assert_eq!(each.points_at(half).in_units(4096).0, [(4096, 1_000_000_000)]);
     }
 
     #[test]
@@ -210,10 +212,10 @@ mod tests {
             (vec![(1024, 50.0), (2048, 60.0), (4096, 0.0)], 1, "60% are larger than 2KiB"),
             (vec![(1024, 50.0), (2048, 10.0)], 1, "how much larger"),
         ] {
-            let (line, text, _) = sizes(&lines).unfit().unwrap();
+            let (line, text, _) = sizes(&lines).why_invalid().unwrap();
             assert!(line == at && text.contains(what), "{lines:?}: {line} {text}");
         }
-        assert_eq!(example().unfit(), None);
-        assert!(Sizes::Each(vec![(Bytes::new(1), Share::default())]).unfit().is_some());
+        assert_eq!(example().why_invalid(), None);
+        assert!(Sizes::Each(vec![(Bytes::new(1), Share::default())]).why_invalid().is_some());
     }
 }

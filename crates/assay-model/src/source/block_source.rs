@@ -1,6 +1,6 @@
 //! The streams and loops of a plan as sources of block I/O.
 
-use crate::cache::Behind;
+use crate::cache::LoadBehindCache;
 use crate::generator::Generator;
 use crate::journal::Journal;
 use crate::oltp::Load;
@@ -12,7 +12,7 @@ use crate::source::loop_with_flushes::LoopWithFlushes;
 use crate::source::read_back::WrittenPlaces;
 use crate::source::recorded_stream::RecordedStream;
 use crate::source::scheduled_stream::ScheduledStream;
-use assay_base::source::{FreeSlotTimes, Lifetime, Next, Source};
+use assay_base::source::{FreeSlotTimes, Lifetime, NextRequest, Source};
 use assay_base::{Instant, Op, Span};
 
 /// A source of block I/O, as one of several workers issues it. `W` knows what the run has written, for streams that
@@ -40,7 +40,7 @@ pub(super) enum Variant<W> {
     /// Any of these that begins or ends within the run.
     Living(Box<WithLifetime<BlockSource<W>>>),
     /// The streams of a target behind a cache: the cache passes a part of their operations on to the target.
-    Behind(Box<DrawnTogether<Behind>>),
+    Behind(Box<DrawnTogether<LoadBehindCache>>),
     /// The streams of an OLTP load on a target.
     Oltp(Box<DrawnTogether<Load>>),
     /// A log on a target, and the streams that follow it.
@@ -68,18 +68,18 @@ impl<W: WrittenPlaces> Source for BlockSource<W> {
     type Request = Op;
 
     #[inline(always)]
-    fn due(&self) -> Instant {
-        either!(&self.0, source => source.due())
+    fn next_due(&self) -> Instant {
+        either!(&self.0, source => source.next_due())
     }
 
     #[inline(always)]
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> NextRequest {
         either!(&mut self.0, source => source.next(now))
     }
 
     #[inline(always)]
-    fn take(&mut self, flow: usize) -> Op {
-        either!(&mut self.0, source => source.take(flow))
+    fn take_request(&mut self, flow: usize) -> Op {
+        either!(&mut self.0, source => source.take_request(flow))
     }
 
     fn draws_ahead(&self) -> bool {
@@ -87,8 +87,8 @@ impl<W: WrittenPlaces> Source for BlockSource<W> {
     }
 
     #[inline]
-    fn draw(&mut self, now: Instant) -> (usize, Op) {
-        either!(&mut self.0, source => source.draw(now))
+    fn draw_ahead(&mut self, now: Instant) -> (usize, Op) {
+        either!(&mut self.0, source => source.draw_ahead(now))
     }
 
     #[inline]
@@ -97,29 +97,29 @@ impl<W: WrittenPlaces> Source for BlockSource<W> {
     }
 
     #[inline]
-    fn follow(&mut self, flow: usize) {
-        either!(&mut self.0, source => source.follow(flow));
+    fn note_followed(&mut self, flow: usize) {
+        either!(&mut self.0, source => source.note_followed(flow));
     }
 
     #[inline(always)]
-    fn returned(&mut self, flow: usize, completed: Instant) {
-        either!(&mut self.0, source => source.returned(flow, completed));
+    fn note_completed(&mut self, flow: usize, completed: Instant) {
+        either!(&mut self.0, source => source.note_completed(flow, completed));
     }
 
-    fn operations(&self) -> Option<u64> {
-        either!(&self.0, source => source.operations())
+    fn total_operations(&self) -> Option<u64> {
+        either!(&self.0, source => source.total_operations())
     }
 
     fn is_open_loop(&self) -> bool {
         either!(&self.0, source => source.is_open_loop())
     }
 
-    fn pause(&self) -> Span {
-        either!(&self.0, source => source.pause())
+    fn pause_after_completion(&self) -> Span {
+        either!(&self.0, source => source.pause_after_completion())
     }
 
-    fn slots(&self) -> u32 {
-        either!(&self.0, source => source.slots())
+    fn slot_count(&self) -> u32 {
+        either!(&self.0, source => source.slot_count())
     }
 
     fn free_slots(&mut self, at: Instant) -> FreeSlotTimes {
@@ -130,18 +130,18 @@ impl<W: WrittenPlaces> Source for BlockSource<W> {
         either!(&mut self.0, source => source.count_until(end, count));
     }
 
-    fn lifetime(&self) -> Option<Lifetime> {
-        either!(&self.0, source => source.lifetime())
+    fn lifetime_progress(&self) -> Option<Lifetime> {
+        either!(&self.0, source => source.lifetime_progress())
     }
 
-    fn begin(&mut self, now: Instant) -> Instant {
-        either!(&mut self.0, source => source.begin(now))
+    fn begin_after_others(&mut self, now: Instant) -> Instant {
+        either!(&mut self.0, source => source.begin_after_others(now))
     }
 }
 
 impl<W: WrittenPlaces> Wrapped for BlockSource<W> {
-    fn generator(&self) -> Option<&Generator> {
-        if let Variant::Scheduled(scheduled) = &self.0 { Some(scheduled.generator()) } else { None }
+    fn plain_generator(&self) -> Option<&Generator> {
+        if let Variant::Scheduled(scheduled) = &self.0 { Some(scheduled.flow_generator()) } else { None }
     }
 
     fn adds_flushes(&self) -> bool {

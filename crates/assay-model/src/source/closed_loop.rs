@@ -9,7 +9,7 @@ use crate::generator::Generator;
 use crate::mix::{Loop, Mix};
 use crate::source::loop_slots::LoopSlots;
 use crate::turns::Turning;
-use assay_base::source::{FreeSlotTimes, Next, Source};
+use assay_base::source::{FreeSlotTimes, NextRequest, Source};
 use assay_base::{Instant, Op, Prng, Span};
 
 /// A stream of the loop on a target.
@@ -81,7 +81,7 @@ impl LoopSource {
     /// A copy of `closed_loop` with `in_flight` slots in this worker, from `start` on.
     pub(super) fn new(closed_loop: &Loop, draws: LoopDraws, in_flight: u32, start: Instant) -> LoopSource {
         let LoopDraws { members, cursors, mut mix, turning, mut prng } = draws;
-        let not_before = mix.begins(start, &mut prng);
+        let not_before = mix.earliest_issue(start, &mut prng);
         let targets = LoopTargets {
             ended: vec![None; turning.as_ref().map_or(1, |(targets, _)| *targets)].into(),
             turning: turning.map(|(_, turning)| Box::new(turning)),
@@ -96,7 +96,7 @@ impl LoopSource {
             slots: LoopSlots::new(closed_loop.think, in_flight, start),
             next: 0,
             not_before,
-            pause: closed_loop.pause(),
+            pause: closed_loop.longest_pause(),
             paused: Span::ZERO,
             in_flight,
             prng,
@@ -108,18 +108,18 @@ impl LoopSource {
     /// Takes a slot for an operation that does not belong to a stream of the loop, and returns the intended time of
     /// that operation.
     pub(super) fn take_slot(&mut self) -> Instant {
-        let wanted = self.due();
-        self.paused = self.paused + wanted.since(self.slots.take());
+        let wanted = self.next_due();
+        self.paused = self.paused + wanted.since(self.slots.take_first());
         wanted
     }
 
     /// The operation of the member that was drawn last.
     #[inline(always)]
-    fn operation(&mut self, wanted: Instant) -> Op {
+    fn operation_for_member(&mut self, wanted: Instant) -> Op {
         let member = &mut self.members[self.next];
         let ended = &mut self.targets.ended[self.targets.current];
         let op = match (member.cursor, ended.filter(|_| member.is_behind)) {
-            (None, None) => member.generator.operation(wanted),
+            (None, None) => member.generator.next_operation(wanted),
             (None, Some(ended)) => member.generator.operation_behind(ended, wanted),
             (Some(cursor), _) => member.generator.operation_of(&mut self.cursors[cursor], wanted),
         };
@@ -138,29 +138,29 @@ impl Source for LoopSource {
     type Request = Op;
 
     #[inline(never)]
-    fn due(&self) -> Instant {
+    fn next_due(&self) -> Instant {
         let free = self.slots.first_free();
         if free == Instant::FAR { free } else { free.max(self.not_before) }
     }
 
     #[inline(never)]
-    fn next(&mut self, _now: Instant) -> Next {
-        self.next = self.mix.next(&mut self.prng);
+    fn next(&mut self, _now: Instant) -> NextRequest {
+        self.next = self.mix.next_stream(&mut self.prng);
         let LoopTargets { ended, turning, current } = &mut self.targets;
         if let Some(turning) = turning {
-            *current = turning.next(&mut self.prng);
+            *current = turning.next_target(&mut self.prng);
             self.next = self.next * ended.len() + *current;
         }
-        Next::Of(self.members[self.next].flow)
+        NextRequest::Of(self.members[self.next].flow)
     }
 
     #[inline(never)]
-    fn take(&mut self, _flow: usize) -> Op {
+    fn take_request(&mut self, _flow: usize) -> Op {
         let wanted = self.take_slot();
         self.counts[self.next].pulled += 1;
         // The delay of the next burst begins with the last operation of this one.
-        self.not_before = self.mix.begins(wanted, &mut self.prng);
-        self.operation(wanted)
+        self.not_before = self.mix.earliest_issue(wanted, &mut self.prng);
+        self.operation_for_member(wanted)
     }
 
     fn draws_ahead(&self) -> bool {
@@ -170,27 +170,27 @@ impl Source for LoopSource {
     }
 
     #[inline(never)]
-    fn draw(&mut self, now: Instant) -> (usize, Op) {
-        self.next = self.mix.next(&mut self.prng);
+    fn draw_ahead(&mut self, now: Instant) -> (usize, Op) {
+        self.next = self.mix.next_stream(&mut self.prng);
         // Bursts begin without a delay.
-        self.mix.begins(now, &mut self.prng);
-        (self.members[self.next].flow, self.operation(now))
+        self.mix.earliest_issue(now, &mut self.prng);
+        (self.members[self.next].flow, self.operation_for_member(now))
     }
 
     #[inline(never)]
     fn take_drawn(&mut self, flow: usize) {
         self.take_slot();
-        self.follow(flow);
+        self.note_followed(flow);
     }
 
     #[inline(never)]
-    fn follow(&mut self, flow: usize) {
+    fn note_followed(&mut self, flow: usize) {
         let member = self.members.iter().position(|member| member.flow == flow);
         self.counts[member.expect("what was drawn belongs to a stream of the loop")].pulled += 1;
     }
 
     #[inline(never)]
-    fn returned(&mut self, _flow: usize, completed: Instant) {
+    fn note_completed(&mut self, _flow: usize, completed: Instant) {
         self.paused = self.paused + self.slots.give_back(completed, &mut self.prng);
     }
 
@@ -198,16 +198,16 @@ impl Source for LoopSource {
         false
     }
 
-    fn pause(&self) -> Span {
+    fn pause_after_completion(&self) -> Span {
         self.pause
     }
 
-    fn slots(&self) -> u32 {
+    fn slot_count(&self) -> u32 {
         self.in_flight
     }
 
     fn free_slots(&mut self, at: Instant) -> FreeSlotTimes {
-        FreeSlotTimes { open_ns: self.slots.open(at), paused: std::mem::take(&mut self.paused) }
+        FreeSlotTimes { open_ns: self.slots.open_time(at), paused: std::mem::take(&mut self.paused) }
     }
 
     fn count_until(&mut self, _end: Instant, mut count: impl FnMut(usize, u64, u64)) {

@@ -35,12 +35,12 @@ impl FreeSlots {
 
     /// Since when the first of them is free; [`Instant::FAR`] if there is none.
     #[inline(always)]
-    pub(super) fn first(&self) -> Instant {
+    pub(super) fn first_free_since(&self) -> Instant {
         self.first.since
     }
 
     /// Since when the last of them is free; the beginning of time if there is none.
-    pub(super) fn last(&self) -> Instant {
+    pub(super) fn last_free_since(&self) -> Instant {
         match self.others.back() {
             Some(last) => last.since,
             None if self.all == 0 => Instant::ZERO,
@@ -56,7 +56,7 @@ impl FreeSlots {
 
     /// A slot is free from `at` on.
     #[inline(always)]
-    pub(super) fn add(&mut self, at: Instant) {
+    pub(super) fn add_slot(&mut self, at: Instant) {
         if self.all == 0 {
             self.first = FreeTogether { since: at, slots: 1 };
         } else if self.first.since == at {
@@ -87,7 +87,7 @@ impl FreeSlots {
 
     /// Uses the first slot, and returns since when it was free. There must be one.
     #[inline(always)]
-    pub(super) fn take(&mut self) -> Instant {
+    pub(super) fn take_first(&mut self) -> Instant {
         assert!(self.all > 0, "a loop is asked when a slot is free");
         let since = self.first.since;
         self.all -= 1;
@@ -99,16 +99,16 @@ impl FreeSlots {
     }
 
     /// The sum of the times for which they are free at `at`; what is free only later counts negative.
-    pub(super) fn open(&self, at: Instant) -> i64 {
+    pub(super) fn open_time(&self, at: Instant) -> i64 {
         std::iter::once(&self.first).chain(&self.others).fold(0, |sum: i64, together| {
-            sum.saturating_add(difference(at, together.since).saturating_mul(i64::from(together.slots)))
+            sum.saturating_add(signed_difference(at, together.since).saturating_mul(i64::from(together.slots)))
         })
     }
 }
 
 /// Nanoseconds from `from` to `to`, negative if `to` is earlier.
 #[inline]
-pub fn difference(to: Instant, from: Instant) -> i64 {
+pub fn signed_difference(to: Instant, from: Instant) -> i64 {
     if to >= from { capped_ns(to.since(from)) } else { -capped_ns(from.since(to)) }
 }
 
@@ -129,19 +129,22 @@ mod tests {
     #[test]
     fn the_slot_that_is_free_longest_comes_first() {
         let mut free = FreeSlots::new(2, at(10));
-        assert_eq!((free.first(), free.open(at(15)), free.open(at(4))), (at(10), 10, -12));
-        assert_eq!((free.take(), free.take(), free.first()), (at(10), at(10), Instant::FAR));
-        [30, 20, 30, 25, 20].into_iter().for_each(|ns| free.add(at(ns)));
-        let order = [0; 5].map(|_| free.take().as_ns());
+        assert_eq!((free.first_free_since(), free.open_time(at(15)), free.open_time(at(4))), (at(10), 10, -12));
+        assert_eq!((free.take_first(), free.take_first(), free.first_free_since()), (at(10), at(10), Instant::FAR));
+        [30, 20, 30, 25, 20].into_iter().for_each(|ns| free.add_slot(at(ns)));
+        let order = [0; 5].map(|_| free.take_first().as_ns());
         assert_eq!(order, [20, 20, 25, 30, 30]);
-        assert_eq!((free.open(at(9)), free.len(), FreeSlots::new(0, at(1)).first()), (0, 0, Instant::FAR));
+        assert_eq!(
+            (free.open_time(at(9)), free.len(), FreeSlots::new(0, at(1)).first_free_since()),
+            (0, 0, Instant::FAR)
+        );
     }
 
     #[test]
     fn times_far_apart_do_not_overflow() {
-        assert_eq!(difference(at(u64::MAX), at(0)), i64::MAX);
-        assert_eq!(difference(at(0), at(u64::MAX)), -i64::MAX);
+        assert_eq!(signed_difference(at(u64::MAX), at(0)), i64::MAX);
+        assert_eq!(signed_difference(at(0), at(u64::MAX)), -i64::MAX);
         let free = FreeSlots::new(1000, at(0));
-        assert_eq!((free.len(), free.open(at(u64::MAX))), (1000, i64::MAX));
+        assert_eq!((free.len(), free.open_time(at(u64::MAX))), (1000, i64::MAX));
     }
 }

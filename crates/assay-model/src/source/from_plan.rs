@@ -1,13 +1,13 @@
 //! Makes the sources of one worker from the streams and loops of a plan.
 
 use crate::arrival::Part;
-use crate::cache::Behind;
+use crate::cache::LoadBehindCache;
 use crate::generator::{FlowShare, Generator};
 use crate::journal::Journal;
 use crate::mix::Loop;
 use crate::oltp::Load;
 use crate::plan::Plan;
-use crate::recording::Onto;
+use crate::recording::RecordingPlacement;
 use crate::source::block_source::{BlockSource, Variant};
 use crate::source::closed_stream::ClosedStream;
 use crate::source::drawn_together::{DrawnTogether, Member};
@@ -51,7 +51,7 @@ pub struct BlockSources<W> {
 impl<W: WrittenPlaces + 'static> BlockSources<W> {
     /// The sources of a worker of `plan`. `None` when a rate does not fit.
     pub fn from_plan(plan: &Plan, worker: SourceWorker<W>) -> Option<BlockSources<W>> {
-        let mut making = Making::new(plan, worker);
+        let mut making = SourceBuilder::new(plan, worker);
         // Behind a cache and in an OLTP load, the streams of a target are drawn together as one sequence.
         let is_drawn_together = plan.caches.simulated.is_some() || plan.load.oltp().is_some();
         for target in 0..if is_drawn_together { plan.load.targets } else { 0 } {
@@ -67,7 +67,7 @@ impl<W: WrittenPlaces + 'static> BlockSources<W> {
 }
 
 /// The sources of one worker while they are being made.
-struct Making<W> {
+struct SourceBuilder<W> {
     plan: Arc<Plan>,
     part: Part,
     start: Instant,
@@ -78,10 +78,10 @@ struct Making<W> {
     made: BlockSources<W>,
 }
 
-impl<W: WrittenPlaces + 'static> Making<W> {
-    fn new(plan: &Plan, worker: SourceWorker<W>) -> Making<W> {
+impl<W: WrittenPlaces + 'static> SourceBuilder<W> {
+    fn new(plan: &Plan, worker: SourceWorker<W>) -> SourceBuilder<W> {
         let SourceWorker { part, start, written, gates, geometries } = worker;
-        Making {
+        SourceBuilder {
             plan: Arc::new(plan.clone()),
             part,
             start,
@@ -93,7 +93,7 @@ impl<W: WrittenPlaces + 'static> Making<W> {
     }
 
     /// Adds a source that carries these flows.
-    fn add(&mut self, source: BlockSource<W>, flows: Vec<usize>) {
+    fn add_source(&mut self, source: BlockSource<W>, flows: Vec<usize>) {
         self.made.sources.push(source);
         self.made.flows_of.push(flows);
     }
@@ -130,7 +130,7 @@ impl<W: WrittenPlaces + 'static> Making<W> {
         let written = self.written.clone().filter(|_| reads_back);
         let geometry = self.geometries[usize::from(flow.target)];
         let single = SingleStream { flow, geometry, part: self.part, start: self.start };
-        let one = single.make(&plan, plan.begins(flow.stream, self.start), written)?;
+        let one = single.make_source(&plan, plan.stream_begin(flow.stream, self.start), written)?;
         let life = plan.load.life_of(flow.stream);
         // A closed loop that only ends after a number of operations counts them itself, if there is a single worker and
         // nobody waits for it.
@@ -141,10 +141,10 @@ impl<W: WrittenPlaces + 'static> Making<W> {
             let share = part_of_stream(&plan, flow.stream, self.part);
             let shared = Arc::clone(&plan);
             let make: MakeSource<BlockSource<W>> =
-                Box::new(move |begins| single.make(&shared, begins, None).expect("it was made before"));
+                Box::new(move |begins| single.make_source(&shared, begins, None).expect("it was made before"));
             self.with_lifetime(one, &[StreamOnTarget { stream: flow.stream, geometry }], share, make)
         };
-        self.add(source, vec![flow.index]);
+        self.add_source(source, vec![flow.index]);
         Some(())
     }
 
@@ -157,7 +157,7 @@ impl<W: WrittenPlaces + 'static> Making<W> {
         let geometry = self.geometries[usize::from(writer.target)];
         let journal = Journal::new(&plan, writer.stream, writer.target, geometry, self.part, self.start).ok()?;
         let flows = members.iter().map(|member| member.flow).collect();
-        self.add(BlockSource(Variant::Journal(Box::new(DrawnTogether::new(journal, members)))), flows);
+        self.add_source(BlockSource(Variant::Journal(Box::new(DrawnTogether::new(journal, members)))), flows);
         Some(())
     }
 
@@ -172,13 +172,13 @@ impl<W: WrittenPlaces + 'static> Making<W> {
         let flows = members.iter().map(|member| member.flow).collect();
         let variant = if plan.caches.simulated.is_some() {
             // A single worker carries all that passes the cache.
-            let behind = Behind::new(&plan, target, &self.geometries, self.start).ok();
+            let behind = LoadBehindCache::new(&plan, target, &self.geometries, self.start).ok();
             Variant::Behind(Box::new(DrawnTogether::new(behind.filter(|_| self.part.of == 1)?, members)))
         } else {
             let load = Load::new(&plan, Some(target), &self.geometries, self.part, self.start).ok()?;
             Variant::Oltp(Box::new(DrawnTogether::new(load, members)))
         };
-        self.add(BlockSource(variant), flows);
+        self.add_source(BlockSource(variant), flows);
         Some(())
     }
 
@@ -194,14 +194,14 @@ impl<W: WrittenPlaces + 'static> Making<W> {
         let (plan, stream) = (&self.plan, members[0].stream);
         let life = plan.load.life_of(stream);
         let left = work_of_source(plan, members, share);
-        let waits = self.gates.behind(&plan.load.waited_for_by(stream)).map(|gate| Waiting {
+        let waits = self.gates.gate_after(&plan.load.waited_for_by(stream)).map(|gate| Waiting {
             gate,
             start: life.start,
             lasts: life.lasts,
-            asks: plan.begins(stream, self.start),
+            asks: plan.stream_begin(stream, self.start),
             make,
         });
-        let until = if waits.is_some() { Instant::FAR } else { plan.until(stream, self.start) };
+        let until = if waits.is_some() { Instant::FAR } else { plan.stream_end(stream, self.start) };
         let source = WithLifetime::new(one, waits, until, left, self.gates.opened_by(stream));
         BlockSource(Variant::Living(Box::new(source)))
     }
@@ -211,7 +211,7 @@ impl<W: WrittenPlaces + 'static> Making<W> {
     fn add_loop(&mut self, closed_loop: &Loop, first: PlanFlow) -> Option<()> {
         let plan = Arc::clone(&self.plan);
         let members = members_of_loop(&plan, closed_loop, first.target);
-        let (start, begins) = (self.start, plan.begins(first.stream, self.start));
+        let (start, begins) = (self.start, plan.stream_begin(first.stream, self.start));
         let flows: Vec<usize> = members.iter().map(|flow| flow.index).collect();
         let mut streams = Vec::new();
         for flow in &members {
@@ -219,17 +219,17 @@ impl<W: WrittenPlaces + 'static> Making<W> {
             streams.push(StreamOnTarget { stream: flow.stream, geometry });
         }
         for copy in deal_copies(closed_loop, self.part, &members, &self.geometries) {
-            let one = copy.make(&plan, start, begins)?;
+            let one = copy.make_source(&plan, start, begins)?;
             let share = (copy.slots > 0).then_some(copy.share);
             let source = if closed_loop.life.is_whole() {
                 one
             } else {
                 let shared = Arc::clone(&plan);
                 let make: MakeSource<BlockSource<W>> =
-                    Box::new(move |begins| copy.make(&shared, start, begins).expect("it was made before"));
+                    Box::new(move |begins| copy.make_source(&shared, start, begins).expect("it was made before"));
                 self.with_lifetime(one, &streams, share, make)
             };
-            self.add(source, flows.clone());
+            self.add_source(source, flows.clone());
         }
         Some(())
     }
@@ -269,12 +269,12 @@ struct SingleStream {
 impl SingleStream {
     /// The source of the stream, which begins at `begins`; `written` is what it reads back. `None` when its rate does
     /// not fit.
-    fn make<W>(self, plan: &Plan, begins: Instant, written: Option<Arc<W>>) -> Option<BlockSource<W>> {
+    fn make_source<W>(self, plan: &Plan, begins: Instant, written: Option<Arc<W>>) -> Option<BlockSource<W>> {
         let SingleStream { flow, geometry, part, start } = self;
         let PlanFlow { index, stream, target } = flow;
         let described = &plan.load.streams[usize::from(stream)];
         if let Some((recording, block)) = described.arrival.recording().zip(described.block()) {
-            let onto = Onto::new(recording, geometry.size, geometry.block);
+            let onto = RecordingPlacement::new(recording, geometry.size, geometry.block);
             let flow = RecordedFlow { index, target, direction: block.direction, durable: block.durable };
             let played = RecordedStream::new(flow, recording.clone(), onto, begins, part);
             return Some(BlockSource(Variant::Recorded(Box::new(played))));

@@ -26,7 +26,7 @@ impl Gates {
     }
 
     /// The gate that opens when these streams have ended.
-    pub(super) fn behind(&self, streams: &[u16]) -> Option<Arc<Gate>> {
+    pub(super) fn gate_after(&self, streams: &[u16]) -> Option<Arc<Gate>> {
         self.by_streams.iter().find(|(known, _)| known == streams).map(|(_, gate)| Arc::clone(gate))
     }
 
@@ -38,7 +38,7 @@ impl Gates {
     /// Notes that a worker has entered all its sources. Each gate holds one count for each worker until then, so that
     /// it cannot open too early.
     pub fn finish_entering(&self) {
-        self.by_streams.iter().for_each(|(_, gate)| gate.leave(Instant::ZERO));
+        self.by_streams.iter().for_each(|(_, gate)| gate.note_source_end(Instant::ZERO));
     }
 }
 
@@ -57,18 +57,18 @@ impl Gate {
     }
 
     /// Adds a source.
-    pub(super) fn enter(&self) {
+    pub(super) fn add_source(&self) {
         self.left.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Notes that a source was over at `at`.
-    pub(super) fn leave(&self, at: Instant) {
+    pub(super) fn note_source_end(&self, at: Instant) {
         self.last_ns.fetch_max(at.as_ns(), Ordering::AcqRel);
         self.left.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// When the last source was over; `None` until all of them are.
-    pub(super) fn opened(&self) -> Option<Instant> {
+    pub(super) fn opened_at(&self) -> Option<Instant> {
         let open = self.left.load(Ordering::Acquire) == 0;
         open.then(|| Instant::from_ns(self.last_ns.load(Ordering::Acquire)))
     }
@@ -81,14 +81,14 @@ mod tests {
     #[test]
     fn it_opens_when_all_sources_of_all_workers_are_over() {
         let gate = Gate::new(2);
-        gate.enter();
-        gate.leave(Instant::from_ns(7));
-        gate.leave(Instant::ZERO);
-        assert_eq!(gate.opened(), None, "the other worker has not counted its sources");
-        gate.enter();
-        gate.leave(Instant::ZERO);
-        assert_eq!(gate.opened(), None);
-        gate.leave(Instant::from_ns(5));
-        assert_eq!(gate.opened(), Some(Instant::from_ns(7)), "the last end counts");
+        gate.add_source();
+        gate.note_source_end(Instant::from_ns(7));
+        gate.note_source_end(Instant::ZERO);
+        assert_eq!(gate.opened_at(), None, "the other worker has not counted its sources");
+        gate.add_source();
+        gate.note_source_end(Instant::ZERO);
+        assert_eq!(gate.opened_at(), None);
+        gate.note_source_end(Instant::from_ns(5));
+        assert_eq!(gate.opened_at(), Some(Instant::from_ns(7)), "the last end counts");
     }
 }

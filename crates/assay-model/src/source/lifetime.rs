@@ -4,7 +4,7 @@
 
 use crate::generator::Generator;
 use crate::source::gates::Gate;
-use assay_base::source::{FreeSlotTimes, Lifetime, Next, Source};
+use assay_base::source::{FreeSlotTimes, Lifetime, NextRequest, Source};
 use assay_base::{Instant, Op, Span};
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) type MakeSource<S> = Box<dyn Fn(Instant) -> S>;
 /// A source that can be wrapped.
 pub(super) trait Wrapped: Source<Request = Op> {
     /// The generator of its next requests, if it has a schedule and nothing else decides about them.
-    fn generator(&self) -> Option<&Generator>;
+    fn plain_generator(&self) -> Option<&Generator>;
 
     /// Whether it adds flushes that do not count towards its numbers.
     fn adds_flushes(&self) -> bool;
@@ -70,7 +70,7 @@ impl WorkLeft {
         self.operations == 0 || self.bytes == 0
     }
 
-    fn minus(self, op: &Op) -> WorkLeft {
+    fn less_operation(self, op: &Op) -> WorkLeft {
         let bytes = if self.bytes == u64::MAX { u64::MAX } else { self.bytes.saturating_sub(op.len.into()) };
         WorkLeft { operations: self.operations - 1, bytes }
     }
@@ -104,7 +104,7 @@ impl<S: Wrapped> WithLifetime<S> {
     ) -> WithLifetime<S> {
         let end = if left.is_nothing() { End::ByNumber } else { End::NotYet };
         gates.retain(|_| end == End::NotYet);
-        gates.iter().for_each(|gate| gate.enter());
+        gates.iter().for_each(|gate| gate.add_source());
         let (taken, counted, in_flight, last, ended) = (0, 0, 0, Instant::ZERO, Instant::ZERO);
         WithLifetime { inner, waits, begun: None, until, left, taken, counted, in_flight, end, last, ended, gates }
     }
@@ -121,7 +121,7 @@ impl<S: Wrapped> WithLifetime<S> {
 
     /// Notes that the source has no more requests since `at`. Streams that wait for it may begin when those in flight
     /// have completed.
-    fn finish(&mut self, end: End, at: Instant) {
+    fn finish_source(&mut self, end: End, at: Instant) {
         self.end = end;
         self.ended = at;
         self.open_gates();
@@ -130,21 +130,21 @@ impl<S: Wrapped> WithLifetime<S> {
     fn open_gates(&mut self) {
         if self.in_flight == 0 {
             let at = self.last.max(self.ended);
-            self.gates.drain(..).for_each(|gate| gate.leave(at));
+            self.gates.drain(..).for_each(|gate| gate.note_source_end(at));
         }
     }
 
     /// How many of `waiting` requests, which wait for a slot, are within the numbers that the source still has.
     fn limit_waiting(&self, waiting: u64) -> u64 {
         let waiting = waiting.min(self.left.operations);
-        let Some(generator) = self.inner.generator() else { return waiting };
+        let Some(generator) = self.inner.plain_generator() else { return waiting };
         if self.left.bytes == u64::MAX {
             return waiting;
         }
         // Sizes are drawn, so only drawing the next ones shows how many requests the remaining bytes allow.
         let (mut generator, mut bytes) = (generator.clone(), self.left.bytes);
         let drawn = (0..waiting).find(|_| {
-            bytes = bytes.saturating_sub(generator.operation(self.until).len.into());
+            bytes = bytes.saturating_sub(generator.next_operation(self.until).len.into());
             bytes == 0
         });
         drawn.map_or(waiting, |last| last + 1)
@@ -154,38 +154,38 @@ impl<S: Wrapped> WithLifetime<S> {
 impl<S: Wrapped> Source for WithLifetime<S> {
     type Request = Op;
 
-    fn due(&self) -> Instant {
+    fn next_due(&self) -> Instant {
         match &self.waits {
             _ if self.end != End::NotYet => Instant::FAR,
             Some(waits) => waits.asks,
             // It is asked once more at its end, so that it can say that it is over.
-            None => self.inner.due().min(self.until),
+            None => self.inner.next_due().min(self.until),
         }
     }
 
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> NextRequest {
         if let Some(waits) = &mut self.waits {
-            let Some(at) = waits.gate.opened() else {
+            let Some(at) = waits.gate.opened_at() else {
                 waits.asks = now + TIME_BETWEEN_QUESTIONS;
-                return Next::Later(waits.asks);
+                return NextRequest::Later(waits.asks);
             };
             self.begin_after(now, at);
-            return Next::Later(self.due());
+            return NextRequest::Later(self.next_due());
         }
-        if self.inner.due() >= self.until && now >= self.until {
-            self.finish(End::ByTime, self.until);
-            return Next::Over;
+        if self.inner.next_due() >= self.until && now >= self.until {
+            self.finish_source(End::ByTime, self.until);
+            return NextRequest::Over;
         }
         self.inner.next(now)
     }
 
-    fn take(&mut self, flow: usize) -> Op {
-        let op = self.inner.take(flow);
+    fn take_request(&mut self, flow: usize) -> Op {
+        let op = self.inner.take_request(flow);
         self.taken += 1;
         self.in_flight += 1;
         // A flush that follows the writes of a loop does not count towards the operations of the loop.
         if !(op.is_flush() && self.inner.adds_flushes()) {
-            self.left = self.left.minus(&op);
+            self.left = self.left.less_operation(&op);
         }
         if self.left.is_nothing() {
             self.end = End::ByNumber;
@@ -193,8 +193,8 @@ impl<S: Wrapped> Source for WithLifetime<S> {
         op
     }
 
-    fn returned(&mut self, flow: usize, completed: Instant) {
-        self.inner.returned(flow, completed);
+    fn note_completed(&mut self, flow: usize, completed: Instant) {
+        self.inner.note_completed(flow, completed);
         self.in_flight -= 1;
         self.last = self.last.max(completed);
         if self.end != End::NotYet {
@@ -206,16 +206,16 @@ impl<S: Wrapped> Source for WithLifetime<S> {
         self.inner.is_open_loop()
     }
 
-    fn operations(&self) -> Option<u64> {
+    fn total_operations(&self) -> Option<u64> {
         (self.end != End::NotYet).then_some(self.taken)
     }
 
-    fn pause(&self) -> Span {
-        self.inner.pause()
+    fn pause_after_completion(&self) -> Span {
+        self.inner.pause_after_completion()
     }
 
-    fn slots(&self) -> u32 {
-        self.inner.slots()
+    fn slot_count(&self) -> u32 {
+        self.inner.slot_count()
     }
 
     /// Before it begins and after it has ended its slots wait for nothing.
@@ -246,7 +246,7 @@ impl<S: Wrapped> Source for WithLifetime<S> {
         count(flow, scheduled, waiting);
     }
 
-    fn lifetime(&self) -> Option<Lifetime> {
+    fn lifetime_progress(&self) -> Option<Lifetime> {
         let (begun, end, last) = (self.begun, self.end, self.last);
         Some(Lifetime { begun, over: end != End::NotYet, done: end == End::ByNumber, last })
     }

@@ -62,9 +62,9 @@ impl LoopCopy {
 
     /// The source of the copy, with the flushes after its writes, in a run that begins at `start`; the loop begins at
     /// `begins`.
-    pub(super) fn make<W>(&self, plan: &Plan, start: Instant, begins: Instant) -> Option<BlockSource<W>> {
+    pub(super) fn make_source<W>(&self, plan: &Plan, start: Instant, begins: Instant) -> Option<BlockSource<W>> {
         let copy = self.make_loop(plan, start, begins)?;
-        Some(BlockSource(match self.flushes(plan) {
+        Some(BlockSource(match self.flushes_flow(plan) {
             None => Variant::Loop(Box::new(copy)),
             Some((flow, every)) => {
                 let flushes = Generator::for_share(plan, &self.share_of_flow(flow, start, begins))?;
@@ -74,7 +74,7 @@ impl LoopCopy {
     }
 
     /// The flow of the loop's flushes, and the number of writes after which one follows.
-    fn flushes(&self, plan: &Plan) -> Option<(PlanFlow, u32)> {
+    fn flushes_flow(&self, plan: &Plan) -> Option<(PlanFlow, u32)> {
         let (flow, flush) = self.members.iter().find_map(|flow| Some((*flow, stream_of(plan, *flow).flush()?)))?;
         Some((flow, flush.every?))
     }
@@ -83,7 +83,7 @@ impl LoopCopy {
     fn make_loop(&self, plan: &Plan, start: Instant, begins: Instant) -> Option<LoopSource> {
         let closed_loop = plan.load.loops.iter().find(|known| known.name == self.loop_name)?;
         let first = *self.members.first()?;
-        let mix = self.mix(plan, closed_loop, first.target)?;
+        let mix = self.stream_mix(plan, closed_loop, first.target)?;
         let (mut members, mut cursors) = (Vec::new(), Vec::new());
         let mut shared: Vec<((&String, u16), usize)> = Vec::new();
         for flow in self.moving_data(plan) {
@@ -93,21 +93,21 @@ impl LoopCopy {
                 let known = shared.iter().find(|(known, _)| *known == name).map(|(_, cursor)| *cursor);
                 known.unwrap_or_else(|| {
                     shared.push((name, cursors.len()));
-                    cursors.push(generator.cursor());
+                    cursors.push(generator.offsets_cursor());
                     cursors.len() - 1
                 })
             });
             members.push(Member { flow: flow.index, generator, cursor, is_behind: block.address.is_behind() });
         }
         let path = [u64::from(first.stream), u64::from(first.target), self.share.index, FOR_LOOP, u64::from(self.copy)];
-        let prng = Prng::child(plan.load.seed, &path);
-        let turning = closed_loop.turns.map(|turns| self.turning(plan, turns, first.stream));
+        let prng = Prng::for_path(plan.load.seed, &path);
+        let turning = closed_loop.turns.map(|turns| self.targets_and_turns(plan, turns, first.stream));
         Some(LoopSource::new(closed_loop, LoopDraws { members, cursors, mix, turning, prng }, self.slots, begins))
     }
 
     /// Decides which stream of the loop comes next. The draw does not depend on the target, so the streams on `target`
     /// stand for those on all targets.
-    fn mix(&self, plan: &Plan, closed_loop: &Loop, target: u16) -> Option<Mix> {
+    fn stream_mix(&self, plan: &Plan, closed_loop: &Loop, target: u16) -> Option<Mix> {
         let mut weights = Vec::new();
         for flow in self.moving_data(plan).filter(|flow| flow.target == target) {
             let arrival = &stream_of(plan, flow).arrival;
@@ -136,7 +136,7 @@ impl LoopCopy {
 
     /// The number of targets of the loop, which are those of `stream`, and its turns over them. The workers that share
     /// a copy also share each pass through a target, and begin with different targets.
-    fn turning(&self, plan: &Plan, turns: Turns, stream: u16) -> (usize, Turning) {
+    fn targets_and_turns(&self, plan: &Plan, turns: Turns, stream: u16) -> (usize, Turning) {
         let block = plan.load.streams[usize::from(stream)].block();
         let Part { index, of } = self.share;
         let mut passes = Vec::new();

@@ -1,7 +1,7 @@
 //! The slots of one worker's part of a closed loop, and how they pause after completions.
 
 use crate::mix::Think;
-use crate::source::free_slots::{FreeSlots, difference};
+use crate::source::free_slots::{FreeSlots, signed_difference};
 use assay_base::{Instant, Prng, Span};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -37,8 +37,8 @@ impl PauseTogether {
     }
 
     /// When the first slot may issue.
-    fn first(&self) -> Instant {
-        match self.free.first() {
+    fn first_issue(&self) -> Instant {
+        match self.free.first_free_since() {
             _ if self.is_pause_due() => Instant::FAR,
             Instant::FAR => Instant::FAR,
             free => free.max(self.not_before),
@@ -47,10 +47,10 @@ impl PauseTogether {
 
     /// Gives a slot back. Its operation counts as `counts` completions: 0 or 1.
     fn give_back(&mut self, completed: Instant, counts: u32, prng: &mut Prng) {
-        self.free.add(completed);
+        self.free.add_slot(completed);
         self.done = self.done.saturating_add(counts);
         if self.is_pause_due() && self.free.len() == self.all {
-            self.not_before = self.free.last() + self.think.next(prng);
+            self.not_before = self.free.last_free_since() + self.think.next_pause(prng);
             self.done = 0;
         }
     }
@@ -85,18 +85,18 @@ impl LoopSlots {
     #[inline(never)]
     pub(super) fn first_free(&self) -> Instant {
         match self {
-            LoopSlots::Plain(free) => free.first(),
-            LoopSlots::PauseTogether(together) => together.first(),
+            LoopSlots::Plain(free) => free.first_free_since(),
+            LoopSlots::PauseTogether(together) => together.first_issue(),
             LoopSlots::Thinking(thinking) => thinking.free.peek().map_or(Instant::FAR, |Reverse((at, _))| *at),
         }
     }
 
     /// Uses the first slot, and returns since when it could have been used, but for the rules of the whole loop.
     #[inline(never)]
-    pub(super) fn take(&mut self) -> Instant {
+    pub(super) fn take_first(&mut self) -> Instant {
         match self {
-            LoopSlots::Plain(free) => free.take(),
-            LoopSlots::PauseTogether(together) => together.free.take(),
+            LoopSlots::Plain(free) => free.take_first(),
+            LoopSlots::PauseTogether(together) => together.free.take_first(),
             LoopSlots::Thinking(thinking) => {
                 let Reverse((due, done)) = thinking.free.pop().expect("a loop is asked when a slot is free");
                 thinking.flying.push_back(done);
@@ -109,7 +109,7 @@ impl LoopSlots {
     #[inline(never)]
     pub(super) fn give_back(&mut self, completed: Instant, prng: &mut Prng) -> Span {
         match self {
-            LoopSlots::Plain(free) => free.add(completed),
+            LoopSlots::Plain(free) => free.add_slot(completed),
             LoopSlots::PauseTogether(together) => together.give_back(completed, 1, prng),
             LoopSlots::Thinking(thinking) => return thinking.give_back(completed, prng),
         }
@@ -120,7 +120,7 @@ impl LoopSlots {
     #[inline(never)]
     pub(super) fn give_back_unused(&mut self, completed: Instant, prng: &mut Prng) {
         match self {
-            LoopSlots::Plain(free) => free.add(completed),
+            LoopSlots::Plain(free) => free.add_slot(completed),
             LoopSlots::PauseTogether(together) => together.give_back(completed, 0, prng),
             LoopSlots::Thinking(thinking) => {
                 let done = thinking.flying.pop_front().expect("what comes back was in flight");
@@ -130,12 +130,12 @@ impl LoopSlots {
     }
 
     /// The sum of the times since the free slots could have been used at `at`.
-    pub(super) fn open(&self, at: Instant) -> i64 {
+    pub(super) fn open_time(&self, at: Instant) -> i64 {
         match self {
-            LoopSlots::Plain(free) => free.open(at),
-            LoopSlots::PauseTogether(together) => together.free.open(at),
+            LoopSlots::Plain(free) => free.open_time(at),
+            LoopSlots::PauseTogether(together) => together.free.open_time(at),
             LoopSlots::Thinking(thinking) => {
-                thinking.free.iter().fold(0, |sum: i64, slot| sum.saturating_add(difference(at, slot.0.0)))
+                thinking.free.iter().fold(0, |sum: i64, slot| sum.saturating_add(signed_difference(at, slot.0.0)))
             }
         }
     }
@@ -145,7 +145,8 @@ impl Thinking {
     /// Gives a slot back; returns for how long it pauses.
     fn give_back(&mut self, completed: Instant, prng: &mut Prng) -> Span {
         let done = self.flying.pop_front().expect("what comes back was in flight") + 1;
-        let (pause, done) = if done >= self.think.every { (self.think.next(prng), 0) } else { (Span::ZERO, done) };
+        let (pause, done) =
+            if done >= self.think.every { (self.think.next_pause(prng), 0) } else { (Span::ZERO, done) };
         self.free.push(Reverse((completed + pause, done)));
         pause
     }

@@ -5,7 +5,7 @@
 
 use crate::generator::Generator;
 use crate::source::closed_loop::LoopSource;
-use assay_base::source::{FreeSlotTimes, Next, Source};
+use assay_base::source::{FreeSlotTimes, NextRequest, Source};
 use assay_base::{Direction, Instant, Op, Span};
 
 /// A copy of a loop, with the generator of its flushes.
@@ -33,34 +33,34 @@ impl Source for LoopWithFlushes {
     type Request = Op;
 
     #[inline(never)]
-    fn due(&self) -> Instant {
-        self.inner.due()
+    fn next_due(&self) -> Instant {
+        self.inner.next_due()
     }
 
     #[inline(never)]
-    fn next(&mut self, now: Instant) -> Next {
-        if self.writes >= self.every { Next::Of(self.flow) } else { self.inner.next(now) }
+    fn next(&mut self, now: Instant) -> NextRequest {
+        if self.writes >= self.every { NextRequest::Of(self.flow) } else { self.inner.next(now) }
     }
 
     #[inline(never)]
-    fn take(&mut self, flow: usize) -> Op {
+    fn take_request(&mut self, flow: usize) -> Op {
         if flow == self.flow {
             self.writes = 0;
             self.issued += 1;
             let wanted = self.inner.take_slot();
-            return self.flushes.operation(wanted);
+            return self.flushes.next_operation(wanted);
         }
-        let op = self.inner.take(flow);
+        let op = self.inner.take_request(flow);
         self.writes += u32::from(op.direction == Direction::Write);
         op
     }
 
     #[inline(never)]
-    fn returned(&mut self, flow: usize, completed: Instant) {
+    fn note_completed(&mut self, flow: usize, completed: Instant) {
         if flow == self.flow {
             self.inner.give_slot_back(completed);
         } else {
-            self.inner.returned(flow, completed);
+            self.inner.note_completed(flow, completed);
         }
     }
 
@@ -68,12 +68,12 @@ impl Source for LoopWithFlushes {
         false
     }
 
-    fn pause(&self) -> Span {
-        self.inner.pause()
+    fn pause_after_completion(&self) -> Span {
+        self.inner.pause_after_completion()
     }
 
-    fn slots(&self) -> u32 {
-        self.inner.slots()
+    fn slot_count(&self) -> u32 {
+        self.inner.slot_count()
     }
 
     fn free_slots(&mut self, at: Instant) -> FreeSlotTimes {

@@ -23,7 +23,7 @@ mod scheduled_stream;
 mod work_share;
 
 pub use block_source::BlockSource;
-pub use free_slots::difference;
+pub use free_slots::signed_difference;
 pub use from_plan::{BlockSources, SourceWorker};
 pub use gates::Gates;
 pub use read_back::{NextWritten, WrittenPlaces};

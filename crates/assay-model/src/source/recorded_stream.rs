@@ -3,8 +3,8 @@
 //! Several workers take the operations in turn.
 
 use crate::arrival::Part;
-use crate::recording::{Onto, Recording};
-use assay_base::source::{Next, Source};
+use crate::recording::{Recording, RecordingPlacement};
+use assay_base::source::{NextRequest, Source};
 use assay_base::{Direction, Instant, Op};
 
 /// The operations of a recording that one worker issues on one target.
@@ -12,7 +12,7 @@ use assay_base::{Direction, Instant, Op};
 pub(super) struct RecordedStream {
     flow: RecordedFlow,
     recording: Recording,
-    onto: Onto,
+    onto: RecordingPlacement,
     begin: Instant,
     part: Part,
     /// Number of operations taken, and counted as scheduled.
@@ -35,7 +35,7 @@ impl RecordedStream {
     pub(super) fn new(
         flow: RecordedFlow,
         recording: Recording,
-        onto: Onto,
+        onto: RecordingPlacement,
         begin: Instant,
         part: Part,
     ) -> RecordedStream {
@@ -43,10 +43,10 @@ impl RecordedStream {
     }
 
     /// When operation `number` of this part is wanted.
-    fn wanted(&self, number: u64) -> Instant {
+    fn wanted_at(&self, number: u64) -> Instant {
         let at = usize::try_from(self.part.index + number * self.part.of).ok();
-        let line = at.and_then(|at| self.recording.lines().get(at));
-        line.map_or(Instant::FAR, |line| self.begin + self.recording.wanted(line))
+        let line = at.and_then(|at| self.recording.recorded_lines().get(at));
+        line.map_or(Instant::FAR, |line| self.begin + self.recording.wanted_after(line))
     }
 }
 
@@ -54,26 +54,26 @@ impl Source for RecordedStream {
     type Request = Op;
 
     #[inline(never)]
-    fn due(&self) -> Instant {
-        self.wanted(self.taken)
+    fn next_due(&self) -> Instant {
+        self.wanted_at(self.taken)
     }
 
     #[inline]
-    fn next(&mut self, _now: Instant) -> Next {
-        Next::Of(self.flow.index)
+    fn next(&mut self, _now: Instant) -> NextRequest {
+        NextRequest::Of(self.flow.index)
     }
 
     #[inline(never)]
-    fn take(&mut self, _flow: usize) -> Op {
+    fn take_request(&mut self, _flow: usize) -> Op {
         let at = (self.part.index + self.taken * self.part.of) as usize;
-        let (offset, len) = self.onto.place(&self.recording.lines()[at]);
+        let (offset, len) = self.onto.place_on_target(&self.recording.recorded_lines()[at]);
         self.taken += 1;
         let RecordedFlow { target, direction, durable, .. } = self.flow;
         Op { target, direction, durable, offset, len }
     }
 
     #[inline]
-    fn returned(&mut self, _flow: usize, _completed: Instant) {}
+    fn note_completed(&mut self, _flow: usize, _completed: Instant) {}
 
     fn is_open_loop(&self) -> bool {
         true
@@ -82,7 +82,7 @@ impl Source for RecordedStream {
     fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
         let before = self.counted;
         self.counted = self.counted.max(self.taken);
-        while self.wanted(self.counted) < end {
+        while self.wanted_at(self.counted) < end {
             self.counted += 1;
         }
         count(self.flow.index, self.counted - before, self.counted - self.taken);

@@ -2,7 +2,7 @@
 
 use crate::arrival::Schedule;
 use crate::generator::Generator;
-use assay_base::source::{Next, Source};
+use assay_base::source::{NextRequest, Source};
 use assay_base::{Instant, Op};
 
 /// One stream on one target, as one of several workers issues it: when an operation is due does not depend on others.
@@ -25,16 +25,16 @@ impl ScheduledStream {
         ScheduledStream { flow, generator, schedule, pulled: 0, counted: 0, ahead: None }
     }
 
-    pub(super) fn generator(&self) -> &Generator {
+    pub(super) fn flow_generator(&self) -> &Generator {
         &self.generator
     }
 
     /// Takes the next operation from the schedule and returns when it is wanted.
     #[inline(always)]
-    fn pull(&mut self) -> Instant {
+    fn pull_operation(&mut self) -> Instant {
         self.pulled += 1;
-        let due = self.schedule.due();
-        self.schedule.advance();
+        let due = self.schedule.next_due();
+        self.schedule.advance_to_next();
         due
     }
 }
@@ -43,30 +43,30 @@ impl Source for ScheduledStream {
     type Request = Op;
 
     #[inline(always)]
-    fn due(&self) -> Instant {
-        self.schedule.due()
+    fn next_due(&self) -> Instant {
+        self.schedule.next_due()
     }
 
     #[inline(always)]
-    fn next(&mut self, _now: Instant) -> Next {
-        Next::Of(self.flow)
+    fn next(&mut self, _now: Instant) -> NextRequest {
+        NextRequest::Of(self.flow)
     }
 
     #[inline(always)]
-    fn take(&mut self, _flow: usize) -> Op {
-        let wanted = self.pull();
-        self.generator.operation(wanted)
+    fn take_request(&mut self, _flow: usize) -> Op {
+        let wanted = self.pull_operation();
+        self.generator.next_operation(wanted)
     }
 
     #[inline(always)]
-    fn returned(&mut self, _flow: usize, _completed: Instant) {}
+    fn note_completed(&mut self, _flow: usize, _completed: Instant) {}
 
     fn is_open_loop(&self) -> bool {
         true
     }
 
     fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
-        let total = if self.schedule.due() >= end {
+        let total = if self.schedule.next_due() >= end {
             self.ahead = None;
             self.pulled
         } else {
@@ -74,8 +74,8 @@ impl Source for ScheduledStream {
                 self.ahead = None;
             }
             let (ahead, reached) = self.ahead.get_or_insert_with(|| (self.schedule.clone(), self.pulled));
-            while ahead.due() < end {
-                ahead.advance();
+            while ahead.next_due() < end {
+                ahead.advance_to_next();
                 *reached += 1;
             }
             *reached
@@ -98,7 +98,7 @@ mod tests {
             "model = \"streams\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"100/s\"\narrival = \"{arrival}\""
         );
         let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
-        let plan = workload::read("t", &file).unwrap().plan(&adjust).unwrap();
+        let plan = workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap();
         let geometry = Geometry { size: 1 << 20, block: 512 };
         let mut generator = Generator::new(&plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
         let schedule = generator.schedule.take().unwrap();
@@ -117,13 +117,13 @@ mod tests {
         for arrival in ["steady", "poisson"] {
             let (mut ahead, mut behind) = (flow(arrival), flow(arrival));
             for s in 1..=20 {
-                while ahead.due() < second(s) {
-                    ahead.pull();
+                while ahead.next_due() < second(s) {
+                    ahead.pull_operation();
                 }
                 // The other worker takes 50 in each of the first ten seconds and catches up after that.
                 for _ in 0..if s <= 10 { 50 } else { 150 } {
-                    if behind.due() < second(s) {
-                        behind.pull();
+                    if behind.next_due() < second(s) {
+                        behind.pull_operation();
                     }
                 }
                 let (of_ahead, waiting) = counted(&mut ahead, second(s));

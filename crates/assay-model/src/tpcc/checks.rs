@@ -64,7 +64,7 @@ impl Check {
     ];
 
     /// Its name: the number of the standard's condition, or a word for ours.
-    pub fn name(self) -> &'static str {
+    pub fn condition_name(self) -> &'static str {
         const NAMES: [&str; 17] = [
             "condition 1",
             "condition 2",
@@ -88,7 +88,7 @@ impl Check {
     }
 
     /// What must be equal, the left side first.
-    pub fn rule(self) -> &'static str {
+    pub fn rule_text(self) -> &'static str {
         match self {
             Check::WarehouseYtd => "W_YTD is the sum of D_YTD",
             Check::NextOrder => "D_NEXT_O_ID - 1 is the largest O_ID and the largest NO_O_ID",
@@ -146,12 +146,12 @@ pub struct Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.check {
-            Check::EmptyTable => return write!(out, "empty table: {} has no rows", self.table()),
+            Check::EmptyTable => return write!(out, "empty table: {} has no rows", self.table_name()),
             Check::RowCounts => return self.write_row_count(out),
             Check::RowNumbers => return self.write_row_numbers(out),
             _ => {}
         }
-        write!(out, "{}: {}; in", self.check.name(), self.check.rule())?;
+        write!(out, "{}: {}; in", self.check.condition_name(), self.check.rule_text())?;
         for (at, (name, number)) in self.check.key_names().iter().zip(&self.key).enumerate() {
             write!(out, "{} {name} {number}", if at > 0 { "," } else { "" })?;
         }
@@ -166,14 +166,14 @@ impl fmt::Display for Violation {
 
 impl Violation {
     /// The name of the table, where the first number of the key says which one it is.
-    fn table(&self) -> &'static str {
-        self.key.first().and_then(|at| Table::ALL.get(*at as usize)).map_or("?", |table| table.name())
+    fn table_name(&self) -> &'static str {
+        self.key.first().and_then(|at| Table::ALL.get(*at as usize)).map_or("?", |table| table.table_name())
     }
 
     /// The table, and the warehouse and the district to which its rows belong; 0 stands for all of them.
     fn rows_of(&self) -> String {
         let [warehouse, district] = [1, 2].map(|at| self.key.get(at).copied().unwrap_or(0));
-        let table = self.table();
+        let table = self.table_name();
         match (warehouse, district) {
             (0, _) => table.to_owned(),
             (_, 0) => format!("{table} of warehouse {warehouse}"),
@@ -198,18 +198,18 @@ impl Violation {
 type Side<const N: usize> = BTreeMap<[i32; N], i64>;
 
 /// Adds up numbers by key.
-fn sums<const N: usize>(numbers: impl IntoIterator<Item = ([i32; N], i64)>) -> Side<N> {
+fn sums_by_key<const N: usize>(numbers: impl IntoIterator<Item = ([i32; N], i64)>) -> Side<N> {
     let mut side = Side::new();
     numbers.into_iter().for_each(|(key, number)| *side.entry(key).or_default() += number);
     side
 }
 
 /// The violations found so far.
-struct Found(Vec<Violation>);
+struct FoundViolations(Vec<Violation>);
 
-impl Found {
+impl FoundViolations {
     /// Adds what differs; a key that one side does not have differs.
-    fn compare<const N: usize>(&mut self, check: Check, left: &Side<N>, right: &Side<N>) {
+    fn compare_sides<const N: usize>(&mut self, check: Check, left: &Side<N>, right: &Side<N>) {
         let keys: BTreeSet<&[i32; N]> = left.keys().chain(right.keys()).collect();
         let sides = keys.into_iter().map(|key| (key, left.get(key).copied(), right.get(key).copied()));
         let wrong = sides.filter(|(_, left, right)| left != right).take(SHOWN);
@@ -226,7 +226,7 @@ impl Found {
         for key in left.keys() {
             right.entry(*key).or_default();
         }
-        self.compare(check, left, &right);
+        self.compare_sides(check, left, &right);
     }
 }
 
@@ -257,18 +257,18 @@ fn side_in_words(side: Option<i64>) -> String {
 }
 
 /// Examines a database, which was loaded with a population.
-pub fn check(database: &Database, population: Population) -> Vec<Violation> {
-    let (mut found, scale) = (Found(Vec::new()), population.scale());
+pub fn check_database(database: &Database, population: Population) -> Vec<Violation> {
+    let (mut found, scale) = (FoundViolations(Vec::new()), population.row_scale());
     sums_of_payments(database, &mut found);
-    orders(database, &mut found);
-    lines(database, &mut found);
-    balances(database, &mut found);
-    stock(database, scale, &mut found);
+    check_orders(database, &mut found);
+    check_order_lines(database, &mut found);
+    check_balances(database, &mut found);
+    check_stock(database, scale, &mut found);
     row_counts(database, population, &mut found);
     row_numbers(database, population, &mut found);
     for (at, table) in Table::ALL.iter().enumerate() {
         // The table of new orders may be empty.
-        if *table != Table::NewOrder && database.rows(*table).is_empty() {
+        if *table != Table::NewOrder && database.rows_by_key(*table).is_empty() {
             found.0.push(Violation { check: Check::EmptyTable, key: vec![at as i64], left: Some(0), right: None });
         }
     }
@@ -277,46 +277,62 @@ pub fn check(database: &Database, population: Population) -> Vec<Violation> {
 }
 
 /// Conditions 1, 8 and 9.
-fn sums_of_payments(database: &Database, found: &mut Found) {
-    let warehouses = sums(database.warehouses.values().map(|row| ([row.id], row.ytd)));
-    let districts = sums(database.districts.values().map(|row| ([row.warehouse, row.id], row.ytd)));
-    found.compare(Check::WarehouseYtd, &warehouses, &sums(districts.iter().map(|(key, ytd)| ([key[0]], *ytd))));
-    let history = sums(database.history.iter().map(|row| ([row.warehouse, row.district], row.amount)));
-    found.compare(Check::WarehouseHistory, &warehouses, &sums(history.iter().map(|(key, sum)| ([key[0]], *sum))));
-    found.compare(Check::DistrictHistory, &districts, &history);
+fn sums_of_payments(database: &Database, found: &mut FoundViolations) {
+    let warehouses = sums_by_key(database.warehouses.values().map(|row| ([row.id], row.ytd)));
+    let districts = sums_by_key(database.districts.values().map(|row| ([row.warehouse, row.id], row.ytd)));
+    found.compare_sides(
+        Check::WarehouseYtd,
+        &warehouses,
+        &sums_by_key(districts.iter().map(|(key, ytd)| ([key[0]], *ytd))),
+    );
+    let history = sums_by_key(database.history.iter().map(|row| ([row.warehouse, row.district], row.amount)));
+    found.compare_sides(
+        Check::WarehouseHistory,
+        &warehouses,
+        &sums_by_key(history.iter().map(|(key, sum)| ([key[0]], *sum))),
+    );
+    found.compare_sides(Check::DistrictHistory, &districts, &history);
 }
 
 /// Conditions 2, 3, 5 and 11.
-fn orders(database: &Database, found: &mut Found) {
+fn check_orders(database: &Database, found: &mut FoundViolations) {
     let next: Side<2> =
         database.districts.values().map(|row| ([row.warehouse, row.id], i64::from(row.next_order) - 1)).collect();
-    found.compare(Check::NextOrder, &next, &largest_of_districts(database.orders.keys().copied()));
+    found.compare_sides(Check::NextOrder, &next, &largest_of_districts(database.orders.keys().copied()));
     let newest = largest_of_districts(database.new_orders.iter().copied());
     let with_new_orders = next.iter().filter(|(key, _)| newest.contains_key(*key)).map(|(key, next)| (*key, *next));
-    found.compare(Check::NextOrder, &with_new_orders.collect(), &newest);
-    let count = sums(database.new_orders.iter().map(|key| (key_of_district(*key), 1)));
+    found.compare_sides(Check::NextOrder, &with_new_orders.collect(), &newest);
+    let count = sums_by_key(database.new_orders.iter().map(|key| (key_of_district(*key), 1)));
     let oldest: Side<2> =
         database.new_orders.iter().rev().map(|key| (key_of_district(*key), i64::from(key.2))).collect();
     let span = newest.iter().map(|(key, newest)| (*key, newest - oldest[key] + 1)).collect();
-    found.compare(Check::NewOrderGaps, &span, &count);
+    found.compare_sides(Check::NewOrderGaps, &span, &count);
     let without_carrier = database.orders.values().filter(|order| order.carrier.is_none());
     let without_carrier = without_carrier.map(|order| (key_of_row(order.key), 1)).collect();
     let new = database.new_orders.iter().map(|key| (key_of_row(*key), 1)).collect();
-    found.compare(Check::NewOrdersHaveNoCarrier, &without_carrier, &new);
+    found.compare_sides(Check::NewOrdersHaveNoCarrier, &without_carrier, &new);
     let all = database.orders.keys().map(|key| (key_of_district(*key), 1));
-    let rest = sums(all.chain(database.new_orders.iter().map(|key| (key_of_district(*key), -1))));
+    let rest = sums_by_key(all.chain(database.new_orders.iter().map(|key| (key_of_district(*key), -1))));
     let delivered = database.orders.values().filter(|order| order.carrier.is_some());
-    found.compare_to_zero(Check::OrdersDelivered, &rest, sums(delivered.map(|order| (key_of_district(order.key), 1))));
+    found.compare_to_zero(
+        Check::OrdersDelivered,
+        &rest,
+        sums_by_key(delivered.map(|order| (key_of_district(order.key), 1))),
+    );
 }
 
 /// Conditions 4, 6 and 7.
-fn lines(database: &Database, found: &mut Found) {
+fn check_order_lines(database: &Database, found: &mut FoundViolations) {
     let promised = database.orders.values().map(|order| (order.key, i64::from(order.lines)));
-    let by_district = sums(promised.clone().map(|(key, lines)| (key_of_district(key), lines)));
+    let by_district = sums_by_key(promised.clone().map(|(key, lines)| (key_of_district(key), lines)));
     let lines = database.lines.keys().map(|(order, _)| *order);
-    found.compare(Check::LinesOfDistrict, &by_district, &sums(lines.clone().map(|key| (key_of_district(key), 1))));
-    let by_order = sums(promised.map(|(key, lines)| (key_of_row(key), lines)));
-    found.compare(Check::LinesOfOrder, &by_order, &sums(lines.map(|key| (key_of_row(key), 1))));
+    found.compare_sides(
+        Check::LinesOfDistrict,
+        &by_district,
+        &sums_by_key(lines.clone().map(|key| (key_of_district(key), 1))),
+    );
+    let by_order = sums_by_key(promised.map(|(key, lines)| (key_of_row(key), lines)));
+    found.compare_sides(Check::LinesOfOrder, &by_order, &sums_by_key(lines.map(|key| (key_of_row(key), 1))));
     let (mut carried, mut dated) = (Side::<4>::new(), Side::<4>::new());
     for ((order, number), line) in &database.lines {
         let key = [order.0, order.1, order.2, *number];
@@ -324,105 +340,107 @@ fn lines(database: &Database, found: &mut Found) {
         carried.insert(key, has_carrier.into());
         dated.insert(key, line.delivered.is_some().into());
     }
-    found.compare(Check::DeliveryDate, &carried, &dated);
+    found.compare_sides(Check::DeliveryDate, &carried, &dated);
 }
 
 /// Conditions 10 and 12.
-fn balances(database: &Database, found: &mut Found) {
+fn check_balances(database: &Database, found: &mut FoundViolations) {
     let delivered = database.lines.values().filter(|line| line.delivered.is_some()).filter_map(|line| {
         let order = database.orders.get(&line.order)?;
         Some(([order.key.0, order.key.1, order.customer], line.amount))
     });
-    let delivered = sums(delivered);
+    let delivered = sums_by_key(delivered);
     let paid =
         database.history.iter().map(|row| ([row.customer_warehouse, row.customer_district, row.customer], -row.amount));
     let customers = database.customers.values().map(|row| (key_of_row(row.key), row.account));
     let balances = customers.clone().map(|(key, account)| (key, account.balance)).collect();
-    found.compare_to_zero(Check::Balance, &balances, sums(delivered.clone().into_iter().chain(paid)));
+    found.compare_to_zero(Check::Balance, &balances, sums_by_key(delivered.clone().into_iter().chain(paid)));
     let both = customers.map(|(key, account)| (key, account.balance + account.ytd_payment)).collect();
     found.compare_to_zero(Check::BalanceAndPayments, &both, delivered);
 }
 
 /// Our own conditions of the stock. Orders that were loaded took nothing from it.
-fn stock(database: &Database, scale: Scale, found: &mut Found) {
+fn check_stock(database: &Database, scale: Scale, found: &mut FoundViolations) {
     let quantities: Side<2> =
         database.stock.values().map(|row| ([row.warehouse, row.item], i64::from(row.quantity))).collect();
     let possible = quantities.iter().map(|(key, quantity)| (*key, (*quantity).clamp(10, 100))).collect();
-    found.compare(Check::StockQuantity, &quantities, &possible);
+    found.compare_sides(Check::StockQuantity, &quantities, &possible);
     let counted = database
         .stock
         .values()
         .flat_map(|row| stock_counters(row.warehouse, [row.ytd.into(), row.orders.into(), row.remote.into()]));
-    let ordered = database.lines.values().filter(|line| line.order.2 > scale.orders()).flat_map(|line| {
+    let ordered = database.lines.values().filter(|line| line.order.2 > scale.order_count()).flat_map(|line| {
         let remote = line.supply_warehouse != line.order.0;
         stock_counters(line.supply_warehouse, [line.quantity.into(), 1, remote.into()])
     });
-    found.compare_to_zero(Check::StockCounters, &sums(counted), sums(ordered));
+    found.compare_to_zero(Check::StockCounters, &sums_by_key(counted), sums_by_key(ordered));
 }
 
 /// The rows of a table that belong to a warehouse and a district, 0 for all of them.
-fn group(table: Table, warehouse: i32, district: i32) -> [i32; 3] {
+fn group_key(table: Table, warehouse: i32, district: i32) -> [i32; 3] {
     [table as i32, warehouse, district]
 }
 
 /// How many rows of a table each district has, from the district of each row.
 fn by_district(table: Table, rows: impl Iterator<Item = (i32, i32)>) -> Side<3> {
-    sums(rows.map(|(warehouse, district)| (group(table, warehouse, district), 1)))
+    sums_by_key(rows.map(|(warehouse, district)| (group_key(table, warehouse, district), 1)))
 }
 
 /// The same number of rows in each warehouse.
 fn in_each_warehouse(table: Table, warehouses: i32, rows: i32) -> Side<3> {
-    (1..=warehouses).map(|warehouse| (group(table, warehouse, 0), i64::from(rows))).collect()
+    (1..=warehouses).map(|warehouse| (group_key(table, warehouse, 0), i64::from(rows))).collect()
 }
 
 /// How many rows of a table each warehouse has, from the warehouse of each row.
 fn by_warehouse(table: Table, rows: impl Iterator<Item = i32>) -> Side<3> {
-    sums(rows.map(|warehouse| (group(table, warehouse, 0), 1)))
+    sums_by_key(rows.map(|warehouse| (group_key(table, warehouse, 0), 1)))
 }
 
 /// The number of all rows of a table.
 fn in_total(table: Table, rows: usize) -> Side<3> {
-    Side::from([(group(table, 0, 0), rows as i64)])
+    Side::from([(group_key(table, 0, 0), rows as i64)])
 }
 
 /// Tables to which no transaction adds rows have the sizes of the population.
-fn row_counts(database: &Database, population: Population, found: &mut Found) {
-    let (scale, warehouses) = (population.scale(), population.warehouses());
-    let each_district = (1..=warehouses).flat_map(|warehouse| (1..=scale.districts()).map(move |it| (warehouse, it)));
-    let customers = each_district
-        .map(|(warehouse, district)| (group(Table::Customer, warehouse, district), i64::from(scale.customers())));
+fn row_counts(database: &Database, population: Population, found: &mut FoundViolations) {
+    let (scale, warehouses) = (population.row_scale(), population.warehouse_count());
+    let each_district =
+        (1..=warehouses).flat_map(|warehouse| (1..=scale.district_count()).map(move |it| (warehouse, it)));
+    let customers = each_district.map(|(warehouse, district)| {
+        (group_key(Table::Customer, warehouse, district), i64::from(scale.customer_count()))
+    });
     for (counted, wanted) in [
         (in_total(Table::Warehouse, database.warehouses.len()), in_total(Table::Warehouse, warehouses as usize)),
         (
             by_warehouse(Table::District, database.districts.keys().map(|key| key.0)),
-            in_each_warehouse(Table::District, warehouses, scale.districts()),
+            in_each_warehouse(Table::District, warehouses, scale.district_count()),
         ),
         (by_district(Table::Customer, database.customers.keys().map(|key| (key.0, key.1))), customers.collect()),
-        (in_total(Table::Item, database.items.len()), in_total(Table::Item, scale.items() as usize)),
+        (in_total(Table::Item, database.items.len()), in_total(Table::Item, scale.item_count() as usize)),
         (
             by_warehouse(Table::Stock, database.stock.keys().map(|key| key.0)),
-            in_each_warehouse(Table::Stock, warehouses, scale.items()),
+            in_each_warehouse(Table::Stock, warehouses, scale.item_count()),
         ),
     ] {
-        found.compare(Check::RowCounts, &counted, &wanted);
+        found.compare_sides(Check::RowCounts, &counted, &wanted);
     }
     row_counts_that_grow(database, found);
 }
 
 /// The orders of a district are counted by the district, the history by the customers who have paid.
-fn row_counts_that_grow(database: &Database, found: &mut Found) {
+fn row_counts_that_grow(database: &Database, found: &mut FoundViolations) {
     let paid = database.history.iter().map(|row| (row.customer_warehouse, row.customer_district));
     let payments = database
         .customers
         .values()
-        .map(|row| (group(Table::History, row.key.0, row.key.1), i64::from(row.account.payments)));
-    found.compare(Check::RowCounts, &by_district(Table::History, paid), &sums(payments));
+        .map(|row| (group_key(Table::History, row.key.0, row.key.1), i64::from(row.account.payments)));
+    found.compare_sides(Check::RowCounts, &by_district(Table::History, paid), &sums_by_key(payments));
     let made = database
         .districts
         .values()
-        .map(|row| (group(Table::Orders, row.warehouse, row.id), i64::from(row.next_order) - 1));
+        .map(|row| (group_key(Table::Orders, row.warehouse, row.id), i64::from(row.next_order) - 1));
     let orders = by_district(Table::Orders, database.orders.keys().map(|key| (key.0, key.1)));
-    found.compare(Check::RowCounts, &orders, &made.collect());
+    found.compare_sides(Check::RowCounts, &orders, &made.collect());
 }
 
 /// The number of a row within its group.
@@ -433,31 +451,31 @@ struct Numbered {
 
 /// Compares how many rows a group has with how many of them have a number from 1 to `last`. The maps of the interpreter
 /// have one row for each number.
-fn compare_numbers(rows: impl Iterator<Item = Numbered> + Clone, last: i32, found: &mut Found) {
-    let all = sums(rows.clone().map(|row| (row.group, 1)));
-    let numbered = sums(rows.map(|row| (row.group, i64::from((1..=last).contains(&row.number)))));
-    found.compare(Check::RowNumbers, &all, &numbered);
+fn compare_numbers(rows: impl Iterator<Item = Numbered> + Clone, last: i32, found: &mut FoundViolations) {
+    let all = sums_by_key(rows.clone().map(|row| (row.group, 1)));
+    let numbered = sums_by_key(rows.map(|row| (row.group, i64::from((1..=last).contains(&row.number)))));
+    found.compare_sides(Check::RowNumbers, &all, &numbered);
 }
 
 /// A row in the place of another one keeps their count, but not their numbers.
-fn row_numbers(database: &Database, population: Population, found: &mut Found) {
-    let scale = population.scale();
+fn row_numbers(database: &Database, population: Population, found: &mut FoundViolations) {
+    let scale = population.row_scale();
     let warehouses = database.warehouses.keys();
-    let warehouses = warehouses.map(|id| Numbered { group: group(Table::Warehouse, 0, 0), number: *id });
-    compare_numbers(warehouses, population.warehouses(), found);
+    let warehouses = warehouses.map(|id| Numbered { group: group_key(Table::Warehouse, 0, 0), number: *id });
+    compare_numbers(warehouses, population.warehouse_count(), found);
     let districts = database.districts.keys();
-    let districts = districts.map(|key| Numbered { group: group(Table::District, key.0, 0), number: key.1 });
-    compare_numbers(districts, scale.districts(), found);
+    let districts = districts.map(|key| Numbered { group: group_key(Table::District, key.0, 0), number: key.1 });
+    compare_numbers(districts, scale.district_count(), found);
     let customers = database.customers.keys();
-    let customers = customers.map(|key| Numbered { group: group(Table::Customer, key.0, key.1), number: key.2 });
-    compare_numbers(customers, scale.customers(), found);
-    let items = database.items.keys().map(|id| Numbered { group: group(Table::Item, 0, 0), number: *id });
-    compare_numbers(items, scale.items(), found);
+    let customers = customers.map(|key| Numbered { group: group_key(Table::Customer, key.0, key.1), number: key.2 });
+    compare_numbers(customers, scale.customer_count(), found);
+    let items = database.items.keys().map(|id| Numbered { group: group_key(Table::Item, 0, 0), number: *id });
+    compare_numbers(items, scale.item_count(), found);
     let stock = database.stock.keys();
-    let stock = stock.map(|key| Numbered { group: group(Table::Stock, key.0, 0), number: key.1 });
-    compare_numbers(stock, scale.items(), found);
+    let stock = stock.map(|key| Numbered { group: group_key(Table::Stock, key.0, 0), number: key.1 });
+    compare_numbers(stock, scale.item_count(), found);
     let orders = database.orders.keys();
-    let orders = orders.map(|key| Numbered { group: group(Table::Orders, key.0, key.1), number: key.2 });
+    let orders = orders.map(|key| Numbered { group: group_key(Table::Orders, key.0, key.1), number: key.2 });
     compare_numbers(orders, i32::MAX, found);
 }
 

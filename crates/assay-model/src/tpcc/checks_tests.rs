@@ -2,15 +2,16 @@ use super::*;
 use crate::tpcc::population::Population;
 
 fn loaded() -> (Database, Population) {
-    let population = Population::new(Scale::reduced(100, 30), 2, 5);
-    (Database::loaded(population), population)
+    let population = Population::new(Scale::for_tests(100, 30), 2, 5);
+    (Database::from_population(population), population)
 }
 
 /// Changes a consistent database and returns the names of the conditions that are then violated.
 fn broken(change: impl FnOnce(&mut Database)) -> Vec<&'static str> {
     let (mut database, population) = loaded();
     change(&mut database);
-    let mut names: Vec<_> = check(&database, population).iter().map(|violation| violation.check.name()).collect();
+    let mut names: Vec<_> =
+        check_database(&database, population).iter().map(|violation| violation.check.condition_name()).collect();
     names.dedup();
     names
 }
@@ -109,7 +110,7 @@ fn rows_that_nothing_refers_to_are_counted() {
     let (mut database, population) = loaded();
     let stock = database.stock[&(1, 1)].clone();
     database.stock.insert((1, 101), stock);
-    let found: Vec<_> = check(&database, population).iter().map(ToString::to_string).collect();
+    let found: Vec<_> = check_database(&database, population).iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
         [
@@ -122,7 +123,7 @@ fn rows_that_nothing_refers_to_are_counted() {
 #[test]
 fn a_database_without_any_row_is_broken() {
     let population = Population::new(Scale::STANDARD, 1, 5);
-    let tables: Vec<_> = check(&Database::default(), population).iter().map(ToString::to_string).collect();
+    let tables: Vec<_> = check_database(&Database::default(), population).iter().map(ToString::to_string).collect();
     let (empty, counts) = tables.split_at(8);
     assert!(empty.iter().all(|line| line.starts_with("empty table: ")), "{tables:?}");
     assert_eq!(empty[0], "empty table: warehouse has no rows");
@@ -136,7 +137,7 @@ fn a_violation_says_what_and_where() {
     let (mut database, population) = loaded();
     database.districts.get_mut(&(1, 2)).unwrap().next_order += 2;
     database.warehouses.remove(&2);
-    let said: Vec<_> = check(&database, population).iter().map(ToString::to_string).collect();
+    let said: Vec<_> = check_database(&database, population).iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
         [
@@ -154,13 +155,13 @@ fn a_violation_says_what_and_where() {
 fn a_database_that_is_wrong_everywhere_gives_a_short_list() {
     let (mut database, population) = loaded();
     database.stock.values_mut().for_each(|row| row.quantity = 0);
-    assert_eq!(check(&database, population).len(), SHOWN);
+    assert_eq!(check_database(&database, population).len(), SHOWN);
 }
 
 #[test]
 fn conditions_have_names_of_their_own() {
-    let names: BTreeSet<_> = Check::ALL.iter().map(|check| check.name()).collect();
-    let rules: BTreeSet<_> = Check::ALL.iter().map(|check| check.rule()).collect();
+    let names: BTreeSet<_> = Check::ALL.iter().map(|check| check.condition_name()).collect();
+    let rules: BTreeSet<_> = Check::ALL.iter().map(|check| check.rule_text()).collect();
     assert_eq!((names.len(), rules.len()), (17, 17));
     assert!(Check::ALL.iter().enumerate().all(|(at, check)| *check as usize == at && !check.key_names().is_empty()));
 }

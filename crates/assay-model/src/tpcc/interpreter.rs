@@ -6,7 +6,9 @@
 //! Source: TPC-C 5.11, clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2.
 
 use super::outcome::{Delivered, LastOrder, LineStatus, Ordered, OrderedLine, Outcome, Paid, Status};
-use super::parameters::{By, Delivery, NewOrder, OrderStatus, Payment, StockLevel, Transaction, middle};
+use super::parameters::{
+    CustomerSelector, Delivery, NewOrder, OrderStatus, Payment, StockLevel, Transaction, middle_place,
+};
 use super::population::Population;
 use super::rows::{
     BAD_CREDIT, Customer, CustomerKey, District, History, Item, ORIGINAL, Order, OrderKey, OrderLine, Row, Stock,
@@ -33,26 +35,26 @@ pub struct Database {
 }
 
 /// Left of an item's stock after so many are taken: where fewer than ten would be left, 91 are delivered first.
-fn left(stock: i32, taken: i32) -> i32 {
+fn stock_left(stock: i32, taken: i32) -> i32 {
     if stock - taken >= 10 { stock - taken } else { stock - taken + 91 }
 }
 
 impl Database {
     /// With all rows of a population.
-    pub fn loaded(population: Population) -> Database {
+    pub fn from_population(population: Population) -> Database {
         let mut database = Database::default();
-        for part in population.parts() {
+        for part in population.load_parts() {
             let put = &mut |row| {
-                database.insert(row);
+                database.insert_row(row);
                 Ok(())
             };
-            population.rows::<std::convert::Infallible>(part, put).unwrap_or_else(|never| match never {});
+            population.put_rows::<std::convert::Infallible>(part, put).unwrap_or_else(|never| match never {});
         }
         database
     }
 
     /// Adds a row, or replaces the one with its key.
-    pub fn insert(&mut self, row: Row) {
+    pub fn insert_row(&mut self, row: Row) {
         match row {
             Row::Warehouse(row) => drop(self.warehouses.insert(row.id, row)),
             Row::District(row) => drop(self.districts.insert((row.warehouse, row.id), row)),
@@ -72,7 +74,7 @@ impl Database {
     }
 
     /// The rows of a table, by key; those of the history by all their columns.
-    pub fn rows(&self, table: Table) -> Vec<Row> {
+    pub fn rows_by_key(&self, table: Table) -> Vec<Row> {
         match table {
             Table::Warehouse => self.warehouses.values().cloned().map(Row::Warehouse).collect(),
             Table::District => self.districts.values().cloned().map(Row::District).collect(),
@@ -91,23 +93,23 @@ impl Database {
     }
 
     /// Executes a transaction.
-    pub fn execute(&mut self, transaction: &Transaction) -> Outcome {
+    pub fn execute_transaction(&mut self, transaction: &Transaction) -> Outcome {
         match transaction {
             Transaction::NewOrder(asked) => self.new_order(asked),
-            Transaction::Payment(asked) => Outcome::Paid(self.payment(asked)),
+            Transaction::Payment(asked) => Outcome::Paid(self.execute_payment(asked)),
             Transaction::OrderStatus(asked) => Outcome::Status(self.order_status(asked)),
-            Transaction::Delivery(asked) => Outcome::Delivered(self.delivery(asked)),
+            Transaction::Delivery(asked) => Outcome::Delivered(self.execute_delivery(asked)),
             Transaction::StockLevel(asked) => Outcome::Low(self.stock_level(asked)),
         }
     }
 
     /// The number of a customer. Of n with one name, it is the one at ceil(n / 2) by first name, counted from 1.
-    fn customer(&self, warehouse: i32, district: i32, by: &By) -> i32 {
+    fn customer_number(&self, warehouse: i32, district: i32, by: &CustomerSelector) -> i32 {
         match by {
-            By::Id(id) => *id,
-            By::Name(last) => {
+            CustomerSelector::Id(id) => *id,
+            CustomerSelector::Name(last) => {
                 let named = &self.named[&(warehouse, district, last.clone())];
-                named.iter().nth(middle(named.len())).expect("a name in the index has a customer").1
+                named.iter().nth(middle_place(named.len())).expect("a name in the index has a customer").1
             }
         }
     }
@@ -127,14 +129,14 @@ impl Database {
         let lines: Vec<OrderedLine> = (0..asked.lines.len()).map(|at| self.order_line(key, asked, at)).collect();
         let sum = lines.iter().map(|line| line.amount).sum();
         let discount = self.customers[&(asked.warehouse, asked.district, asked.customer)].discount;
-        Outcome::Ordered(Ordered { order: key.2, total: Ordered::total(sum, discount, taxes), lines })
+        Outcome::Ordered(Ordered { order: key.2, total: Ordered::total_amount(sum, discount, taxes), lines })
     }
 
     fn order_line(&mut self, order: OrderKey, asked: &NewOrder, at: usize) -> OrderedLine {
         let line = asked.lines[at];
         let item = &self.items[&line.item];
         let stock = self.stock.get_mut(&(line.supply_warehouse, line.item)).expect("every item has its stock");
-        stock.quantity = left(stock.quantity, line.quantity);
+        stock.quantity = stock_left(stock.quantity, line.quantity);
         stock.ytd += line.quantity;
         stock.orders += 1;
         stock.remote += i32::from(line.supply_warehouse != asked.warehouse);
@@ -148,16 +150,16 @@ impl Database {
             delivered: None,
             quantity: line.quantity,
             amount,
-            dist_info: stock.dist(asked.district).to_owned(),
+            dist_info: stock.district_text(asked.district).to_owned(),
         };
         self.lines.insert((order, number), row);
         let branded = item.data.contains(ORIGINAL) && stock.data.contains(ORIGINAL);
         OrderedLine { stock: stock.quantity, amount, branded }
     }
 
-    fn payment(&mut self, asked: &Payment) -> Paid {
+    fn execute_payment(&mut self, asked: &Payment) -> Paid {
         let (warehouse, district, amount) = (asked.warehouse, asked.district, asked.amount);
-        let id = self.customer(asked.customer_warehouse, asked.customer_district, &asked.customer);
+        let id = self.customer_number(asked.customer_warehouse, asked.customer_district, &asked.customer);
         let of = self.warehouses.get_mut(&warehouse).expect("the warehouse exists");
         of.ytd += amount;
         let in_district = self.districts.get_mut(&(warehouse, district)).expect("the district exists");
@@ -169,7 +171,7 @@ impl Database {
         customer.account.ytd_payment += amount;
         customer.account.payments += 1;
         if customer.credit == BAD_CREDIT {
-            customer.data.insert_str(0, &asked.note(id));
+            customer.data.insert_str(0, &asked.payment_note(id));
             customer.data.truncate(Customer::DATA_MOST);
         }
         let balance = customer.account.balance;
@@ -193,7 +195,7 @@ impl Database {
 
     fn order_status(&self, asked: &OrderStatus) -> Status {
         let OrderStatus { warehouse, district, .. } = *asked;
-        let id = self.customer(warehouse, district, &asked.customer);
+        let id = self.customer_number(warehouse, district, &asked.customer);
         let mut of_district = self.orders.range((warehouse, district, 0)..=(warehouse, district, i32::MAX));
         let order = of_district.rfind(|(_, order)| order.customer == id).map(|(_, order)| {
             let lines = self.lines_of(order.key).map(|line| LineStatus {
@@ -209,13 +211,13 @@ impl Database {
         Status { customer: id, balance: self.customers[&(warehouse, district, id)].account.balance, order }
     }
 
-    fn delivery(&mut self, asked: &Delivery) -> Delivered {
+    fn execute_delivery(&mut self, asked: &Delivery) -> Delivered {
         let districts = self.districts.range((asked.warehouse, 0)..=(asked.warehouse, i32::MAX));
         let districts: Vec<i32> = districts.map(|((_, district), _)| *district).collect();
-        Delivered { orders: districts.into_iter().map(|district| self.deliver(asked, district)).collect() }
+        Delivered { orders: districts.into_iter().map(|district| self.deliver_in_district(asked, district)).collect() }
     }
 
-    fn deliver(&mut self, asked: &Delivery, district: i32) -> Option<i32> {
+    fn deliver_in_district(&mut self, asked: &Delivery, district: i32) -> Option<i32> {
         let in_district = (asked.warehouse, district, 0)..=(asked.warehouse, district, i32::MAX);
         let key = *self.new_orders.range(in_district).next()?;
         self.new_orders.remove(&key);

@@ -1,8 +1,8 @@
 //! The load of a run, as a workload file describes it and as a plan keeps it: its pace, its mix, and how many sessions
 //! carry it.
 
-use super::mix::{Kind, Mix};
-use super::pacing::keying;
+use super::mix::{Mix, TransactionKind};
+use super::pacing::keying_time;
 use crate::life::Life;
 use crate::plan::{Arrival, Stream, Work};
 use crate::profile::Derivation;
@@ -107,11 +107,11 @@ pub enum Mode {
 impl Pace {
     /// The rate at 1x: that of the standard's terminals, for each warehouse.
     pub fn at_1x() -> Pace {
-        let rate = Rate::ratio(AT_1X.0, AT_1X.1).expect("two small numbers");
+        let rate = Rate::from_ratio(AT_1X.0, AT_1X.1).expect("two small numbers");
         Pace::PerWarehouse { rate }
     }
 
-    fn scaled(self, load: Multiple) -> Option<Pace> {
+    fn scaled_by(self, load: Multiple) -> Option<Pace> {
         Some(match self {
             Pace::Open { rate } => Pace::Open { rate: load.scaled_rate(rate)? },
             Pace::PerWarehouse { rate } => Pace::PerWarehouse { rate: load.scaled_rate(rate)? },
@@ -122,61 +122,65 @@ impl Pace {
 
 impl Load {
     /// The same at a multiple of its rate; `None` if that does not fit.
-    pub fn scaled(&self, load: Multiple) -> Option<Load> {
-        Some(Load { pace: self.pace.scaled(load)?, ..self.clone() })
+    pub fn scaled_by(&self, load: Multiple) -> Option<Load> {
+        Some(Load { pace: self.pace.scaled_by(load)?, ..self.clone() })
     }
 
     /// The warehouses that rates and terminals are counted for: one, until the database was looked at.
-    pub fn counted(&self) -> u32 {
+    pub fn counted_warehouses(&self) -> u32 {
         self.warehouses.unwrap_or(1).max(1)
     }
 
     /// The number of terminals, where the load is paced by people at terminals.
-    pub fn terminals(&self) -> Option<u32> {
-        (self.pace == Pace::Keyed).then(|| self.counted().saturating_mul(TERMINALS))
+    pub fn terminal_count(&self) -> Option<u32> {
+        (self.pace == Pace::Keyed).then(|| self.counted_warehouses().saturating_mul(TERMINALS))
     }
 
     /// How many sessions of the database carry it.
-    pub fn sessions(&self) -> u32 {
+    pub fn session_count(&self) -> u32 {
         let usual = match self.pace {
             Pace::Open { .. } | Pace::PerWarehouse { .. } | Pace::Closed => SESSIONS,
-            Pace::Keyed => SESSIONS.min(self.counted().saturating_mul(TERMINALS)),
+            Pace::Keyed => SESSIONS.min(self.counted_warehouses().saturating_mul(TERMINALS)),
         };
         self.sessions.unwrap_or(usual)
     }
 
     /// Transactions per second over the whole database; `None` where their number follows from the answers, or does not
     /// fit.
-    pub fn rate(&self) -> Option<Rate> {
+    pub fn transaction_rate(&self) -> Option<Rate> {
         match self.pace {
             Pace::Open { rate } => Some(rate),
-            Pace::PerWarehouse { rate } => rate.scaled(self.counted().into(), 1),
+            Pace::PerWarehouse { rate } => rate.scaled_by(self.counted_warehouses().into(), 1),
             Pace::Closed | Pace::Keyed => None,
         }
     }
 
     /// New orders a minute that the rate asks for; the hundredth of them that is rolled back is not among them.
     pub fn new_orders_a_minute(&self) -> Option<f64> {
-        let share = self.mix.weights()[Kind::NewOrder as usize] as f64 / self.mix.whole() as f64;
-        Some(self.rate()?.as_f64() * 60.0 * share * 0.99)
+        let share = self.mix.kind_weights()[TransactionKind::NewOrder as usize] as f64 / self.mix.total_weight() as f64;
+        Some(self.transaction_rate()?.as_f64() * 60.0 * share * 0.99)
     }
 
     /// A stream for each kind, in the order of the kinds. `None` if the rates do not fit.
-    pub fn streams(&self) -> Option<Vec<Stream>> {
-        Kind::ALL.into_iter().zip(self.mix.weights()).map(|(kind, weight)| self.stream(kind, weight)).collect()
+    pub fn kind_streams(&self) -> Option<Vec<Stream>> {
+        TransactionKind::ALL
+            .into_iter()
+            .zip(self.mix.kind_weights())
+            .map(|(kind, weight)| self.kind_stream(kind, weight))
+            .collect()
     }
 
-    fn stream(&self, kind: Kind, weight: u64) -> Option<Stream> {
+    fn kind_stream(&self, kind: TransactionKind, weight: u64) -> Option<Stream> {
         let arrival = match self.pace {
             Pace::Open { .. } | Pace::PerWarehouse { .. } => {
-                Arrival::Poisson { rate: self.rate()?.scaled(weight, self.mix.whole())? }
+                Arrival::Poisson { rate: self.transaction_rate()?.scaled_by(weight, self.mix.total_weight())? }
             }
-            Pace::Closed => Arrival::Closed { in_flight: self.sessions() },
-            Pace::Keyed => Arrival::Paced { pause: keying(kind) },
+            Pace::Closed => Arrival::Closed { in_flight: self.session_count() },
+            Pace::Keyed => Arrival::Paced { pause: keying_time(kind) },
         };
         Some(Stream {
-            name: kind.name().to_owned(),
-            work: Work::Other { operation: kind.name().to_owned() },
+            name: kind.stream_name().to_owned(),
+            work: Work::Other { operation: kind.stream_name().to_owned() },
             arrival,
             per_target: false,
             targets: Vec::new(),
@@ -186,16 +190,16 @@ impl Load {
 
     /// The 90th percentiles of the standard, for windows of this length (TPC-C 5.11, clause 5.2.5.7; for deliveries the
     /// time of clause 2.7.2.2, because here a delivery is complete when it is committed).
-    pub fn criteria(slice: Span) -> Vec<Criterion> {
+    pub fn standard_criteria(slice: Span) -> Vec<Criterion> {
         let mut criteria = Vec::new();
-        for kind in Kind::ALL {
+        for kind in TransactionKind::ALL {
             let seconds = match kind {
-                Kind::NewOrder | Kind::Payment | Kind::OrderStatus => 5,
-                Kind::Delivery => 80,
-                Kind::StockLevel => 20,
+                TransactionKind::NewOrder | TransactionKind::Payment | TransactionKind::OrderStatus => 5,
+                TransactionKind::Delivery => 80,
+                TransactionKind::StockLevel => 20,
             };
             criteria.push(Criterion {
-                stream: kind.name().to_owned(),
+                stream: kind.stream_name().to_owned(),
                 measure: Measure::Response,
                 bound: Bound::OverAtMost { over: Span::from_secs(seconds), at_most: Share::from_percent(10) },
                 window: Some(slice),
@@ -205,17 +209,17 @@ impl Load {
     }
 
     /// How the numbers came about, for one warehouse at 1x.
-    pub fn derivation(&self) -> Vec<Derivation> {
-        let weights = self.mix.weights();
+    pub fn derivation_steps(&self) -> Vec<Derivation> {
+        let weights = self.mix.kind_weights();
         let shares: Vec<String> =
-            Kind::ALL.iter().zip(weights).map(|(kind, n)| format!("{n} {}", kind.name())).collect();
+            TransactionKind::ALL.iter().zip(weights).map(|(kind, n)| format!("{n} {}", kind.stream_name())).collect();
         let (mix, of_mix) = match self.mix {
             Mix::Deck => ("a deck, shuffled anew when it is used up", "TPC-C 5.11, clause 5.2.4.2"),
             Mix::HammerDb => ("independent draws, so that TPM is 2.30 times NOPM", "HammerDB 6.0, its stored settings"),
         };
         let mut steps = vec![Derivation::new(
             "kinds of transactions",
-            format!("{} of {}", shares.join(", "), self.mix.whole()),
+            format!("{} of {}", shares.join(", "), self.mix.total_weight()),
             mix,
             of_mix,
         )];
@@ -252,7 +256,7 @@ impl Load {
             Pace::Closed => vec![Derivation::new(
                 "pace",
                 "a session asks again as soon as it has its answer",
-                format!("{} sessions", self.sessions()),
+                format!("{} sessions", self.session_count()),
                 "",
             )],
             Pace::Keyed => vec![
@@ -291,34 +295,34 @@ mod tests {
     #[test]
     fn at_1x_a_warehouse_asks_for_the_new_orders_of_its_ten_terminals() {
         let one = load(Pace::at_1x());
-        assert_eq!(one.rate(), Rate::ratio(643, 1350));
-        let most = one.rate().unwrap().as_f64() * 60.0 * 0.45;
+        assert_eq!(one.transaction_rate(), Rate::from_ratio(643, 1350));
+        let most = one.transaction_rate().unwrap().as_f64() * 60.0 * 0.45;
         assert!((most - 12.86).abs() < 1e-9, "{most}");
-        let ten = Load { warehouses: Some(10), ..one.scaled(Multiple::whole(3)).unwrap() };
-        assert_eq!(ten.rate(), Rate::ratio(643 * 30, 1350));
+        let ten = Load { warehouses: Some(10), ..one.scaled_by(Multiple::from_whole(3)).unwrap() };
+        assert_eq!(ten.transaction_rate(), Rate::from_ratio(643 * 30, 1350));
         assert!((ten.new_orders_a_minute().unwrap() - 30.0 * 12.86 * 0.99).abs() < 1e-9);
     }
 
     #[test]
     fn five_streams_share_the_rate_and_closed_loops_have_none() {
-        let rates = |load: &Load| load.streams().unwrap().iter().map(|it| it.arrival.rate()).collect::<Vec<_>>();
+        let rates = |load: &Load| load.kind_streams().unwrap().iter().map(|it| it.arrival.rate()).collect::<Vec<_>>();
         let open = load(Pace::Open { rate: Rate::per_second(100) });
         assert_eq!(rates(&open), [45, 43, 4, 4, 4].map(|n| Some(Rate::per_second(n))));
         for closed in [Pace::Closed, Pace::Keyed].map(load) {
-            assert_eq!((rates(&closed), closed.rate()), (vec![None; 5], None));
-            assert_eq!(closed.scaled(Multiple::whole(7)), Some(closed));
+            assert_eq!((rates(&closed), closed.transaction_rate()), (vec![None; 5], None));
+            assert_eq!(closed.scaled_by(Multiple::from_whole(7)), Some(closed));
         }
         let huge = load(Pace::PerWarehouse { rate: Rate::per_second(u64::MAX) });
-        assert_eq!(Load { warehouses: Some(2), ..huge }.streams(), None);
+        assert_eq!(Load { warehouses: Some(2), ..huge }.kind_streams(), None);
     }
 
     #[test]
     fn terminals_are_ten_for_each_warehouse_and_sessions_follow_the_database() {
         let keyed = Load { warehouses: Some(2), ..load(Pace::Keyed) };
-        assert_eq!((keyed.terminals(), keyed.sessions()), (Some(20), 20));
+        assert_eq!((keyed.terminal_count(), keyed.session_count()), (Some(20), 20));
         let many = Load { warehouses: Some(500), sessions: Some(4), ..keyed };
-        assert_eq!((many.terminals(), many.sessions()), (Some(5_000), 4));
-        assert_eq!((load(Pace::Closed).terminals(), load(Pace::Closed).sessions()), (None, 32));
+        assert_eq!((many.terminal_count(), many.session_count()), (Some(5_000), 4));
+        assert_eq!((load(Pace::Closed).terminal_count(), load(Pace::Closed).session_count()), (None, 32));
     }
 
     #[test]

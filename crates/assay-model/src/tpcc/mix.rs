@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// A kind of transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum TransactionKind {
     /// A customer orders 5 to 15 items.
     NewOrder,
     /// A customer pays.
@@ -23,18 +23,24 @@ pub enum Kind {
     StockLevel,
 }
 
-impl Kind {
+impl TransactionKind {
     /// All kinds, in the order of the streams.
-    pub const ALL: [Kind; 5] = [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
+    pub const ALL: [TransactionKind; 5] = [
+        TransactionKind::NewOrder,
+        TransactionKind::Payment,
+        TransactionKind::OrderStatus,
+        TransactionKind::Delivery,
+        TransactionKind::StockLevel,
+    ];
 
     /// The name of its stream.
-    pub fn name(self) -> &'static str {
+    pub fn stream_name(self) -> &'static str {
         match self {
-            Kind::NewOrder => "new-order",
-            Kind::Payment => "payment",
-            Kind::OrderStatus => "order-status",
-            Kind::Delivery => "delivery",
-            Kind::StockLevel => "stock-level",
+            TransactionKind::NewOrder => "new-order",
+            TransactionKind::Payment => "payment",
+            TransactionKind::OrderStatus => "order-status",
+            TransactionKind::Delivery => "delivery",
+            TransactionKind::StockLevel => "stock-level",
         }
     }
 }
@@ -52,7 +58,7 @@ pub enum Mix {
 
 impl Mix {
     /// How many of [`Mix::whole`] transactions are of each kind, in the order of [`Kind::ALL`].
-    pub fn weights(self) -> [u64; 5] {
+    pub fn kind_weights(self) -> [u64; 5] {
         match self {
             Mix::Deck => [45, 43, 4, 4, 4],
             Mix::HammerDb => [10, 10, 1, 1, 1],
@@ -60,13 +66,13 @@ impl Mix {
     }
 
     /// The sum of the weights.
-    pub fn whole(self) -> u64 {
-        self.weights().iter().sum()
+    pub fn total_weight(self) -> u64 {
+        self.kind_weights().iter().sum()
     }
 
     /// The kind at a place in the unshuffled order.
-    fn at(self, mut place: u64) -> Kind {
-        for (kind, weight) in Kind::ALL.into_iter().zip(self.weights()) {
+    fn kind_at(self, mut place: u64) -> TransactionKind {
+        for (kind, weight) in TransactionKind::ALL.into_iter().zip(self.kind_weights()) {
             if place < weight {
                 return kind;
             }
@@ -84,7 +90,7 @@ pub struct Deck {
     mix: Mix,
     seed: u64,
     /// The deck that was used last and its cards, because most questions come in order.
-    shuffled: Option<(u64, [Kind; CARDS])>,
+    shuffled: Option<(u64, [TransactionKind; CARDS])>,
 }
 
 impl Deck {
@@ -94,22 +100,24 @@ impl Deck {
     }
 
     /// The kind of the transaction with a number; any number may be asked for, in any order.
-    pub fn kind(&mut self, number: u64) -> Kind {
+    pub fn kind_of_transaction(&mut self, number: u64) -> TransactionKind {
         if self.mix == Mix::HammerDb {
-            return self.mix.at(Prng::child(self.seed, &[DECK, 1, number]).below(self.mix.whole()));
+            return self
+                .mix
+                .kind_at(Prng::for_path(self.seed, &[DECK, 1, number]).uniform_below(self.mix.total_weight()));
         }
         let (deck, card) = (number / CARDS as u64, (number % CARDS as u64) as usize);
         match &self.shuffled {
             Some((at, cards)) if *at == deck => cards[card],
-            _ => self.shuffle(deck)[card],
+            _ => self.shuffle_deck(deck)[card],
         }
     }
 
-    fn shuffle(&mut self, deck: u64) -> &[Kind; CARDS] {
-        let mut cards: [Kind; CARDS] = std::array::from_fn(|place| self.mix.at(place as u64));
-        let mut prng = Prng::child(self.seed, &[DECK, 0, deck]);
+    fn shuffle_deck(&mut self, deck: u64) -> &[TransactionKind; CARDS] {
+        let mut cards: [TransactionKind; CARDS] = std::array::from_fn(|place| self.mix.kind_at(place as u64));
+        let mut prng = Prng::for_path(self.seed, &[DECK, 0, deck]);
         for last in (1..CARDS).rev() {
-            cards.swap(last, prng.below(last as u64 + 1) as usize);
+            cards.swap(last, prng.uniform_below(last as u64 + 1) as usize);
         }
         &self.shuffled.insert((deck, cards)).1
     }
@@ -122,7 +130,7 @@ mod tests {
 
     fn counts(deck: &mut Deck, numbers: std::ops::Range<u64>) -> Vec<u64> {
         let mut counts = BTreeMap::new();
-        numbers.for_each(|number| *counts.entry(deck.kind(number)).or_default() += 1);
+        numbers.for_each(|number| *counts.entry(deck.kind_of_transaction(number)).or_default() += 1);
         counts.into_values().collect()
     }
 
@@ -137,12 +145,14 @@ mod tests {
     #[test]
     fn cards_are_shuffled_anew_and_every_place_sees_every_kind() {
         let mut deck = Deck::new(Mix::Deck, 3);
-        let mut hundred = |deck_number: u64| (0..100).map(|n| deck.kind(deck_number * 100 + n)).collect::<Vec<_>>();
+        let mut hundred =
+            |deck_number: u64| (0..100).map(|n| deck.kind_of_transaction(deck_number * 100 + n)).collect::<Vec<_>>();
         assert_ne!(hundred(0), hundred(1));
         // 99.9 % of binomial counts with 10,000 decks and a share of 45 % lie within 3.3 standard deviations of 50.
         for place in [0, 1, 50, 99] {
             let mut deck = Deck::new(Mix::Deck, 4);
-            let new_orders = (0..10_000).filter(|n| deck.kind(n * 100 + place) == Kind::NewOrder).count();
+            let new_orders =
+                (0..10_000).filter(|n| deck.kind_of_transaction(n * 100 + place) == TransactionKind::NewOrder).count();
             assert!((4_336..4_664).contains(&new_orders), "place {place}: {new_orders}");
         }
     }
@@ -151,14 +161,17 @@ mod tests {
     fn a_kind_follows_from_the_number_whatever_was_asked_before() {
         for mix in [Mix::Deck, Mix::HammerDb] {
             let mut in_order = Deck::new(mix, 9);
-            let all: Vec<Kind> = (0..1_000).map(|number| in_order.kind(number)).collect();
+            let all: Vec<TransactionKind> = (0..1_000).map(|number| in_order.kind_of_transaction(number)).collect();
             let mut jumping = Deck::new(mix, 9);
             for number in (0..1_000).rev().step_by(7) {
-                assert_eq!(jumping.kind(number), all[number as usize]);
+                assert_eq!(jumping.kind_of_transaction(number), all[number as usize]);
             }
             let mut other = Deck::new(mix, 10);
-            assert!((0..1_000).any(|number| other.kind(number) != all[number as usize]), "the seed matters");
-            assert_eq!(other.kind(u64::MAX), Deck::new(mix, 10).kind(u64::MAX));
+            assert!(
+                (0..1_000).any(|number| other.kind_of_transaction(number) != all[number as usize]),
+                "the seed matters"
+            );
+            assert_eq!(other.kind_of_transaction(u64::MAX), Deck::new(mix, 10).kind_of_transaction(u64::MAX));
         }
     }
 
@@ -167,7 +180,7 @@ mod tests {
         let counts = counts(&mut Deck::new(Mix::HammerDb, 1), 0..230_000);
         let chi: f64 = counts
             .iter()
-            .zip(Mix::HammerDb.weights())
+            .zip(Mix::HammerDb.kind_weights())
             .map(|(got, weight)| {
                 let wanted = weight as f64 * 10_000.0;
                 (*got as f64 - wanted).powi(2) / wanted
@@ -175,6 +188,6 @@ mod tests {
             .sum();
         // The 0.1 % point for 4 degrees of freedom.
         assert!(chi < 18.5, "{counts:?}");
-        assert_eq!(230.0 / f64::from(Mix::HammerDb.weights()[0] as u32) / 10.0, 2.3);
+        assert_eq!(230.0 / f64::from(Mix::HammerDb.kind_weights()[0] as u32) / 10.0, 2.3);
     }
 }

@@ -23,12 +23,13 @@ mod strings;
 mod table;
 
 pub use load::Load;
-pub use mix::{Deck, Kind, Mix};
+pub use mix::{Deck, Mix, TransactionKind};
 pub use nurand::{Constants, NuRand, c_load};
 pub use outcome::{Delivered, LastOrder, LineStatus, Ordered, OrderedLine, Outcome, Paid, Status};
-pub use pacing::{keying, think};
+pub use pacing::{keying_time, think_time};
 pub use parameters::{
-    By, Delivery, Home, Line, NewOrder, OrderStatus, Parameters, Payment, StockLevel, Transaction, middle,
+    CustomerSelector, Delivery, Home, Line, NewOrder, OrderStatus, Parameters, Payment, StockLevel, Transaction,
+    middle_place,
 };
 pub use population::{LOADED, LoadPart, Population};
 pub use scale::Scale;

@@ -6,7 +6,7 @@
 
 use super::scale::Scale;
 use super::seeds::CONSTANTS;
-use super::strings::number;
+use super::strings::uniform_number;
 use assay_base::Prng;
 
 /// One such distribution.
@@ -31,9 +31,9 @@ impl NuRand {
     }
 
     /// Draws a value.
-    pub fn draw(self, prng: &mut Prng) -> i32 {
-        let first = number(prng, 0, self.or_most);
-        let second = number(prng, self.low, self.high);
+    pub fn draw_value(self, prng: &mut Prng) -> i32 {
+        let first = uniform_number(prng, 0, self.or_most);
+        let second = uniform_number(prng, self.low, self.high);
         self.combine_draws(first, second)
     }
 }
@@ -44,12 +44,12 @@ const A_ITEM: i32 = 8191;
 
 /// The last names of customers that a load draws, as numbers.
 pub(super) fn names_loaded(scale: Scale, c_load: i32) -> NuRand {
-    NuRand::new(A_LAST, 0, scale.names() - 1, c_load)
+    NuRand::new(A_LAST, 0, scale.name_count() - 1, c_load)
 }
 
 /// The constant of last names that belongs to the seed of a load.
 pub fn c_load(seed: u64) -> i32 {
-    number(&mut Prng::child(seed, &[CONSTANTS, 0]), 0, A_LAST)
+    uniform_number(&mut Prng::for_path(seed, &[CONSTANTS, 0]), 0, A_LAST)
 }
 
 /// The constants of last names that a run may use on data loaded with `c_load`.
@@ -80,23 +80,28 @@ pub struct Constants {
 impl Constants {
     /// The constants that belong to the seed of a run on data that was loaded with `c_load`.
     pub fn from_seed(seed: u64, c_load: i32) -> Constants {
-        let mut prng = Prng::child(seed, &[CONSTANTS, 1]);
+        let mut prng = Prng::for_path(seed, &[CONSTANTS, 1]);
         let choices = c_run_choices(c_load);
-        let c_last = choices[prng.below(choices.len() as u64) as usize];
-        Constants { c_load, c_last, c_customer: number(&mut prng, 0, A_CUSTOMER), c_item: number(&mut prng, 0, A_ITEM) }
+        let c_last = choices[prng.uniform_below(choices.len() as u64) as usize];
+        Constants {
+            c_load,
+            c_last,
+            c_customer: uniform_number(&mut prng, 0, A_CUSTOMER),
+            c_item: uniform_number(&mut prng, 0, A_ITEM),
+        }
     }
 
     /// The last names that transactions ask for, as numbers.
-    pub fn names(self, scale: Scale) -> NuRand {
-        NuRand::new(A_LAST, 0, scale.names() - 1, self.c_last)
+    pub fn last_names(self, scale: Scale) -> NuRand {
+        NuRand::new(A_LAST, 0, scale.name_count() - 1, self.c_last)
     }
     /// The customers that transactions ask for.
-    pub fn customers(self, scale: Scale) -> NuRand {
-        NuRand::new(A_CUSTOMER, 1, scale.customers(), self.c_customer)
+    pub fn customer_numbers(self, scale: Scale) -> NuRand {
+        NuRand::new(A_CUSTOMER, 1, scale.customer_count(), self.c_customer)
     }
     /// The items that are ordered.
-    pub fn items(self, scale: Scale) -> NuRand {
-        NuRand::new(A_ITEM, 1, scale.items(), self.c_item)
+    pub fn item_numbers(self, scale: Scale) -> NuRand {
+        NuRand::new(A_ITEM, 1, scale.item_count(), self.c_item)
     }
 }
 

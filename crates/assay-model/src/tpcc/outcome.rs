@@ -26,7 +26,7 @@ pub struct Ordered {
 
 impl Ordered {
     /// The total of a sum of lines, with the discount and the sum of the taxes in ten-thousandths.
-    pub fn total(sum: Cents, discount: i64, taxes: i64) -> i64 {
+    pub fn total_amount(sum: Cents, discount: i64, taxes: i64) -> i64 {
         sum * (10_000 - discount) * (10_000 + taxes)
     }
 }
@@ -81,7 +81,7 @@ pub struct Delivered {
 
 impl Delivered {
     /// The number of districts without a new order.
-    pub fn skipped(&self) -> usize {
+    pub fn skipped_districts(&self) -> usize {
         self.orders.iter().filter(|order| order.is_none()).count()
     }
 }

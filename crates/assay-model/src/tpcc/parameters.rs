@@ -3,13 +3,13 @@
 //!
 //! Source: TPC-C 5.11, clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1.
 
-use super::mix::Kind;
+use super::mix::TransactionKind;
 use super::nurand::Constants;
 use super::population::LOADED;
 use super::rows::{Cents, Micros};
 use super::scale::Scale;
 use super::seeds::PARAMETERS;
-use super::strings::{between, last_name, number};
+use super::strings::{last_name, uniform_between, uniform_number};
 use assay_base::Prng;
 
 /// The day after the load, when the first transaction happens, by its date.
@@ -19,7 +19,7 @@ const STEP: Micros = 1_000;
 
 /// How a customer is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum CustomerSelector {
     /// By number.
     Id(i32),
     /// By last name: of all who have it, the one in the middle by first name.
@@ -67,14 +67,14 @@ pub struct Payment {
     pub district: i32,
     pub customer_warehouse: i32,
     pub customer_district: i32,
-    pub customer: By,
+    pub customer: CustomerSelector,
     pub amount: Cents,
     pub date: Micros,
 }
 
 impl Payment {
     /// What a payment writes in front of the data of a customer with bad credit.
-    pub fn note(&self, customer: i32) -> String {
+    pub fn payment_note(&self, customer: i32) -> String {
         let Payment { warehouse, district, customer_warehouse, customer_district, amount, .. } = self;
         let amount = format!("{}.{:02}", amount / 100, amount % 100);
         format!("{customer} {customer_district} {customer_warehouse} {district} {warehouse} {amount}|")
@@ -92,7 +92,7 @@ impl Payment {
 pub struct OrderStatus {
     pub warehouse: i32,
     pub district: i32,
-    pub customer: By,
+    pub customer: CustomerSelector,
 }
 
 /// The input of a delivery.
@@ -126,24 +126,24 @@ pub enum Transaction {
 
 /// Of so many customers with one name, sorted by first name, the place from 0 of the one who is meant: ceil(n / 2) when
 /// counted from 1.
-pub fn middle(named: usize) -> usize {
+pub fn middle_place(named: usize) -> usize {
     named.div_ceil(2).saturating_sub(1)
 }
 
 impl Transaction {
     /// Whether it changes anything.
-    pub fn writes(&self) -> bool {
+    pub fn writes_rows(&self) -> bool {
         !matches!(self, Transaction::OrderStatus(_) | Transaction::StockLevel(_))
     }
 
     /// Its kind.
-    pub fn kind(&self) -> Kind {
+    pub fn transaction_kind(&self) -> TransactionKind {
         match self {
-            Transaction::NewOrder(_) => Kind::NewOrder,
-            Transaction::Payment(_) => Kind::Payment,
-            Transaction::OrderStatus(_) => Kind::OrderStatus,
-            Transaction::Delivery(_) => Kind::Delivery,
-            Transaction::StockLevel(_) => Kind::StockLevel,
+            Transaction::NewOrder(_) => TransactionKind::NewOrder,
+            Transaction::Payment(_) => TransactionKind::Payment,
+            Transaction::OrderStatus(_) => TransactionKind::OrderStatus,
+            Transaction::Delivery(_) => TransactionKind::Delivery,
+            Transaction::StockLevel(_) => TransactionKind::StockLevel,
         }
     }
 }
@@ -165,7 +165,7 @@ pub enum Home {
 impl Home {
     /// The home of a session, by its number from 0: sessions are dealt to warehouses, and then to districts.
     pub fn of_session(session: u32, warehouses: i32, scale: Scale) -> Home {
-        let (warehouses, districts) = (warehouses as u32, scale.districts() as u32);
+        let (warehouses, districts) = (warehouses as u32, scale.district_count() as u32);
         Home::Session {
             warehouse: (session % warehouses) as i32 + 1,
             district: (session / warehouses % districts) as i32 + 1,
@@ -195,50 +195,54 @@ impl Parameters {
     }
 
     /// The scale of the database.
-    pub fn scale(&self) -> Scale {
+    pub fn database_scale(&self) -> Scale {
         self.scale
     }
 
     /// The constants of the run.
-    pub fn constants(&self) -> Constants {
+    pub fn run_constants(&self) -> Constants {
         self.constants
     }
 
     /// The transaction with a number. Its home replaces what is drawn, so that everything else is the same for any home.
-    pub fn transaction(&self, kind: Kind, number: u64, home: Home) -> Transaction {
-        let mut drawing = Drawing { of: self, prng: Prng::child(self.seed, &[PARAMETERS, number]) };
-        let drawn = (drawing.number(1, self.warehouses), drawing.number(1, self.scale.districts()));
+    pub fn numbered_transaction(&self, kind: TransactionKind, number: u64, home: Home) -> Transaction {
+        let mut drawing = Drawing { of: self, prng: Prng::for_path(self.seed, &[PARAMETERS, number]) };
+        let drawn = (drawing.draw_number(1, self.warehouses), drawing.draw_number(1, self.scale.district_count()));
         let warehouse = match home {
             Home::All => drawn.0,
             Home::Session { warehouse, .. } => warehouse,
         };
         let date = FIRST + STEP * number as i64;
         match kind {
-            Kind::NewOrder => Transaction::NewOrder(drawing.new_order(warehouse, drawn.1, date)),
-            Kind::Payment => Transaction::Payment(drawing.payment(warehouse, drawn.1, date)),
-            Kind::OrderStatus => {
-                Transaction::OrderStatus(OrderStatus { warehouse, district: drawn.1, customer: drawing.customer() })
+            TransactionKind::NewOrder => Transaction::NewOrder(drawing.new_order(warehouse, drawn.1, date)),
+            TransactionKind::Payment => Transaction::Payment(drawing.draw_payment(warehouse, drawn.1, date)),
+            TransactionKind::OrderStatus => Transaction::OrderStatus(OrderStatus {
+                warehouse,
+                district: drawn.1,
+                customer: drawing.draw_customer(),
+            }),
+            TransactionKind::Delivery => {
+                Transaction::Delivery(Delivery { warehouse, carrier: drawing.draw_number(1, 10), date })
             }
-            Kind::Delivery => Transaction::Delivery(Delivery { warehouse, carrier: drawing.number(1, 10), date }),
-            Kind::StockLevel => {
+            TransactionKind::StockLevel => {
                 let district = match home {
                     Home::All => drawn.1,
                     Home::Session { district, .. } => district,
                 };
-                Transaction::StockLevel(StockLevel { warehouse, district, threshold: drawing.number(10, 20) })
+                Transaction::StockLevel(StockLevel { warehouse, district, threshold: drawing.draw_number(10, 20) })
             }
         }
     }
 }
 
 impl Drawing<'_> {
-    fn number(&mut self, low: i32, high: i32) -> i32 {
-        number(&mut self.prng, low, high)
+    fn draw_number(&mut self, low: i32, high: i32) -> i32 {
+        uniform_number(&mut self.prng, low, high)
     }
 
     /// True for so many of a hundred.
-    fn percent(&mut self, share: i32) -> bool {
-        self.number(1, 100) <= share
+    fn draw_percent(&mut self, share: i32) -> bool {
+        self.draw_number(1, 100) <= share
     }
 
     /// Any warehouse but this one, or this one if there is no other.
@@ -246,45 +250,45 @@ impl Drawing<'_> {
         if self.of.warehouses == 1 {
             return home;
         }
-        let other = self.number(1, self.of.warehouses - 1);
+        let other = self.draw_number(1, self.of.warehouses - 1);
         other + i32::from(other >= home)
     }
 
     /// 60 of a hundred customers are named by their last name.
-    fn customer(&mut self) -> By {
+    fn draw_customer(&mut self) -> CustomerSelector {
         let constants = self.of.constants;
-        if self.percent(60) {
-            By::Name(last_name(constants.names(self.of.scale).draw(&mut self.prng)))
+        if self.draw_percent(60) {
+            CustomerSelector::Name(last_name(constants.last_names(self.of.scale).draw_value(&mut self.prng)))
         } else {
-            By::Id(constants.customers(self.of.scale).draw(&mut self.prng))
+            CustomerSelector::Id(constants.customer_numbers(self.of.scale).draw_value(&mut self.prng))
         }
     }
 
     fn new_order(&mut self, warehouse: i32, district: i32, date: Micros) -> NewOrder {
         let Parameters { scale, constants, .. } = *self.of;
-        let customer = constants.customers(scale).draw(&mut self.prng);
-        let rolled_back = self.percent(1);
-        let mut lines: Vec<Line> = (0..self.number(5, 15)).map(|_| self.line(warehouse)).collect();
+        let customer = constants.customer_numbers(scale).draw_value(&mut self.prng);
+        let rolled_back = self.draw_percent(1);
+        let mut lines: Vec<Line> = (0..self.draw_number(5, 15)).map(|_| self.draw_line(warehouse)).collect();
         if let Some(last) = lines.last_mut().filter(|_| rolled_back) {
             last.item = scale.unused_item();
         }
         NewOrder { warehouse, district, customer, date, lines }
     }
 
-    fn line(&mut self, home: i32) -> Line {
-        let item = self.of.constants.items(self.of.scale).draw(&mut self.prng);
-        let supply_warehouse = if self.percent(1) { self.other_warehouse(home) } else { home };
-        Line { item, supply_warehouse, quantity: self.number(1, 10) }
+    fn draw_line(&mut self, home: i32) -> Line {
+        let item = self.of.constants.item_numbers(self.of.scale).draw_value(&mut self.prng);
+        let supply_warehouse = if self.draw_percent(1) { self.other_warehouse(home) } else { home };
+        Line { item, supply_warehouse, quantity: self.draw_number(1, 10) }
     }
 
-    fn payment(&mut self, warehouse: i32, district: i32, date: Micros) -> Payment {
-        let amount = between(&mut self.prng, 100, 500_000);
-        let (customer_warehouse, customer_district) = if self.percent(15) {
-            (self.other_warehouse(warehouse), self.number(1, self.of.scale.districts()))
+    fn draw_payment(&mut self, warehouse: i32, district: i32, date: Micros) -> Payment {
+        let amount = uniform_between(&mut self.prng, 100, 500_000);
+        let (customer_warehouse, customer_district) = if self.draw_percent(15) {
+            (self.other_warehouse(warehouse), self.draw_number(1, self.of.scale.district_count()))
         } else {
             (warehouse, district)
         };
-        let customer = self.customer();
+        let customer = self.draw_customer();
         Payment { warehouse, district, customer_warehouse, customer_district, customer, amount, date }
     }
 }

@@ -10,13 +10,13 @@ fn parameters(warehouses: i32) -> Parameters {
 
 fn new_orders(warehouses: i32, home: Home) -> Vec<NewOrder> {
     let parameters = parameters(warehouses);
-    let made = (0..COUNT).map(|number| parameters.transaction(Kind::NewOrder, number, home));
+    let made = (0..COUNT).map(|number| parameters.numbered_transaction(TransactionKind::NewOrder, number, home));
     made.filter_map(|made| if let Transaction::NewOrder(made) = made { Some(made) } else { None }).collect()
 }
 
 fn payments(warehouses: i32, home: Home) -> Vec<Payment> {
     let parameters = parameters(warehouses);
-    let made = (0..COUNT).map(|number| parameters.transaction(Kind::Payment, number, home));
+    let made = (0..COUNT).map(|number| parameters.numbered_transaction(TransactionKind::Payment, number, home));
     made.filter_map(|made| if let Transaction::Payment(made) = made { Some(made) } else { None }).collect()
 }
 
@@ -59,12 +59,12 @@ fn payments_have_the_standards_shares() {
     assert_eq!(remote.map(|it| it.customer_district).collect::<BTreeSet<_>>(), (1..=10).collect());
     let home = made.iter().filter(|it| it.customer_warehouse == it.warehouse);
     assert!(home.clone().all(|it| it.customer_district == it.district));
-    assert_share(made.iter().filter(|it| matches!(it.customer, By::Name(_))).count(), made.len(), 0.6);
+    assert_share(made.iter().filter(|it| matches!(it.customer, CustomerSelector::Name(_))).count(), made.len(), 0.6);
     assert!(made.iter().all(|it| (100..=500_000).contains(&it.amount)));
     let names: BTreeSet<String> = (0..1_000).map(last_name).collect();
     assert!(made.iter().all(|it| match &it.customer {
-        By::Id(id) => (1..=3_000).contains(id),
-        By::Name(name) => names.contains(name),
+        CustomerSelector::Id(id) => (1..=3_000).contains(id),
+        CustomerSelector::Name(name) => names.contains(name),
     }));
 }
 
@@ -82,15 +82,21 @@ fn the_other_three_are_within_their_ranges() {
     let parameters = parameters(4);
     let (mut by_name, mut carriers, mut thresholds) = (0, BTreeSet::new(), BTreeSet::new());
     for number in 0..COUNT {
-        let Transaction::OrderStatus(status) = parameters.transaction(Kind::OrderStatus, number, Home::All) else {
+        let Transaction::OrderStatus(status) =
+            parameters.numbered_transaction(TransactionKind::OrderStatus, number, Home::All)
+        else {
             panic!("another kind")
         };
-        by_name += usize::from(matches!(status.customer, By::Name(_)));
-        let Transaction::Delivery(delivery) = parameters.transaction(Kind::Delivery, number, Home::All) else {
+        by_name += usize::from(matches!(status.customer, CustomerSelector::Name(_)));
+        let Transaction::Delivery(delivery) =
+            parameters.numbered_transaction(TransactionKind::Delivery, number, Home::All)
+        else {
             panic!("another kind")
         };
         carriers.insert(delivery.carrier);
-        let Transaction::StockLevel(level) = parameters.transaction(Kind::StockLevel, number, Home::All) else {
+        let Transaction::StockLevel(level) =
+            parameters.numbered_transaction(TransactionKind::StockLevel, number, Home::All)
+        else {
             panic!("another kind")
         };
         thresholds.insert(level.threshold);
@@ -109,7 +115,7 @@ fn a_home_changes_the_warehouse_and_nothing_else() {
         assert_eq!((any.lines[0].item, any.date), (own.lines[0].item, own.date));
     }
     let parameters = parameters(5);
-    let level = |number| parameters.transaction(Kind::StockLevel, number, home);
+    let level = |number| parameters.numbered_transaction(TransactionKind::StockLevel, number, home);
     assert!(
         (0..100).all(|number| matches!(
             level(number),
@@ -133,13 +139,15 @@ fn sessions_have_homes_in_all_warehouses_and_districts() {
 #[test]
 fn parameters_follow_from_seed_and_number() {
     let (ours, other) = (parameters(3), Parameters::new(12, 100, 3, Scale::STANDARD));
-    for kind in Kind::ALL {
-        let of = |from: &Parameters| (0..200).rev().map(|n| from.transaction(kind, n, Home::All)).collect::<Vec<_>>();
+    for kind in TransactionKind::ALL {
+        let of = |from: &Parameters| {
+            (0..200).rev().map(|n| from.numbered_transaction(kind, n, Home::All)).collect::<Vec<_>>()
+        };
         assert_eq!(of(&ours), of(&parameters(3)));
         assert_ne!(of(&ours), of(&other));
-        assert!(of(&ours).iter().all(|made| made.kind() == kind));
+        assert!(of(&ours).iter().all(|made| made.transaction_kind() == kind));
     }
-    let date = |number| match ours.transaction(Kind::Delivery, number, Home::All) {
+    let date = |number| match ours.numbered_transaction(TransactionKind::Delivery, number, Home::All) {
         Transaction::Delivery(delivery) => delivery.date,
         _ => panic!("another kind"),
     };
@@ -150,10 +158,10 @@ fn parameters_follow_from_seed_and_number() {
 #[test]
 fn golden_parameters() {
     let ours = Parameters::new(1, 100, 2, Scale::STANDARD);
-    let Constants { c_load, c_last, c_customer, c_item } = ours.constants();
+    let Constants { c_load, c_last, c_customer, c_item } = ours.run_constants();
     assert_eq!((c_load, c_last, c_customer, c_item), (100, 186, 382, 704));
-    let sums = Kind::ALL.map(|kind| {
-        let made: Vec<_> = (0..100).map(|number| ours.transaction(kind, number, Home::All)).collect();
+    let sums = TransactionKind::ALL.map(|kind| {
+        let made: Vec<_> = (0..100).map(|number| ours.numbered_transaction(kind, number, Home::All)).collect();
         blake3::hash(format!("{made:?}").as_bytes()).to_hex()[..16].to_string()
     });
     assert_eq!(

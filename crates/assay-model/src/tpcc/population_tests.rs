@@ -9,7 +9,7 @@ fn rows(population: Population, part: LoadPart) -> Vec<Row> {
         rows.push(row);
         Ok::<(), Infallible>(())
     };
-    population.rows(part, put).unwrap();
+    population.put_rows(part, put).unwrap();
     rows
 }
 
@@ -49,7 +49,7 @@ fn stock_is_as_the_standard_says() {
     let quantities: BTreeSet<i32> = stock.iter().map(|row| row.quantity).collect();
     assert_eq!(quantities, (10..=100).collect());
     assert!(stock.iter().all(|row| (row.ytd, row.orders, row.remote) == (0, 0, 0)));
-    let dists: BTreeSet<&str> = stock[..100].iter().flat_map(|row| (1..=10).map(|d| row.dist(d))).collect();
+    let dists: BTreeSet<&str> = stock[..100].iter().flat_map(|row| (1..=10).map(|d| row.district_text(d))).collect();
     assert!(
         dists.len() == 1_000 && dists.iter().all(|it| it.len() == 24 && it.bytes().all(|b| b.is_ascii_alphabetic()))
     );
@@ -120,12 +120,12 @@ fn warehouses_and_districts_are_as_the_standard_says() {
 /// Each value fits its column, so that every database takes it as it is.
 #[test]
 fn every_value_fits_its_column() {
-    let population = Population::new(Scale::reduced(200, 60), 2, 7);
+    let population = Population::new(Scale::for_tests(200, 60), 2, 7);
     let mut seen = BTreeSet::new();
-    for row in population.parts().flat_map(|part| rows(population, part)) {
-        seen.insert(row.table());
-        let (columns, mut at) = (row.table().columns(), 0);
-        row.values(&mut |value| {
+    for row in population.load_parts().flat_map(|part| rows(population, part)) {
+        seen.insert(row.row_table());
+        let (columns, mut at) = (row.row_table().all_columns(), 0);
+        row.put_values(&mut |value| {
             let column = columns[at];
             at += 1;
             let fits = match (column.kind, value) {
@@ -139,7 +139,7 @@ fn every_value_fits_its_column() {
             };
             assert!(fits, "{} = {value:?}", column.name);
         });
-        assert_eq!(at, columns.len(), "{:?}", row.table());
+        assert_eq!(at, columns.len(), "{:?}", row.row_table());
     }
     assert_eq!(seen.len(), Table::ALL.len());
 }
@@ -147,21 +147,21 @@ fn every_value_fits_its_column() {
 /// The sum of all rows of a part.
 fn sum(population: Population, part: LoadPart) -> String {
     let mut bytes = Vec::new();
-    rows(population, part).iter().for_each(|row| row.encode(&mut bytes));
+    rows(population, part).iter().for_each(|row| row.encode_values(&mut bytes));
     blake3::hash(&bytes).to_hex()[..16].to_string()
 }
 
 #[test]
 fn a_part_follows_from_the_seed_and_its_place_alone() {
-    let population = Population::new(Scale::reduced(100, 30), 3, 1);
-    let parts: Vec<LoadPart> = population.parts().collect();
+    let population = Population::new(Scale::for_tests(100, 30), 3, 1);
+    let parts: Vec<LoadPart> = population.load_parts().collect();
     assert_eq!(parts.len(), 1 + 3 * (2 + 2 * 10));
     let sums: BTreeSet<String> = parts.iter().map(|part| sum(population, *part)).collect();
     assert_eq!(sums.len(), parts.len(), "no two parts are alike");
-    let names: BTreeSet<String> = parts.iter().map(|part| part.name()).collect();
+    let names: BTreeSet<String> = parts.iter().map(|part| part.part_name()).collect();
     assert_eq!(names.len(), parts.len());
-    let more = Population::new(Scale::reduced(100, 30), 9, 1);
-    let other = Population::new(Scale::reduced(100, 30), 3, 2);
+    let more = Population::new(Scale::for_tests(100, 30), 9, 1);
+    let other = Population::new(Scale::for_tests(100, 30), 3, 2);
     for part in parts {
         assert_eq!(sum(population, part), sum(more, part), "the number of warehouses does not matter");
         assert_ne!(sum(population, part), sum(other, part), "the seed does");
@@ -173,7 +173,7 @@ fn a_part_follows_from_the_seed_and_its_place_alone() {
 fn golden_sums() {
     let standard = Population::new(Scale::STANDARD, 1, 1);
     let parts = [LoadPart::Warehouse(1), LoadPart::Customers(1, 1), LoadPart::Orders(1, 10)];
-    let small = Population::new(Scale::reduced(100, 30), 1, 1);
+    let small = Population::new(Scale::for_tests(100, 30), 1, 1);
     let sums = parts
         .map(|part| sum(standard, part))
         .into_iter()
@@ -187,9 +187,9 @@ fn golden_sums() {
 /// Progress is measured with the weights of parts.
 #[test]
 fn the_weight_of_a_part_is_about_its_number_of_rows() {
-    let population = Population::new(Scale::reduced(1_000, 300), 1, 1);
-    for part in population.parts() {
-        let (got, weight) = (rows(population, part).len() as f64, part.weight(population.scale()) as f64);
+    let population = Population::new(Scale::for_tests(1_000, 300), 1, 1);
+    for part in population.load_parts() {
+        let (got, weight) = (rows(population, part).len() as f64, part.row_weight(population.row_scale()) as f64);
         assert!((got / weight - 1.0).abs() < 0.1, "{part:?}: {got} rows, {weight}");
     }
 }
@@ -201,6 +201,6 @@ fn rows_end_where_one_is_not_taken() {
         taken += 1;
         if taken == 5 { Err("full") } else { Ok(()) }
     };
-    assert_eq!(standard().rows(LoadPart::Orders(1, 1), put), Err("full"));
+    assert_eq!(standard().put_rows(LoadPart::Orders(1, 1), put), Err("full"));
     assert_eq!(taken, 5);
 }

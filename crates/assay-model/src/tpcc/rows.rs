@@ -133,7 +133,7 @@ pub struct Stock {
 
 impl Stock {
     /// The text for orders of a district, which is 1 to 10.
-    pub fn dist(&self, district: i32) -> &str {
+    pub fn district_text(&self, district: i32) -> &str {
         let at = (district as usize - 1) * DIST;
         &self.dists[at..at + DIST]
     }
@@ -187,31 +187,31 @@ pub enum Row {
 struct Values<'a>(&'a mut dyn FnMut(Value<'_>));
 
 impl Values<'_> {
-    fn integer(&mut self, number: impl Into<i64>) -> &mut Self {
+    fn put_integer(&mut self, number: impl Into<i64>) -> &mut Self {
         (self.0)(Value::Integer(number.into()));
         self
     }
-    fn text(&mut self, text: &str) -> &mut Self {
+    fn put_text(&mut self, text: &str) -> &mut Self {
         (self.0)(Value::Text(text));
         self
     }
-    fn maybe(&mut self, number: Option<impl Into<i64>>) -> &mut Self {
+    fn put_optional(&mut self, number: Option<impl Into<i64>>) -> &mut Self {
         (self.0)(number.map_or(Value::Null, |number| Value::Integer(number.into())));
         self
     }
     /// Warehouse, district, and a number in the district.
-    fn key(&mut self, key: (i32, i32, i32)) -> &mut Self {
+    fn put_key(&mut self, key: (i32, i32, i32)) -> &mut Self {
         let (warehouse, district, number) = key;
-        self.integer(warehouse).integer(district).integer(number)
+        self.put_integer(warehouse).put_integer(district).put_integer(number)
     }
-    fn address(&mut self, at: &Address) -> &mut Self {
-        self.text(&at.street_1).text(&at.street_2).text(&at.city).text(&at.state).text(&at.zip)
+    fn put_address(&mut self, at: &Address) -> &mut Self {
+        self.put_text(&at.street_1).put_text(&at.street_2).put_text(&at.city).put_text(&at.state).put_text(&at.zip)
     }
 }
 
 impl Row {
     /// The table it belongs to.
-    pub fn table(&self) -> Table {
+    pub fn row_table(&self) -> Table {
         match self {
             Row::Warehouse(_) => Table::Warehouse,
             Row::District(_) => Table::District,
@@ -226,64 +226,76 @@ impl Row {
     }
 
     /// Passes on its values, one for each of [`Table::columns`].
-    pub fn values(&self, put: &mut dyn FnMut(Value<'_>)) {
+    pub fn put_values(&self, put: &mut dyn FnMut(Value<'_>)) {
         let to = &mut Values(put);
         match self {
             Row::Warehouse(it) => {
-                to.integer(it.id).text(&it.name).address(&it.address).integer(it.tax).integer(it.ytd);
+                to.put_integer(it.id)
+                    .put_text(&it.name)
+                    .put_address(&it.address)
+                    .put_integer(it.tax)
+                    .put_integer(it.ytd);
             }
             Row::District(it) => {
-                to.integer(it.warehouse).integer(it.id).text(&it.name).address(&it.address);
-                to.integer(it.tax).integer(it.ytd).integer(it.next_order);
+                to.put_integer(it.warehouse).put_integer(it.id).put_text(&it.name).put_address(&it.address);
+                to.put_integer(it.tax).put_integer(it.ytd).put_integer(it.next_order);
             }
-            Row::Customer(it) => it.values(to),
-            Row::History(it) => it.values(to),
+            Row::Customer(it) => it.put_values(to),
+            Row::History(it) => it.put_values(to),
             Row::Item(it) => {
-                to.integer(it.id).integer(it.image).text(&it.name).integer(it.price).text(&it.data);
+                to.put_integer(it.id).put_integer(it.image).put_text(&it.name).put_integer(it.price).put_text(&it.data);
             }
-            Row::Stock(it) => it.values(to),
+            Row::Stock(it) => it.put_values(to),
             Row::Order(it) => {
-                to.key(it.key).integer(it.customer).integer(it.entered).maybe(it.carrier);
-                to.integer(it.lines).integer(it.all_local);
+                to.put_key(it.key).put_integer(it.customer).put_integer(it.entered).put_optional(it.carrier);
+                to.put_integer(it.lines).put_integer(it.all_local);
             }
             Row::NewOrder(key) => {
-                to.key(*key);
+                to.put_key(*key);
             }
             Row::OrderLine(it) => {
-                to.key(it.order).integer(it.number).integer(it.item).integer(it.supply_warehouse);
-                to.maybe(it.delivered).integer(it.quantity).integer(it.amount).text(&it.dist_info);
+                to.put_key(it.order).put_integer(it.number).put_integer(it.item).put_integer(it.supply_warehouse);
+                to.put_optional(it.delivered).put_integer(it.quantity).put_integer(it.amount).put_text(&it.dist_info);
             }
         }
     }
 
     /// Appends the canonical form of all its values.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        self.values(&mut |value| value.encode(out));
+    pub fn encode_values(&self, out: &mut Vec<u8>) {
+        self.put_values(&mut |value| value.encode_value(out));
     }
 }
 
 impl Customer {
-    fn values(&self, to: &mut Values<'_>) {
-        to.key(self.key).text(&self.first).text(Customer::MIDDLE).text(&self.last).address(&self.address);
-        to.text(&self.phone).integer(self.since).text(self.credit).integer(Customer::CREDIT_LIMIT);
-        to.integer(self.discount).integer(self.account.balance).integer(self.account.ytd_payment);
-        to.integer(self.account.payments).integer(self.account.deliveries).text(&self.data);
+    fn put_values(&self, to: &mut Values<'_>) {
+        to.put_key(self.key)
+            .put_text(&self.first)
+            .put_text(Customer::MIDDLE)
+            .put_text(&self.last)
+            .put_address(&self.address);
+        to.put_text(&self.phone).put_integer(self.since).put_text(self.credit).put_integer(Customer::CREDIT_LIMIT);
+        to.put_integer(self.discount).put_integer(self.account.balance).put_integer(self.account.ytd_payment);
+        to.put_integer(self.account.payments).put_integer(self.account.deliveries).put_text(&self.data);
     }
 }
 
 impl History {
-    fn values(&self, to: &mut Values<'_>) {
-        to.integer(self.customer).integer(self.customer_district).integer(self.customer_warehouse);
-        to.integer(self.district).integer(self.warehouse).integer(self.date).integer(self.amount).text(&self.data);
+    fn put_values(&self, to: &mut Values<'_>) {
+        to.put_integer(self.customer).put_integer(self.customer_district).put_integer(self.customer_warehouse);
+        to.put_integer(self.district)
+            .put_integer(self.warehouse)
+            .put_integer(self.date)
+            .put_integer(self.amount)
+            .put_text(&self.data);
     }
 }
 
 impl Stock {
-    fn values(&self, to: &mut Values<'_>) {
-        to.integer(self.warehouse).integer(self.item).integer(self.quantity);
+    fn put_values(&self, to: &mut Values<'_>) {
+        to.put_integer(self.warehouse).put_integer(self.item).put_integer(self.quantity);
         (1..=10).for_each(|district| {
-            to.text(self.dist(district));
+            to.put_text(self.district_text(district));
         });
-        to.integer(self.ytd).integer(self.orders).integer(self.remote).text(&self.data);
+        to.put_integer(self.ytd).put_integer(self.orders).put_integer(self.remote).put_text(&self.data);
     }
 }

@@ -22,7 +22,7 @@ impl Scale {
     ///
     /// # Panics
     /// Where [`Scale::new`] has no answer.
-    pub fn reduced(items: i32, customers: i32) -> Scale {
+    pub fn for_tests(items: i32, customers: i32) -> Scale {
         Scale::new(items, customers).expect("numbers of rows that a warehouse can have")
     }
 
@@ -35,23 +35,23 @@ impl Scale {
     }
 
     /// Number of items, and of stock rows in each warehouse.
-    pub fn items(self) -> i32 {
+    pub fn item_count(self) -> i32 {
         self.items
     }
     /// Number of districts in a warehouse.
-    pub fn districts(self) -> i32 {
+    pub fn district_count(self) -> i32 {
         self.districts
     }
     /// Number of customers in a district.
-    pub fn customers(self) -> i32 {
+    pub fn customer_count(self) -> i32 {
         self.customers
     }
     /// Number of orders in a district after the load: one for each customer.
-    pub fn orders(self) -> i32 {
+    pub fn order_count(self) -> i32 {
         self.customers
     }
     /// Number of last names. The first customers of a district have them in order.
-    pub fn names(self) -> i32 {
+    pub fn name_count(self) -> i32 {
         self.names
     }
     /// The first order of a district that is not delivered after the load.
@@ -76,11 +76,14 @@ mod tests {
     #[test]
     fn the_standards_numbers_and_the_same_proportions_in_small() {
         let standard = Scale::STANDARD;
-        assert_eq!((standard.items(), standard.districts(), standard.customers()), (100_000, 10, 3_000));
-        assert_eq!((standard.orders(), standard.first_undelivered(), standard.names()), (3_000, 2_101, 1_000));
-        assert_eq!(Scale::reduced(100_000, 3_000), standard);
-        let small = Scale::reduced(100, 30);
-        assert_eq!((small.first_undelivered(), small.names(), small.unused_item()), (22, 10, 101));
+        assert_eq!((standard.item_count(), standard.district_count(), standard.customer_count()), (100_000, 10, 3_000));
+        assert_eq!(
+            (standard.order_count(), standard.first_undelivered(), standard.name_count()),
+            (3_000, 2_101, 1_000)
+        );
+        assert_eq!(Scale::for_tests(100_000, 3_000), standard);
+        let small = Scale::for_tests(100, 30);
+        assert_eq!((small.first_undelivered(), small.name_count(), small.unused_item()), (22, 10, 101));
     }
 
     #[test]

@@ -13,28 +13,28 @@ const SYLLABLES: [&str; 10] = ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "AN
 const AT_ONCE: u32 = 5;
 
 /// Uniform in `low..=high`.
-pub(super) fn between(prng: &mut Prng, low: i64, high: i64) -> i64 {
-    low + prng.below((high - low + 1) as u64) as i64
+pub(super) fn uniform_between(prng: &mut Prng, low: i64, high: i64) -> i64 {
+    low + prng.uniform_below((high - low + 1) as u64) as i64
 }
 
 /// As [`between`], for what is an `i32`.
-pub(super) fn number(prng: &mut Prng, low: i32, high: i32) -> i32 {
-    low + prng.below((high - low + 1) as u64) as i32
+pub(super) fn uniform_number(prng: &mut Prng, low: i32, high: i32) -> i32 {
+    low + prng.uniform_below((high - low + 1) as u64) as i32
 }
 
 /// Letters and digits, `least` to `most` of them.
-pub(super) fn text(prng: &mut Prng, least: usize, most: usize) -> String {
-    let length = between(prng, least as i64, most as i64) as usize;
+pub(super) fn random_letters_and_digits(prng: &mut Prng, least: usize, most: usize) -> String {
+    let length = uniform_between(prng, least as i64, most as i64) as usize;
     random_text(prng, ALPHANUMERIC, length)
 }
 
 /// So many letters.
-pub(super) fn letters(prng: &mut Prng, length: usize) -> String {
+pub(super) fn random_letters(prng: &mut Prng, length: usize) -> String {
     random_text(prng, &ALPHANUMERIC[..LETTERS], length)
 }
 
 /// So many digits.
-pub(super) fn digits(prng: &mut Prng, length: usize) -> String {
+pub(super) fn random_digits(prng: &mut Prng, length: usize) -> String {
     random_text(prng, &ALPHANUMERIC[DIGITS], length)
 }
 
@@ -44,7 +44,7 @@ fn random_text(prng: &mut Prng, alphabet: &[u8], length: usize) -> String {
     let mut text = String::with_capacity(length);
     while text.len() < length {
         let count = (length - text.len()).min(AT_ONCE as usize);
-        let mut drawn = prng.below(base.pow(AT_ONCE));
+        let mut drawn = prng.uniform_below(base.pow(AT_ONCE));
         for _ in 0..count {
             text.push(char::from(alphabet[(drawn % base) as usize]));
             drawn /= base;
@@ -78,10 +78,10 @@ mod tests {
 
     #[test]
     fn lengths_and_characters_are_uniform() {
-        let mut prng = Prng::seeded(1);
+        let mut prng = Prng::from_seed(1);
         let (mut lengths, mut characters) = ([0u64; 5], [0u64; 62]);
         for _ in 0..20_000 {
-            let text = text(&mut prng, 3, 7);
+            let text = random_letters_and_digits(&mut prng, 3, 7);
             lengths[text.len() - 3] += 1;
             for byte in text.bytes() {
                 characters[ALPHANUMERIC.iter().position(|it| *it == byte).unwrap()] += 1;
@@ -99,10 +99,10 @@ mod tests {
 
     #[test]
     fn letters_and_digits_are_what_they_say() {
-        let mut prng = Prng::seeded(2);
-        assert!(letters(&mut prng, 500).bytes().all(|byte| byte.is_ascii_alphabetic()));
-        assert!(digits(&mut prng, 500).bytes().all(|byte| byte.is_ascii_digit()));
-        assert_eq!((letters(&mut prng, 24).len(), digits(&mut prng, 16).len()), (24, 16));
-        assert_eq!(text(&mut prng, 0, 0), "");
+        let mut prng = Prng::from_seed(2);
+        assert!(random_letters(&mut prng, 500).bytes().all(|byte| byte.is_ascii_alphabetic()));
+        assert!(random_digits(&mut prng, 500).bytes().all(|byte| byte.is_ascii_digit()));
+        assert_eq!((random_letters(&mut prng, 24).len(), random_digits(&mut prng, 16).len()), (24, 16));
+        assert_eq!(random_letters_and_digits(&mut prng, 0, 0), "");
     }
 }

@@ -46,7 +46,7 @@ pub enum Value<'a> {
 impl Value<'_> {
     /// Appends the canonical form: a byte for the kind of value, then eight bytes of the number, or four bytes of the
     /// length and the text. Numbers are little-endian. Equal bytes mean equal rows in any two databases.
-    pub fn encode(self, out: &mut Vec<u8>) {
+    pub fn encode_value(self, out: &mut Vec<u8>) {
         match self {
             Value::Null => out.push(0),
             Value::Integer(number) => {
@@ -85,131 +85,136 @@ pub enum Table {
     OrderLine,
 }
 
-const fn column(name: &'static str, kind: Kind) -> Column {
+const fn define_column(name: &'static str, kind: Kind) -> Column {
     Column { name, kind, nullable: false }
 }
-const fn integer(name: &'static str) -> Column {
-    column(name, Kind::Integer)
+const fn integer_column(name: &'static str) -> Column {
+    define_column(name, Kind::Integer)
 }
-const fn varchar(name: &'static str, most: u16) -> Column {
-    column(name, Kind::Varchar(most))
+const fn varchar_column(name: &'static str, most: u16) -> Column {
+    define_column(name, Kind::Varchar(most))
 }
-const fn char(name: &'static str, length: u16) -> Column {
-    column(name, Kind::Char(length))
+const fn char_column(name: &'static str, length: u16) -> Column {
+    define_column(name, Kind::Char(length))
 }
-const fn money(name: &'static str, digits: u16) -> Column {
-    column(name, Kind::Money(digits))
+const fn money_column(name: &'static str, digits: u16) -> Column {
+    define_column(name, Kind::Money(digits))
 }
-const fn rate(name: &'static str) -> Column {
-    column(name, Kind::Rate)
+const fn rate_column(name: &'static str) -> Column {
+    define_column(name, Kind::Rate)
 }
-const fn time(name: &'static str) -> Column {
-    column(name, Kind::Time)
+const fn time_column(name: &'static str) -> Column {
+    define_column(name, Kind::Time)
 }
-const fn nullable(column: Column) -> Column {
+const fn nullable_column(column: Column) -> Column {
     Column { nullable: true, ..column }
 }
 
 const WAREHOUSE: &[Column] = &[
-    integer("w_id"),
-    varchar("w_name", 10),
-    varchar("w_street_1", 20),
-    varchar("w_street_2", 20),
-    varchar("w_city", 20),
-    char("w_state", 2),
-    char("w_zip", 9),
-    rate("w_tax"),
-    money("w_ytd", 16),
+    integer_column("w_id"),
+    varchar_column("w_name", 10),
+    varchar_column("w_street_1", 20),
+    varchar_column("w_street_2", 20),
+    varchar_column("w_city", 20),
+    char_column("w_state", 2),
+    char_column("w_zip", 9),
+    rate_column("w_tax"),
+    money_column("w_ytd", 16),
 ];
 const DISTRICT: &[Column] = &[
-    integer("d_w_id"),
-    integer("d_id"),
-    varchar("d_name", 10),
-    varchar("d_street_1", 20),
-    varchar("d_street_2", 20),
-    varchar("d_city", 20),
-    char("d_state", 2),
-    char("d_zip", 9),
-    rate("d_tax"),
-    money("d_ytd", 16),
-    integer("d_next_o_id"),
+    integer_column("d_w_id"),
+    integer_column("d_id"),
+    varchar_column("d_name", 10),
+    varchar_column("d_street_1", 20),
+    varchar_column("d_street_2", 20),
+    varchar_column("d_city", 20),
+    char_column("d_state", 2),
+    char_column("d_zip", 9),
+    rate_column("d_tax"),
+    money_column("d_ytd", 16),
+    integer_column("d_next_o_id"),
 ];
 const CUSTOMER: &[Column] = &[
-    integer("c_w_id"),
-    integer("c_d_id"),
-    integer("c_id"),
-    varchar("c_first", 16),
-    char("c_middle", 2),
-    varchar("c_last", 16),
-    varchar("c_street_1", 20),
-    varchar("c_street_2", 20),
-    varchar("c_city", 20),
-    char("c_state", 2),
-    char("c_zip", 9),
-    char("c_phone", 16),
-    time("c_since"),
-    char("c_credit", 2),
-    money("c_credit_lim", 12),
-    rate("c_discount"),
-    money("c_balance", 12),
-    money("c_ytd_payment", 12),
-    integer("c_payment_cnt"),
-    integer("c_delivery_cnt"),
-    varchar("c_data", 500),
+    integer_column("c_w_id"),
+    integer_column("c_d_id"),
+    integer_column("c_id"),
+    varchar_column("c_first", 16),
+    char_column("c_middle", 2),
+    varchar_column("c_last", 16),
+    varchar_column("c_street_1", 20),
+    varchar_column("c_street_2", 20),
+    varchar_column("c_city", 20),
+    char_column("c_state", 2),
+    char_column("c_zip", 9),
+    char_column("c_phone", 16),
+    time_column("c_since"),
+    char_column("c_credit", 2),
+    money_column("c_credit_lim", 12),
+    rate_column("c_discount"),
+    money_column("c_balance", 12),
+    money_column("c_ytd_payment", 12),
+    integer_column("c_payment_cnt"),
+    integer_column("c_delivery_cnt"),
+    varchar_column("c_data", 500),
 ];
 const HISTORY: &[Column] = &[
-    integer("h_c_id"),
-    integer("h_c_d_id"),
-    integer("h_c_w_id"),
-    integer("h_d_id"),
-    integer("h_w_id"),
-    time("h_date"),
-    money("h_amount", 6),
-    varchar("h_data", 24),
+    integer_column("h_c_id"),
+    integer_column("h_c_d_id"),
+    integer_column("h_c_w_id"),
+    integer_column("h_d_id"),
+    integer_column("h_w_id"),
+    time_column("h_date"),
+    money_column("h_amount", 6),
+    varchar_column("h_data", 24),
 ];
-const ITEM: &[Column] =
-    &[integer("i_id"), integer("i_im_id"), varchar("i_name", 24), money("i_price", 5), varchar("i_data", 50)];
+const ITEM: &[Column] = &[
+    integer_column("i_id"),
+    integer_column("i_im_id"),
+    varchar_column("i_name", 24),
+    money_column("i_price", 5),
+    varchar_column("i_data", 50),
+];
 const STOCK: &[Column] = &[
-    integer("s_w_id"),
-    integer("s_i_id"),
-    integer("s_quantity"),
-    char("s_dist_01", 24),
-    char("s_dist_02", 24),
-    char("s_dist_03", 24),
-    char("s_dist_04", 24),
-    char("s_dist_05", 24),
-    char("s_dist_06", 24),
-    char("s_dist_07", 24),
-    char("s_dist_08", 24),
-    char("s_dist_09", 24),
-    char("s_dist_10", 24),
-    integer("s_ytd"),
-    integer("s_order_cnt"),
-    integer("s_remote_cnt"),
-    varchar("s_data", 50),
+    integer_column("s_w_id"),
+    integer_column("s_i_id"),
+    integer_column("s_quantity"),
+    char_column("s_dist_01", 24),
+    char_column("s_dist_02", 24),
+    char_column("s_dist_03", 24),
+    char_column("s_dist_04", 24),
+    char_column("s_dist_05", 24),
+    char_column("s_dist_06", 24),
+    char_column("s_dist_07", 24),
+    char_column("s_dist_08", 24),
+    char_column("s_dist_09", 24),
+    char_column("s_dist_10", 24),
+    integer_column("s_ytd"),
+    integer_column("s_order_cnt"),
+    integer_column("s_remote_cnt"),
+    varchar_column("s_data", 50),
 ];
 const ORDERS: &[Column] = &[
-    integer("o_w_id"),
-    integer("o_d_id"),
-    integer("o_id"),
-    integer("o_c_id"),
-    time("o_entry_d"),
-    nullable(integer("o_carrier_id")),
-    integer("o_ol_cnt"),
-    integer("o_all_local"),
+    integer_column("o_w_id"),
+    integer_column("o_d_id"),
+    integer_column("o_id"),
+    integer_column("o_c_id"),
+    time_column("o_entry_d"),
+    nullable_column(integer_column("o_carrier_id")),
+    integer_column("o_ol_cnt"),
+    integer_column("o_all_local"),
 ];
-const NEW_ORDER: &[Column] = &[integer("no_w_id"), integer("no_d_id"), integer("no_o_id")];
+const NEW_ORDER: &[Column] = &[integer_column("no_w_id"), integer_column("no_d_id"), integer_column("no_o_id")];
 const ORDER_LINE: &[Column] = &[
-    integer("ol_w_id"),
-    integer("ol_d_id"),
-    integer("ol_o_id"),
-    integer("ol_number"),
-    integer("ol_i_id"),
-    integer("ol_supply_w_id"),
-    nullable(time("ol_delivery_d")),
-    integer("ol_quantity"),
-    money("ol_amount", 6),
-    char("ol_dist_info", 24),
+    integer_column("ol_w_id"),
+    integer_column("ol_d_id"),
+    integer_column("ol_o_id"),
+    integer_column("ol_number"),
+    integer_column("ol_i_id"),
+    integer_column("ol_supply_w_id"),
+    nullable_column(time_column("ol_delivery_d")),
+    integer_column("ol_quantity"),
+    money_column("ol_amount", 6),
+    char_column("ol_dist_info", 24),
 ];
 
 impl Table {
@@ -227,7 +232,7 @@ impl Table {
     ];
 
     /// Its name in a database.
-    pub fn name(self) -> &'static str {
+    pub fn table_name(self) -> &'static str {
         match self {
             Table::Warehouse => "warehouse",
             Table::District => "district",
@@ -242,7 +247,7 @@ impl Table {
     }
 
     /// Its columns, those of the key first.
-    pub fn columns(self) -> &'static [Column] {
+    pub fn all_columns(self) -> &'static [Column] {
         match self {
             Table::Warehouse => WAREHOUSE,
             Table::District => DISTRICT,
@@ -257,7 +262,7 @@ impl Table {
     }
 
     /// The columns of its primary key: none for the history, whose rows may repeat.
-    pub fn key(self) -> &'static [Column] {
+    pub fn key_columns(self) -> &'static [Column] {
         let columns = match self {
             Table::History => 0,
             Table::Warehouse | Table::Item => 1,
@@ -265,11 +270,11 @@ impl Table {
             Table::Customer | Table::Orders | Table::NewOrder => 3,
             Table::OrderLine => 4,
         };
-        &self.columns()[..columns]
+        &self.all_columns()[..columns]
     }
 
     /// The name and the columns of its second index, where it has one.
-    pub fn index(self) -> Option<(&'static str, &'static [&'static str])> {
+    pub fn second_index(self) -> Option<(&'static str, &'static [&'static str])> {
         match self {
             Table::Customer => Some(("customer_by_name", &["c_w_id", "c_d_id", "c_last", "c_first", "c_id"])),
             Table::Orders => Some(("orders_by_customer", &["o_w_id", "o_d_id", "o_c_id", "o_id"])),
@@ -288,15 +293,15 @@ mod tests {
         let prefixes = ["w_", "d_", "c_", "h_", "i_", "s_", "o_", "no_", "ol_"];
         let mut seen = BTreeSet::new();
         for (table, prefix) in Table::ALL.into_iter().zip(prefixes) {
-            for column in table.columns() {
+            for column in table.all_columns() {
                 assert!(column.name.starts_with(prefix) && seen.insert(column.name), "{}", column.name);
             }
-            for column in table.index().into_iter().flat_map(|(_, columns)| columns) {
-                assert!(table.columns().iter().any(|it| it.name == *column), "{column}");
+            for column in table.second_index().into_iter().flat_map(|(_, columns)| columns) {
+                assert!(table.all_columns().iter().any(|it| it.name == *column), "{column}");
             }
         }
         assert_eq!(seen.len(), 9 + 11 + 21 + 8 + 5 + 17 + 8 + 3 + 10);
-        let null: Vec<_> = Table::ALL.iter().flat_map(|table| table.columns()).filter(|it| it.nullable).collect();
+        let null: Vec<_> = Table::ALL.iter().flat_map(|table| table.all_columns()).filter(|it| it.nullable).collect();
         assert_eq!(null.iter().map(|it| it.name).collect::<Vec<_>>(), ["o_carrier_id", "ol_delivery_d"]);
     }
 
@@ -304,7 +309,7 @@ mod tests {
     fn the_canonical_form_tells_values_apart() {
         let encoded = |values: &[Value]| {
             let mut out = Vec::new();
-            values.iter().for_each(|value| value.encode(&mut out));
+            values.iter().for_each(|value| value.encode_value(&mut out));
             out
         };
         assert_eq!(encoded(&[Value::Null]), [0]);

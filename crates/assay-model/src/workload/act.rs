@@ -54,8 +54,8 @@ struct Range {
 text_or_table!(
     Record,
     "a quoted Bytes",
-    |text, E| text.parse().map(|bytes| Record(Size::fixed(bytes))).map_err(E::custom),
-    |range: Range| Record(Size::between(range.from, range.to))
+    |text, E| text.parse().map(|bytes| Record(Size::from_fixed(bytes))).map_err(E::custom),
+    |range: Range| Record(Size::from_range(range.from, range.to))
 );
 
 /// Overwrites the default of each key that is in the file.
@@ -64,33 +64,35 @@ macro_rules! take {
 }
 
 pub(super) fn read_storage(source: Source<'_>) -> Result<Workload, Fault> {
-    let mut file: StorageFile = source.parse()?;
+    let mut file: StorageFile = source.parse_file()?;
     let common = file.common();
     let mut inputs = Storage::default();
     take!(file => inputs: read_rate, write_rate, large_block, replication_factor, update, defrag_below, defrag_reads,
         commit_to_device, commit_min, tomb_raider, tomb_raider_pause, compress_to, durable, rates);
     inputs.pace = file.arrival.unwrap_or(inputs.pace);
     inputs.record = file.record.map_or(inputs.record, |Record(size)| size);
-    let mut workload = workload(source, "act-storage", inputs.streams())?.with(source, common)?;
-    workload.load.lanes = Storage::lanes(storage::LARGE_IN_FLIGHT.min(workload.load.in_flight_bound));
+    let mut workload =
+        act_workload(source, "act-storage", inputs.lower_to_streams())?.with_common_keys(source, common)?;
+    workload.load.lanes = Storage::large_block_lanes(storage::LARGE_IN_FLIGHT.min(workload.load.in_flight_bound));
     let how = if inputs.rates == Rates::Exact { "exact arithmetic" } else { "ACT 6.6's whole records per block" };
     workload.notes.push(format!("derived rates use {how}"));
     Ok(workload)
 }
 
 pub(super) fn read_index(source: Source<'_>) -> Result<Workload, Fault> {
-    let mut file: IndexFile = source.parse()?;
+    let mut file: IndexFile = source.parse_file()?;
     let common = file.common();
     let mut inputs = Index::default();
     take!(file => inputs: read_rate, write_rate, replication_factor, defrag_below, durable);
     inputs.pace = file.arrival.unwrap_or(inputs.pace);
-    let mut workload = workload(source, "act-index", inputs.streams())?.with(source, common)?;
-    workload.load.lanes = Index::lanes(workload.load.in_flight_bound);
+    let mut workload =
+        act_workload(source, "act-index", inputs.lower_to_streams())?.with_common_keys(source, common)?;
+    workload.load.lanes = Index::cache_lanes(workload.load.in_flight_bound);
     Ok(workload)
 }
 
 /// The standard criteria are about reads; a load without reads is judged only on being delivered.
-fn workload(
+fn act_workload(
     source: Source<'_>,
     model: &'static str,
     streams: Result<Vec<Stream>, Impossible>,

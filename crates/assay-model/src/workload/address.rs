@@ -113,30 +113,32 @@ text_or_table!(
 /// What is wrong, and what to write instead.
 type Wrong = (String, String);
 
-fn wrong<T>(what: impl Into<String>, remedy: impl Into<String>) -> Result<T, Wrong> {
+fn wrong_key<T>(what: impl Into<String>, remedy: impl Into<String>) -> Result<T, Wrong> {
     Err((what.into(), remedy.into()))
 }
 
 impl AddressKeys {
     /// The address, for operations of `size`.
-    pub(super) fn meant(&self, size: &Size) -> Result<Address, Wrong> {
+    pub(super) fn meant_address(&self, size: &Size) -> Result<Address, Wrong> {
         match self {
             AddressKeys::Name(Name::Uniform) => Ok(Address::Uniform { align: Bytes::default() }),
             AddressKeys::Name(Name::Sequential) => Ok(Address::Sequential),
             AddressKeys::Name(Name::Behind) => Ok(Address::Behind { align: Bytes::default() }),
-            AddressKeys::Form(form) => form.meant(size),
+            AddressKeys::Form(form) => form.meant_address(size),
         }
     }
 
     /// A law; within a working set nothing else is allowed.
-    fn law(&self) -> Result<Law, Wrong> {
+    fn meant_law(&self) -> Result<Law, Wrong> {
         let law = match self {
             AddressKeys::Name(Name::Uniform) => Some(Law::Uniform),
-            AddressKeys::Form(form) if form.named() == 1 && form.options().iter().all(|(_, set)| !set) => form.law()?,
+            AddressKeys::Form(form) if form.form_count() == 1 && form.given_options().iter().all(|(_, set)| !set) => {
+                form.meant_law()?
+            }
             AddressKeys::Name(Name::Sequential | Name::Behind) | AddressKeys::Form(_) => None,
         };
         let Some(law) = law else {
-            return wrong(
+            return wrong_key(
                 "not a possible distribution inside a working set",
                 "write inside = \"uniform\", { zipf = 1.1 }, { hotspot = … } or { zones = … }",
             );
@@ -146,7 +148,7 @@ impl AddressKeys {
 }
 
 impl Form {
-    fn forms(&self) -> [bool; 16] {
+    fn named_forms(&self) -> [bool; 16] {
         let Form { uniform, zipf, hotspot, zones, working_set, never_seen, once, runs, walk, behind, .. } = self;
         let Form { pareto, normal, skip, back, repeated, bands, .. } = self;
         [
@@ -170,11 +172,11 @@ impl Form {
     }
 
     /// Number of forms that it names.
-    fn named(&self) -> usize {
-        self.forms().iter().filter(|set| **set).count()
+    fn form_count(&self) -> usize {
+        self.named_forms().iter().filter(|set| **set).count()
     }
 
-    fn options(&self) -> [(&'static str, bool); 8] {
+    fn given_options(&self) -> [(&'static str, bool); 8] {
         [
             ("turnover", self.turnover.is_some()),
             ("inside", self.inside.is_some()),
@@ -187,83 +189,86 @@ impl Form {
         ]
     }
 
-    fn meant(&self, size: &Size) -> Result<Address, Wrong> {
-        if self.named() != 1 {
-            return wrong("an address has exactly one form", format!("write {FORMS}"));
+    fn meant_address(&self, size: &Size) -> Result<Address, Wrong> {
+        if self.form_count() != 1 {
+            return wrong_key("an address has exactly one form", format!("write {FORMS}"));
         }
         let unit = self.unit.unwrap_or_default();
         if self.unit.is_some() {
             is_unit(unit)?;
         }
-        if let Some(law) = self.law()? {
-            self.takes(&["unit", "scatter", "centre"])?;
+        if let Some(law) = self.meant_law()? {
+            self.refuse_foreign_options(&["unit", "scatter", "centre"])?;
             let (scatter, centre) = (self.scatter.unwrap_or(false), self.centre);
             if centre.is_some_and(|centre| centre > Share::WHOLE) {
-                return wrong("not a place on the target", "write 0% for its start to 100% for its end");
+                return wrong_key("not a place on the target", "write 0% for its start to 100% for its end");
             }
             if centre.is_some() && matches!(law, Law::Zones { .. }) {
-                return wrong("zones have no centre", "write the zones in another order, or zipf, pareto or normal");
+                return wrong_key(
+                    "zones have no centre",
+                    "write the zones in another order, or zipf, pareto or normal",
+                );
             }
             return Ok(Address::Ranked { law, unit, scatter, centre });
         }
-        self.other(size, unit)
+        self.meant_other_form(size, unit)
     }
 
     /// A form that is not a law.
-    fn other(&self, size: &Size, unit: Bytes) -> Result<Address, Wrong> {
+    fn meant_other_form(&self, size: &Size, unit: Bytes) -> Result<Address, Wrong> {
         if let Some(align) = self.uniform {
-            self.takes(&[])?;
+            self.refuse_foreign_options(&[])?;
             is_unit(align)?;
             return Ok(Address::Uniform { align });
         }
         if let Some(align) = self.behind {
-            self.takes(&[])?;
+            self.refuse_foreign_options(&[])?;
             is_unit(align)?;
             return Ok(Address::Behind { align });
         }
         if let Some(address) = self.behind_the_last()? {
-            self.takes(&[])?;
+            self.refuse_foreign_options(&[])?;
             return Ok(address);
         }
         if let Some(of) = self.working_set {
-            self.takes(&["turnover", "inside", "unit"])?;
+            self.refuse_foreign_options(&["turnover", "inside", "unit"])?;
             if of < size.to || of < unit {
-                return wrong("a working set is smaller than one of its places", "write a size such as \"50GiB\"");
+                return wrong_key("a working set is smaller than one of its places", "write a size such as \"50GiB\"");
             }
-            let inside = self.inside.as_ref().map_or(Ok(Law::Uniform), |keys| keys.law())?;
+            let inside = self.inside.as_ref().map_or(Ok(Law::Uniform), |keys| keys.meant_law())?;
             let turnover = self.turnover.unwrap_or(Turnover::NONE);
             return Ok(Address::WorkingSet { size: of, turnover, unit, inside });
         }
         if let Some(unit) = self.never_seen {
-            self.takes(&["reread"])?;
-            holds(unit, size)?;
+            self.refuse_foreign_options(&["reread"])?;
+            check_unit_holds(unit, size)?;
             self.reread.map_or(Ok(()), |reread| comes_back(reread, unit))?;
             return Ok(Address::NeverSeen { unit, reread: self.reread });
         }
         if let Some(unit) = self.once {
-            self.takes(&[])?;
-            holds(unit, size)?;
+            self.refuse_foreign_options(&[])?;
+            check_unit_holds(unit, size)?;
             return Ok(Address::Once { unit });
         }
         if let Some(length) = self.bands {
-            self.takes(&["gap", "moved", "inside"])?;
+            self.refuse_foreign_options(&["gap", "moved", "inside"])?;
             return self.in_bands(length, size);
         }
         if let Some(Runs(length)) = self.runs {
-            self.takes(&[])?;
+            self.refuse_foreign_options(&[])?;
             let (RunLength::Fixed(bytes) | RunLength::Mean(bytes)) = length;
             if bytes < size.to {
-                return wrong(
+                return wrong_key(
                     "a run is shorter than one of its operations",
                     "write runs = \"1MiB\" or { mean = \"1MiB\" }",
                 );
             }
             return Ok(Address::Runs { length });
         }
-        self.takes(&["unit"])?;
+        self.refuse_foreign_options(&["unit"])?;
         let reach = self.walk.unwrap_or_default();
         if reach.get() == 0 {
-            return wrong("a walk of no bytes stays where it is", "write walk = \"1MiB\", the longest step");
+            return wrong_key("a walk of no bytes stays where it is", "write walk = \"1MiB\", the longest step");
         }
         Ok(Address::Walk { reach, unit })
     }
@@ -272,17 +277,17 @@ impl Form {
     fn in_bands(&self, length: Bytes, size: &Size) -> Result<Address, Wrong> {
         let (gap, moved) = (self.gap.unwrap_or_default(), self.moved.unwrap_or(length));
         if length < size.to || moved.get() == 0 {
-            return wrong(
+            return wrong_key(
                 "a band is shorter than one of its operations, or nothing is moved in it",
                 "write bands = \"256MiB\", gap = \"1GiB\", and moved = \"64MiB\" where it is not the whole band",
             );
         }
-        let inside = match self.inside.as_ref().map_or(Ok(Address::Sequential), |keys| keys.meant(size))? {
+        let inside = match self.inside.as_ref().map_or(Ok(Address::Sequential), |keys| keys.meant_address(size))? {
             Address::Sequential => Inside::Sequential,
             Address::Uniform { align } => Inside::Uniform { align },
             Address::Once { unit } => Inside::Once { unit },
             _ => {
-                return wrong(
+                return wrong_key(
                     "not a possible order inside bands",
                     "write inside = \"sequential\", \"uniform\" or { once = \"4KiB\" }",
                 );
@@ -297,10 +302,10 @@ impl Form {
             (Some(skew), None) if skew.as_ppb() > 0 && skew < Share::WHOLE => Ok(Some(Law::Pareto { skew })),
             (None, Some(deviation)) if deviation.as_ppb() > 0 => Ok(Some(Law::Normal { deviation })),
             (Some(_), None) => {
-                wrong("not a skew of Pareto's law", "write more than 0% and less than 100%: pareto = \"20%\"")
+                wrong_key("not a skew of Pareto's law", "write more than 0% and less than 100%: pareto = \"20%\"")
             }
             (None, Some(_)) => {
-                wrong("a bell without a width", "write its standard deviation as a share: normal = \"10%\"")
+                wrong_key("a bell without a width", "write its standard deviation as a share: normal = \"10%\"")
             }
             _ => Ok(None),
         }
@@ -310,16 +315,16 @@ impl Form {
     fn behind_the_last(&self) -> Result<Option<Address>, Wrong> {
         match (self.skip.map(|by| (by, false)).or(self.back.map(|by| (by, true))), self.repeated) {
             (Some((by, _)), None) if by.get() == 0 => {
-                wrong("no bytes to leave out", "write skip = \"4KiB\" or back = \"8KiB\", or \"sequential\"")
+                wrong_key("no bytes to leave out", "write skip = \"4KiB\" or back = \"8KiB\", or \"sequential\"")
             }
             (Some((by, backwards)), None) => Ok(Some(Address::Strided { by, backwards })),
             (None, Some(times @ 1..=MOST_TIMES)) => Ok(Some(Address::Repeated { times })),
-            (None, Some(_)) => wrong("not a number of times", format!("write repeated = 4, 1 to {MOST_TIMES}")),
+            (None, Some(_)) => wrong_key("not a number of times", format!("write repeated = 4, 1 to {MOST_TIMES}")),
             _ => Ok(None),
         }
     }
 
-    fn law(&self) -> Result<Option<Law>, Wrong> {
+    fn meant_law(&self) -> Result<Option<Law>, Wrong> {
         if let Some(law) = self.bell_or_pareto()? {
             return Ok(Some(law));
         }
@@ -336,7 +341,7 @@ impl Form {
         let whole = u128::from(Share::WHOLE.as_ppb());
         let empty = zones.iter().any(|zone| zone.0.as_ppb() > 0 && zone.1.as_ppb() == 0);
         if zones.is_empty() || zones.len() > MOST_ZONES || empty || operations != whole || space != whole {
-            return wrong(
+            return wrong_key(
                 "the zones do not cover all operations and all space",
                 format!(
                     "write pairs of shares, of operations and of space, that make 100% each: [[\"60%\", \"10%\"], [\"40%\", \"90%\"]], at most {MOST_ZONES}"
@@ -347,9 +352,9 @@ impl Form {
     }
 
     /// Refuses keys that do not belong to the form.
-    fn takes(&self, known: &[&str]) -> Result<(), Wrong> {
-        match self.options().into_iter().find(|(key, set)| *set && !known.contains(key)) {
-            Some((key, _)) => wrong(
+    fn refuse_foreign_options(&self, known: &[&str]) -> Result<(), Wrong> {
+        match self.given_options().into_iter().find(|(key, set)| *set && !known.contains(key)) {
+            Some((key, _)) => wrong_key(
                 format!("{key} does not belong to this form of address"),
                 "turnover and inside go with working_set, reread with never_seen, scatter with zipf, pareto, normal, hotspot and zones, centre with zipf, \
                  pareto and normal, gap, moved and inside with bands, and unit with those laws, working_set and walk",
@@ -360,7 +365,11 @@ impl Form {
 }
 
 fn is_unit(unit: Bytes) -> Result<(), Wrong> {
-    if unit.get() == 0 || unit > LARGEST { wrong("not an alignment", format!("write 1B to {LARGEST}")) } else { Ok(()) }
+    if unit.get() == 0 || unit > LARGEST {
+        wrong_key("not an alignment", format!("write 1B to {LARGEST}"))
+    } else {
+        Ok(())
+    }
 }
 
 /// What a share leaves of the whole.
@@ -369,10 +378,10 @@ fn rest_of(share: Share) -> Share {
 }
 
 /// Each unit is used once, so an operation must not reach into the next one.
-fn holds(unit: Bytes, size: &Size) -> Result<(), Wrong> {
+fn check_unit_holds(unit: Bytes, size: &Size) -> Result<(), Wrong> {
     is_unit(unit)?;
     if unit < size.to {
-        return wrong(
+        return wrong_key(
             format!("an operation of {} is longer than its unit of {unit}", size.to),
             format!("write a unit of {} or more", size.to),
         );
@@ -382,7 +391,7 @@ fn holds(unit: Bytes, size: &Size) -> Result<(), Wrong> {
 
 fn comes_back(reread: Reread, unit: Bytes) -> Result<(), Wrong> {
     if reread.share >= Share::WHOLE || reread.of_last < unit {
-        return wrong(
+        return wrong_key(
             "not a possible reread",
             format!("write reread = {{ share = \"40%\", of_last = \"1GiB\" }}: less than 100%, of {unit} or more"),
         );

@@ -65,7 +65,7 @@ text_or_table!(
 
 impl ArrivalKeys {
     /// What is played, where a recording is named.
-    pub(super) fn recorded(&self) -> Option<RecordedKeys> {
+    pub(super) fn recorded_keys(&self) -> Option<RecordedKeys> {
         let ArrivalKeys::Form(form) = self else { return None };
         let alone = form.bursty.is_none() && form.profile.is_none() && form.every.is_none() && form.spacing.is_none();
         let recorded = form.recorded.clone().filter(|_| alone)?;
@@ -73,7 +73,7 @@ impl ArrivalKeys {
     }
 
     /// What is meant, at `rate`; the error is what is wrong and what to write.
-    pub(super) fn meant(&self, rate: Rate) -> Result<Arrival, (&'static str, &'static str)> {
+    pub(super) fn meant_arrival(&self, rate: Rate) -> Result<Arrival, (&'static str, &'static str)> {
         let form = match self {
             ArrivalKeys::Name(Spacing::Steady) => return Ok(Arrival::Steady { rate }),
             ArrivalKeys::Name(Spacing::Poisson) => return Ok(Arrival::Poisson { rate }),
@@ -128,11 +128,14 @@ fn share_of_load(load: Multiple) -> Share {
 }
 
 /// Phases, and the load over them; nothing where there are none.
-pub(super) fn phases(source: Source<'_>, tables: &[Spanned<PhaseKeys>]) -> Result<(Vec<Phase>, Option<Curve>), Fault> {
+pub(super) fn read_phases(
+    source: Source<'_>,
+    tables: &[Spanned<PhaseKeys>],
+) -> Result<(Vec<Phase>, Option<Curve>), Fault> {
     let (mut phases, mut points): (Vec<Phase>, Vec<(Span, Share)>) = Default::default();
     let mut at = Span::ZERO;
     if let Some(beyond) = tables.get(MOST) {
-        return Err(source.fault(beyond.span(), "too many phases", format!("write at most {MOST}")));
+        return Err(source.fault_at(beyond.span(), "too many phases", format!("write at most {MOST}")));
     }
     for table in tables {
         let PhaseKeys { name, span, load, from, to } = table.get_ref();
@@ -142,7 +145,7 @@ pub(super) fn phases(source: Source<'_>, tables: &[Spanned<PhaseKeys>]) -> Resul
             (None, Some(from), Some(to)) => (*from, *to),
             _ => {
                 let remedy = "write load = \"2x\", or from = \"1x\" and to = \"3x\" for a ramp";
-                return Err(source.fault(table.span(), "a phase has one load or goes from one to another", remedy));
+                return Err(source.fault_at(table.span(), "a phase has one load or goes from one to another", remedy));
             }
         };
         let known = phases.iter().any(|phase: &Phase| phase.name == *name.get_ref());
@@ -150,7 +153,7 @@ pub(super) fn phases(source: Source<'_>, tables: &[Spanned<PhaseKeys>]) -> Resul
             || !super::names::is_name(name.get_ref())
             || ["warm-up", crate::plan::READ_BACK].contains(&name.get_ref().as_str())
         {
-            return Err(source.fault(
+            return Err(source.fault_at(
                 name.span(),
                 "not a valid name of a phase, or it is used twice",
                 super::names::NAMES,
@@ -158,7 +161,7 @@ pub(super) fn phases(source: Source<'_>, tables: &[Spanned<PhaseKeys>]) -> Resul
         }
         let length = *span.get_ref();
         if length.is_zero() || length > Span::from_secs(366 * 86_400) {
-            return Err(source.fault(span.span(), "not a length of a phase", "write more than 0s, at most 366d"));
+            return Err(source.fault_at(span.span(), "not a length of a phase", "write more than 0s, at most 366d"));
         }
         points.extend([(at, share_of_load(from)), (at + length, share_of_load(to))]);
         at = at + length;

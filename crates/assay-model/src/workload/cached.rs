@@ -32,7 +32,7 @@ pub(super) struct CacheKeys {
 }
 
 /// What a `[cache]` asks for: a simulated cache, or one on a device.
-pub(super) enum Kind {
+pub(super) enum CacheKind {
     Simulated(Caching),
     Device(CacheDevice),
 }
@@ -59,15 +59,15 @@ impl Caching {
     }
 }
 
-pub(super) fn read(source: Source<'_>, keys: &Spanned<CacheKeys>) -> Result<Kind, Fault> {
+pub(super) fn read_cache(source: Source<'_>, keys: &Spanned<CacheKeys>) -> Result<CacheKind, Fault> {
     let kind = match &keys.get_ref().path {
-        Some(path) => device(path, keys.get_ref()).map(Kind::Device),
-        None => simulated(keys.get_ref()).map(Kind::Simulated),
+        Some(path) => cache_device(path, keys.get_ref()).map(CacheKind::Device),
+        None => simulated_cache(keys.get_ref()).map(CacheKind::Simulated),
     };
-    kind.map_err(|(what, remedy)| source.fault(keys.span(), what, remedy))
+    kind.map_err(|(what, remedy)| source.fault_at(keys.span(), what, remedy))
 }
 
-fn simulated(keys: &CacheKeys) -> Result<Caching, (String, &'static str)> {
+fn simulated_cache(keys: &CacheKeys) -> Result<Caching, (String, &'static str)> {
     const REMEDY: &str = "write for example size = \"64GiB\" and block = \"4KiB\"";
     let CacheKeys { metadata, size, block, policy, writes, warm, .. } = keys;
     if metadata.is_some() {
@@ -84,7 +84,7 @@ fn simulated(keys: &CacheKeys) -> Result<Caching, (String, &'static str)> {
     caching.is_possible().map(|()| caching).map_err(|what| (what, REMEDY))
 }
 
-fn device(path: &str, keys: &CacheKeys) -> Result<CacheDevice, (String, &'static str)> {
+fn cache_device(path: &str, keys: &CacheKeys) -> Result<CacheDevice, (String, &'static str)> {
     let CacheKeys { metadata, size, block, policy, writes, warm, .. } = keys;
     if policy.is_some_and(|policy| !matches!(policy, Policy::Clock | Policy::Log)) {
         return Err((
@@ -113,7 +113,11 @@ fn device(path: &str, keys: &CacheKeys) -> Result<CacheDevice, (String, &'static
 }
 
 /// The streams of a load behind a cache: the load's own streams, and the one that writes evicted blocks.
-pub(super) fn streams(caching: &Caching, mut streams: Vec<Stream>, verify: bool) -> Result<Vec<Stream>, String> {
+pub(super) fn streams_behind_cache(
+    caching: &Caching,
+    mut streams: Vec<Stream>,
+    verify: bool,
+) -> Result<Vec<Stream>, String> {
     caching.is_possible()?;
     if verify {
         return Err(
@@ -156,14 +160,14 @@ pub(super) fn streams(caching: &Caching, mut streams: Vec<Stream>, verify: bool)
     if caching.writes == Onward::Back
         && let Some(rate) = written.iter().copied().reduce(|a, b| if a.as_f64() >= b.as_f64() { a } else { b })
     {
-        streams.push(evictions(caching, rate));
+        streams.push(eviction_stream(caching, rate));
     }
     Ok(streams)
 }
 
 /// The stream that writes evicted blocks. How often it writes follows from the other streams. The rate only says that
 /// the stream has a schedule.
-fn evictions(caching: &Caching, rate: Rate) -> Stream {
+fn eviction_stream(caching: &Caching, rate: Rate) -> Stream {
     let longest = Bytes::new(LONGEST_EVICTION.max(caching.block.get()));
     Stream {
         name: EVICTIONS.to_owned(),
@@ -171,7 +175,7 @@ fn evictions(caching: &Caching, rate: Rate) -> Stream {
             direction: Direction::Write,
             durable: false,
             filled_with: None,
-            size: Size::between(caching.block, longest),
+            size: Size::from_range(caching.block, longest),
             address: Address::Uniform { align: caching.block },
             extent: None,
             places: None,

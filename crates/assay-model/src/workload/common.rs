@@ -1,6 +1,6 @@
 //! The keys of every workload file, whatever its model.
 
-use super::cached::Kind;
+use super::cached::CacheKind;
 use super::definition::{LONGEST_RUN, SHORTEST_SLICE, Workload};
 use assay_base::Span;
 
@@ -83,14 +83,14 @@ pub(super) struct Common {
 
 impl Workload {
     /// Applies the common keys.
-    pub(super) fn with(
+    pub(super) fn with_common_keys(
         mut self,
         source: super::source::Source<'_>,
         common: Common,
     ) -> Result<Workload, assay_base::Fault> {
         for (at, longest) in [(&common.slice, LONGEST_RUN), (&common.interval, LONGEST_INTERVAL)] {
             if let Some(at) = at.as_ref().filter(|at| *at.get_ref() < SHORTEST_SLICE || *at.get_ref() > longest) {
-                return Err(source.fault(
+                return Err(source.fault_at(
                     at.span(),
                     format!("{} is out of range for a slice or an interval", at.get_ref()),
                     format!("write {SHORTEST_SLICE} to {longest}"),
@@ -99,7 +99,7 @@ impl Workload {
         }
         if let Some(bound) = &common.in_flight_bound {
             if !(1..=LARGEST_BOUND).contains(bound.get_ref()) {
-                return Err(source.fault(
+                return Err(source.fault_at(
                     bound.span(),
                     "the in-flight bound is out of range",
                     format!("write 1 to {LARGEST_BOUND}"),
@@ -116,21 +116,21 @@ impl Workload {
         self.targets.scheduler = common.scheduler;
         self.verification.verify = common.verify.unwrap_or(false);
         self.seed = common.seed;
-        match common.cache.as_ref().map(|keys| super::cached::read(source, keys)).transpose()? {
-            Some(Kind::Simulated(cache)) => self.caches.simulated = Some(cache),
-            Some(Kind::Device(device)) => self.caches.device = Some(device),
+        match common.cache.as_ref().map(|keys| super::cached::read_cache(source, keys)).transpose()? {
+            Some(CacheKind::Simulated(cache)) => self.caches.simulated = Some(cache),
+            Some(CacheKind::Device(device)) => self.caches.device = Some(device),
             None => {}
         }
         if let Some(slice) = common.slice {
             let slice = *slice.get_ref();
-            self.criteria = self.criteria.iter().map(|criterion| self.rewindowed(criterion, slice)).collect();
+            self.criteria = self.criteria.iter().map(|criterion| self.with_new_window(criterion, slice)).collect();
             self.timing.slice = slice;
         }
         self.timing.interval = common.interval.map_or(self.timing.interval, |interval| *interval.get_ref());
         if let Some(keys) = &common.warm_up {
-            self.timing.warm_up = keys.get_ref().meant();
-            super::warm_up::fits(self.timing.warm_up, self.timing.interval).map_err(|what| {
-                source.fault(
+            self.timing.warm_up = keys.get_ref().meant_warm_up();
+            super::warm_up::check_rounds(self.timing.warm_up, self.timing.interval).map_err(|what| {
+                source.fault_at(
                     keys.span(),
                     what,
                     "write for example { until = \"steady\", limit = \"2h\", round = \"1min\" }",
@@ -139,8 +139,9 @@ impl Workload {
         }
         if !common.criterion.is_empty() {
             let streams = self.load.streams.iter().map(|stream| stream.name.as_str()).collect();
-            let of = super::criteria::Of { streams, slice: self.timing.slice, interval: self.timing.interval };
-            self.criteria = super::criteria::read(source, &common.criterion, &of)?;
+            let of =
+                super::criteria::CriteriaContext { streams, slice: self.timing.slice, interval: self.timing.interval };
+            self.criteria = super::criteria::read_criteria(source, &common.criterion, &of)?;
         }
         Ok(self)
     }

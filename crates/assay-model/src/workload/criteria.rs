@@ -2,7 +2,7 @@
 
 use super::source::Source;
 use crate::Plan;
-use assay_base::fault::nearest;
+use assay_base::fault::nearest_known_name;
 use assay_base::{Bound, Bytes, Criterion, Fault, Measure, Rate, Share, Span};
 use serde::Deserialize;
 use toml::Spanned;
@@ -63,7 +63,7 @@ impl TryFrom<String> for Window {
 
 impl CriterionKeys {
     /// The bounds in the table, each with the name of its key.
-    fn bounds(&self) -> Vec<(&'static str, Bound)> {
+    fn named_bounds(&self) -> Vec<(&'static str, Bound)> {
         let percentiles = [
             ("max_at_most", "max", self.max_at_most),
             ("p50_at_most", "p50", self.p50_at_most),
@@ -75,7 +75,7 @@ impl CriterionKeys {
         ];
         let percentiles = percentiles
             .into_iter()
-            .filter_map(|(key, percentile, time)| Some((key, Bound::percentile(percentile, time?)?)));
+            .filter_map(|(key, percentile, time)| Some((key, Bound::from_percentile(percentile, time?)?)));
         let mean = self.mean_at_most.map(|mean| ("mean_at_most", Bound::MeanAtMost(mean)));
         let rate = self.rate_at_least.map(|rate| ("rate_at_least", Bound::RateAtLeast(rate)));
         let throughput = self.throughput_at_least.map(|it| ("throughput_at_least", Bound::ThroughputAtLeast(it.0)));
@@ -84,8 +84,8 @@ impl CriterionKeys {
     }
 
     /// The only bound, and the name of its key; `None` where there is none, or more than one.
-    fn bound(&self) -> Option<(&'static str, Bound)> {
-        match (self.share_over, self.at_most, self.below, self.bounds().as_slice()) {
+    fn only_bound(&self) -> Option<(&'static str, Bound)> {
+        match (self.share_over, self.at_most, self.below, self.named_bounds().as_slice()) {
             (Some(over), Some(at_most), None, []) => Some(("share_over", Bound::OverAtMost { over, at_most })),
             (Some(over), None, Some(below), []) => Some(("share_over", Bound::Over { over, below })),
             (None, None, None, [one]) => Some(*one),
@@ -95,7 +95,7 @@ impl CriterionKeys {
 }
 
 /// What of a workload the criteria of its file are about.
-pub(super) struct Of<'a> {
+pub(super) struct CriteriaContext<'a> {
     /// The names of its streams.
     pub streams: Vec<&'a str>,
     /// The window of a criterion that has none.
@@ -105,14 +105,14 @@ pub(super) struct Of<'a> {
 }
 
 /// All criteria of a file, checked against its streams.
-pub(super) fn read(
+pub(super) fn read_criteria(
     source: Source<'_>,
     tables: &[Spanned<CriterionKeys>],
-    of: &Of<'_>,
+    of: &CriteriaContext<'_>,
 ) -> Result<Vec<Criterion>, Fault> {
-    let criteria = tables.iter().map(|table| one(source, table, of)).collect::<Result<Vec<_>, _>>()?;
+    let criteria = tables.iter().map(|table| read_criterion(source, table, of)).collect::<Result<Vec<_>, _>>()?;
     match criteria.iter().position(|criterion| criterion.is_mean_beside_errors(&criteria)) {
-        Some(at) => Err(source.fault(tables[at].span(), MEAN_BESIDE_ERRORS, NO_MEAN)),
+        Some(at) => Err(source.fault_at(tables[at].span(), MEAN_BESIDE_ERRORS, NO_MEAN)),
         None => Ok(criteria),
     }
 }
@@ -122,15 +122,19 @@ const MEAN_BESIDE_ERRORS: &str =
     "operations of this stream may fail by errors_at_most, and one that failed has no length that a mean could count";
 const NO_MEAN: &str = "write a percentile, where one that failed counts as over any time; or remove errors_at_most";
 
-fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, of: &Of<'_>) -> Result<Criterion, Fault> {
+fn read_criterion(
+    source: Source<'_>,
+    table: &Spanned<CriterionKeys>,
+    of: &CriteriaContext<'_>,
+) -> Result<Criterion, Fault> {
     let keys = table.get_ref();
-    let Some((key, bound)) = keys.bound() else {
+    let Some((key, bound)) = keys.only_bound() else {
         let remedy = "write share_over with at_most or below; or one of mean_at_most, p50_at_most to p99_99_at_most, max_at_most, \
                       rate_at_least, throughput_at_least, errors_at_most";
-        return Err(source.fault(table.span(), "this criterion has no bound, or more than one", remedy));
+        return Err(source.fault_at(table.span(), "this criterion has no bound, or more than one", remedy));
     };
     if keys.measure.is_some() && !bound.is_of_time() {
-        return Err(source.fault(table.span(), format!("{key} has no measure"), "remove measure"));
+        return Err(source.fault_at(table.span(), format!("{key} has no measure"), "remove measure"));
     }
     let window = match keys.window {
         None => Some(of.slice),
@@ -139,9 +143,9 @@ fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, of: &Of<'_>) -> Resul
     };
     let stream = keys.stream.get_ref().clone();
     let criterion = Criterion { stream, measure: keys.measure.unwrap_or(Measure::Response), bound, window };
-    fits(key, &criterion, &of.streams, of.interval).map_err(|(what, remedy, wrong)| {
-        let span = if wrong == Wrong::Stream { keys.stream.span() } else { table.span() };
-        source.fault(span, what, remedy)
+    check_fits(key, &criterion, &of.streams, of.interval).map_err(|(what, remedy, wrong)| {
+        let span = if wrong == WrongPart::Stream { keys.stream.span() } else { table.span() };
+        source.fault_at(span, what, remedy)
     })?;
     Ok(criterion)
 }
@@ -158,8 +162,8 @@ impl Plan {
         let names: Vec<&str> = measured.map(|stream| stream.name.as_str()).collect();
         let mut criteria = Vec::new();
         for text in typed {
-            let criterion = Criterion::typed(text, self.timing.slice)?;
-            fits("the bound", &criterion, &names, self.timing.interval)
+            let criterion = Criterion::parse_typed(text, self.timing.slice)?;
+            check_fits("the bound", &criterion, &names, self.timing.interval)
                 .map_err(|(what, remedy, _)| format!("criterion \"{}\": {what}\n  = {remedy}", text.escape_debug()))?;
             criteria.push(criterion);
         }
@@ -172,40 +176,45 @@ impl Plan {
 
 /// The part of a criterion that is wrong.
 #[derive(PartialEq, Eq)]
-enum Wrong {
+enum WrongPart {
     Stream,
     All,
 }
 
 /// What is wrong with a whole criterion, and what to do.
-fn all_wrong(what: String, remedy: &str) -> Result<(), (String, String, Wrong)> {
-    Err((what, remedy.to_owned(), Wrong::All))
+fn all_wrong(what: String, remedy: &str) -> Result<(), (String, String, WrongPart)> {
+    Err((what, remedy.to_owned(), WrongPart::All))
 }
 
 /// The error for a criterion that holds whatever happens.
-fn always_holds(key: &str) -> Result<(), (String, String, Wrong)> {
+fn always_holds(key: &str) -> Result<(), (String, String, WrongPart)> {
     all_wrong(format!("{key} of 0 always holds"), "write more than 0")
 }
 
 /// The error for a criterion that cannot hold.
-fn never_holds(key: &str) -> Result<(), (String, String, Wrong)> {
+fn never_holds(key: &str) -> Result<(), (String, String, WrongPart)> {
     all_wrong(format!("{key} of 0 can never hold"), "write more than 0")
 }
 
 /// Whether a criterion, whose bound has the key `key`, can be judged on streams with these `names`, recorded in steps
 /// of `interval`; otherwise what is wrong and what to write.
-fn fits(key: &str, criterion: &Criterion, names: &[&str], interval: Span) -> Result<(), (String, String, Wrong)> {
+fn check_fits(
+    key: &str,
+    criterion: &Criterion,
+    names: &[&str],
+    interval: Span,
+) -> Result<(), (String, String, WrongPart)> {
     let together = criterion.stream == Criterion::ALL && !names.contains(&Criterion::ALL);
     if together && matches!(criterion.bound, Bound::ErrorsAtMost(_)) {
         let what = "which errors may be is a matter of each stream, not of all together".to_owned();
-        return Err((what, format!("write one for each stream: {}", names.join(", ")), Wrong::All));
+        return Err((what, format!("write one for each stream: {}", names.join(", ")), WrongPart::All));
     }
     if !together && !names.contains(&criterion.stream.as_str()) {
-        let remedy = match nearest(&criterion.stream, names) {
+        let remedy = match nearest_known_name(&criterion.stream, names) {
             Some(name) => format!("did you mean {name}?"),
             None => format!("the streams are {}", names.join(", ")),
         };
-        return Err((format!("there is no stream \"{}\"", criterion.stream.escape_debug()), remedy, Wrong::Stream));
+        return Err((format!("there is no stream \"{}\"", criterion.stream.escape_debug()), remedy, WrongPart::Stream));
     }
     match criterion.bound {
         Bound::OverAtMost { over, .. } | Bound::Over { over, .. } if over.is_zero() => return never_holds(key),

@@ -183,7 +183,7 @@ impl Load {
     }
 
     /// The transactions on a database that its streams are.
-    pub fn tpcc(&self) -> Option<&tpcc::Load> {
+    pub fn as_tpcc(&self) -> Option<&tpcc::Load> {
         match &self.application {
             Some(Application::Tpcc(load)) => Some(load),
             _ => None,
@@ -191,9 +191,9 @@ impl Load {
     }
 
     /// The load as written, on this many targets: 1x, unless its rates are known as another multiple of the model's 1x.
-    pub fn own(&self, targets: u16) -> Multiple {
+    pub fn load_as_written(&self, targets: u16) -> Multiple {
         let shared = if self.per_target { 1 } else { u64::from(targets) };
-        self.standard.and_then(|standard| standard.per(Multiple::whole(shared))).unwrap_or(Multiple::ONE)
+        self.standard.and_then(|standard| standard.divided_by(Multiple::from_whole(shared))).unwrap_or(Multiple::ONE)
     }
 }
 
@@ -223,13 +223,13 @@ impl Workload {
     }
 
     /// How long it measures, or would if all its streams lasted as long as they may.
-    pub fn whole(&self) -> Span {
+    pub fn measured_length(&self) -> Span {
         let own = self.timing.duration;
         lives::all_over(&self.load.streams, &self.load.loops).map_or(own, |over| over.min(own))
     }
 
     /// A criterion whose window was the file's slice follows the slice when the command line changes it.
-    pub(super) fn rewindowed(&self, criterion: &Criterion, slice: Span) -> Criterion {
+    pub(super) fn with_new_window(&self, criterion: &Criterion, slice: Span) -> Criterion {
         let window = criterion.window.map(|window| if window == self.timing.slice { slice } else { window });
         Criterion { window, ..criterion.clone() }
     }

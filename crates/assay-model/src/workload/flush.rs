@@ -13,7 +13,7 @@ use toml::Spanned;
 const MOST: u32 = 1_000_000_000;
 
 /// A stream of flushes. `arrival` reads its arrival if it is not in a loop.
-pub(super) fn stream(
+pub(super) fn flush_stream(
     source: Source<'_>,
     keys: &StreamKeys,
     loops: &[Loop],
@@ -21,9 +21,9 @@ pub(super) fn stream(
 ) -> Result<Stream, Fault> {
     if let Some((key, span)) = keys.of_data() {
         let what = format!("a flush moves no bytes and has no place: {key} does not belong here");
-        return Err(source.fault(span, what, format!("remove {key}, or write direction = \"read\" or \"write\"")));
+        return Err(source.fault_at(span, what, format!("remove {key}, or write direction = \"read\" or \"write\"")));
     }
-    let every = every(source, keys)?;
+    let every = writes_per_flush(source, keys)?;
     let arrival = match &keys.looped {
         None => arrival()?,
         Some(name) if loops.iter().any(|it| it.name == *name.get_ref()) && !keys.has_pace() => {
@@ -43,21 +43,23 @@ pub(super) fn stream(
 }
 
 /// After how many writes of its loop a flush comes; `None` for a stream that is not in a loop.
-fn every(source: Source<'_>, keys: &StreamKeys) -> Result<Option<u32>, Fault> {
+fn writes_per_flush(source: Source<'_>, keys: &StreamKeys) -> Result<Option<u32>, Fault> {
     match (&keys.looped, &keys.every) {
         (None, None) => Ok(None),
         (Some(_), Some(every)) if (1..=MOST).contains(every.get_ref()) => Ok(Some(*every.get_ref())),
         (Some(_), Some(every)) => {
-            Err(source.fault(every.span(), "not a number of writes", format!("write 1 to {MOST}")))
+            Err(source.fault_at(every.span(), "not a number of writes", format!("write 1 to {MOST}")))
         }
-        (None, Some(every)) => Err(source.fault(
+        (None, Some(every)) => Err(source.fault_at(
             every.span(),
             "only a loop knows which writes it follows",
             "add loop = \"NAME\", the loop of the writes, or write a rate instead",
         )),
-        (Some(name), None) => {
-            Err(source.fault(name.span(), "nothing says after how many writes of the loop it comes", "add every = 8"))
-        }
+        (Some(name), None) => Err(source.fault_at(
+            name.span(),
+            "nothing says after how many writes of the loop it comes",
+            "add every = 8",
+        )),
     }
 }
 
@@ -89,10 +91,10 @@ pub(super) fn follow_writes(
         if let Some(looped) = flush.arrival.loop_name() {
             let mut own = mates.iter().filter(|mate| mate.arrival.loop_name() == Some(looped));
             if own.clone().any(|mate| mate.flush().is_some()) {
-                return source.refuse(span, "another stream of this loop flushes too", "write one of the two");
+                return source.refuse_span(span, "another stream of this loop flushes too", "write one of the two");
             }
             if !own.any(|mate| mate.writes()) {
-                return source.refuse(
+                return source.refuse_span(
                     span,
                     "the loop of this flush writes nothing",
                     "add a stream that writes to the loop",
@@ -101,7 +103,7 @@ pub(super) fn follow_writes(
         }
         let mut flushed = (0..targets.max(1) as u16).filter(|target| is_on(flush, *target));
         if flushed.any(|target| !mates.iter().any(|mate| mate.writes() && is_on(mate, target))) {
-            return source.refuse(
+            return source.refuse_span(
                 span,
                 "nothing is written where this stream flushes, so that there is nothing to flush",
                 "add a stream that writes to the same target, or name another target",

@@ -1,10 +1,10 @@
 //! `[[loop]]`: closed loops over several streams, which name them by `loop`, `share` and `line`.
 
 use super::common::LARGEST_BOUND;
-use super::life::{AfterKeys, LifeKeys, life};
+use super::life::{AfterKeys, LifeKeys, read_life};
 use super::names::{NAMES, is_name};
 use super::source::Source;
-use super::turns::{TurnKeys, fits};
+use super::turns::{TurnKeys, check_fits};
 use crate::mix::{Line, Loop, Think};
 use crate::plan::{Arrival, Lane, Stream};
 use assay_base::{Bytes, Fault, Share, Span};
@@ -37,15 +37,15 @@ pub(super) struct LoopKeys {
 }
 
 impl LoopKeys {
-    pub(super) fn name(&self) -> &String {
+    pub(super) fn loop_name(&self) -> &String {
         self.name.get_ref()
     }
 
-    pub(super) fn step(&self) -> Option<&Spanned<u32>> {
+    pub(super) fn step_key(&self) -> Option<&Spanned<u32>> {
         self.step.as_ref()
     }
 
-    pub(super) fn life(&self) -> LifeKeys<'_> {
+    pub(super) fn life_keys(&self) -> LifeKeys<'_> {
         LifeKeys {
             start: self.start.as_ref(),
             lasts: self.lasts.as_ref(),
@@ -74,13 +74,13 @@ pub(super) struct Membership<'a> {
 }
 
 /// The loops of a workload.
-pub(super) fn loops(source: Source<'_>, tables: &[Spanned<LoopKeys>]) -> Result<Vec<Loop>, Fault> {
+pub(super) fn read_loops(source: Source<'_>, tables: &[Spanned<LoopKeys>]) -> Result<Vec<Loop>, Fault> {
     let mut loops: Vec<Loop> = Vec::new();
     for table in tables {
-        let read = one(source, table)?;
+        let read = read_loop(source, table)?;
         if loops.iter().any(|other| other.name == read.name) || loops.len() == MOST {
             let remedy = format!("give each its own, and write at most {MOST}");
-            return Err(source.fault(
+            return Err(source.fault_at(
                 table.get_ref().name.span(),
                 "two loops have this name, or there are too many",
                 remedy,
@@ -91,16 +91,16 @@ pub(super) fn loops(source: Source<'_>, tables: &[Spanned<LoopKeys>]) -> Result<
     Ok(loops)
 }
 
-fn one(source: Source<'_>, table: &Spanned<LoopKeys>) -> Result<Loop, Fault> {
+fn read_loop(source: Source<'_>, table: &Spanned<LoopKeys>) -> Result<Loop, Fault> {
     let LoopKeys { name, in_flight, copies, targets, think, line, .. } = table.get_ref();
     if !is_name(name.get_ref()) {
-        return Err(source.fault(name.span(), "not a name of a loop", NAMES));
+        return Err(source.fault_at(name.span(), "not a name of a loop", NAMES));
     }
     let depth = in_flight.as_ref().map_or(1, |key| *key.get_ref());
     let times = copies.as_ref().map_or(1, |key| *key.get_ref());
     if depth == 0 || times == 0 || depth.checked_mul(times).is_none_or(|all| all > LARGEST_BOUND) {
         let span = copies.as_ref().or(in_flight.as_ref()).map_or(table.span(), Spanned::span);
-        return Err(source.fault(
+        return Err(source.fault_at(
             span,
             "not a number of operations in flight",
             format!("write 1 to {LARGEST_BOUND} in flight, in all copies together"),
@@ -109,30 +109,30 @@ fn one(source: Source<'_>, table: &Spanned<LoopKeys>) -> Result<Loop, Fault> {
     if let Some(think) = think.as_ref().filter(|think| think.get_ref().every == 0 || think.get_ref().time.is_zero()) {
         let remedy =
             "write think = { time = \"5ms\" }, with every = 10 for a pause after each tenth operation of a slot";
-        return Err(source.fault(think.span(), "this is not a pause", remedy));
+        return Err(source.fault_at(think.span(), "this is not a pause", remedy));
     }
-    let lines = lines(source, table, line)?;
+    let lines = read_lines(source, table, line)?;
     Ok(Loop {
         name: name.get_ref().clone(),
         in_flight: depth,
         copies: times,
         think: think.as_ref().map(|think| *think.get_ref()),
         lines,
-        turns: targets.as_ref().map(|keys| keys.get_ref().turns(source, keys.span())).transpose()?.flatten(),
-        life: life(source, table.get_ref().life(), "loop")?,
+        turns: targets.as_ref().map(|keys| keys.get_ref().meant_turns(source, keys.span())).transpose()?.flatten(),
+        life: read_life(source, table.get_ref().life_keys(), "loop")?,
     })
 }
 
-fn lines(source: Source<'_>, table: &Spanned<LoopKeys>, keys: &[Spanned<LineKeys>]) -> Result<Vec<Line>, Fault> {
+fn read_lines(source: Source<'_>, table: &Spanned<LoopKeys>, keys: &[Spanned<LineKeys>]) -> Result<Vec<Line>, Fault> {
     let mut lines: Vec<Line> = Vec::new();
     for key in keys {
         let LineKeys { name, share, burst, delay } = key.get_ref();
         if !is_name(name.get_ref()) || lines.iter().any(|line| line.name == *name.get_ref()) {
-            return Err(source.fault(name.span(), "not a name of a line, or another has it", NAMES));
+            return Err(source.fault_at(name.span(), "not a name of a line, or another has it", NAMES));
         }
         let burst = burst.as_ref().map_or(Ok(1), |burst| match *burst.get_ref() {
             n @ 1..=LONGEST_BURST => Ok(n),
-            _ => Err(source.fault(
+            _ => Err(source.fault_at(
                 burst.span(),
                 "not a number of operations of a burst",
                 format!("write 1 to {LONGEST_BURST}"),
@@ -151,13 +151,17 @@ fn lines(source: Source<'_>, table: &Spanned<LoopKeys>, keys: &[Spanned<LineKeys
         || lines.iter().any(|line| line.weight == 0)
     {
         let remedy = format!("write shares above 0% that make 100%, of at most {MOST} lines");
-        return Err(source.fault(table.span(), "the lines of this loop do not share out its bursts", remedy));
+        return Err(source.fault_at(table.span(), "the lines of this loop do not share out its bursts", remedy));
     }
     Ok(lines)
 }
 
 /// The arrival of a stream in a loop.
-pub(super) fn arrival(source: Source<'_>, loops: &[Loop], membership: &Membership<'_>) -> Result<Arrival, Fault> {
+pub(super) fn arrival_in_loop(
+    source: Source<'_>,
+    loops: &[Loop],
+    membership: &Membership<'_>,
+) -> Result<Arrival, Fault> {
     let Some(own) = loops.iter().find(|known| known.name == *membership.name.get_ref()) else {
         let remedy = if loops.is_empty() {
             "add a [[loop]] table with this name".to_owned()
@@ -165,7 +169,7 @@ pub(super) fn arrival(source: Source<'_>, loops: &[Loop], membership: &Membershi
             let names: Vec<&str> = loops.iter().map(|known| known.name.as_str()).collect();
             format!("write one of {}", names.join(", "))
         };
-        return Err(source.fault(
+        return Err(source.fault_at(
             membership.name.span(),
             format!("there is no loop \"{}\"", membership.name.get_ref().escape_debug()),
             remedy,
@@ -174,7 +178,7 @@ pub(super) fn arrival(source: Source<'_>, loops: &[Loop], membership: &Membershi
     let line = match membership.line {
         None if own.lines.is_empty() => None,
         None => {
-            return Err(source.fault(
+            return Err(source.fault_at(
                 membership.name.span(),
                 "this loop has lines, and the stream is in none",
                 "add line = … with the name of one",
@@ -188,13 +192,13 @@ pub(super) fn arrival(source: Source<'_>, loops: &[Loop], membership: &Membershi
             } else {
                 format!("write one of {}", known.join(", "))
             };
-            return Err(source.fault(line.span(), "the loop has no such line", remedy));
+            return Err(source.fault_at(line.span(), "the loop has no such line", remedy));
         }
     };
     let share = membership.share.map(|share| *share.get_ref());
     if let Some(at) = membership.share.filter(|share| share.get_ref().as_ppb() == 0 || *share.get_ref() > Share::WHOLE)
     {
-        return Err(source.fault(at.span(), "not a share of a loop", "write more than 0%, at most 100%"));
+        return Err(source.fault_at(at.span(), "not a share of a loop", "write more than 0%, at most 100%"));
     }
     Ok(Arrival::Looped { looped: own.name.clone(), share: share.unwrap_or_default(), line })
 }
@@ -206,7 +210,7 @@ fn is_in_group(stream: &Stream, loop_name: &str, group: Option<&String>) -> bool
 
 /// Completes the loops: gives equal shares to streams without `share`, checks that shares add up to 100 %, and gives
 /// each loop the slots that it needs.
-pub(super) fn whole(
+pub(super) fn complete_loops(
     source: Source<'_>,
     tables: &[Spanned<LoopKeys>],
     loops: &[Loop],
@@ -229,7 +233,7 @@ pub(super) fn whole(
             let equal = said == 0 && !shares.is_empty();
             if !equal && (said < shares.len() || sum != u128::from(Share::WHOLE.as_ppb())) {
                 let of = group.map_or_else(|| format!("the loop {}", own.name), |line| format!("the line {line}"));
-                return source.refuse(
+                return source.refuse_span(
                     table.span(),
                     format!("the streams of {of} do not share it out"),
                     "write share for each of them, or for none; shares make 100%",
@@ -244,16 +248,16 @@ pub(super) fn whole(
         let members: Vec<&Stream> =
             streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&own.name)).collect();
         if members.windows(2).any(|pair| pair[0].targets != pair[1].targets) {
-            return source.refuse(
+            return source.refuse_span(
                 table.span(),
                 format!("the streams of the loop {} are on different targets", own.name),
                 "write the same target for all of them, or the same list of targets",
             );
         }
-        fits(source, table.get_ref().targets.as_ref().map(Spanned::span), own.turns, &members)?;
+        check_fits(source, table.get_ref().targets.as_ref().map(Spanned::span), own.turns, &members)?;
         lanes.push(Lane {
             streams: members.iter().map(|stream| stream.name.clone()).collect(),
-            in_flight_bound: own.slots(),
+            in_flight_bound: own.slot_count(),
         });
     }
     Ok(lanes)

@@ -48,12 +48,12 @@ impl Mended {
     }
 
     /// The current text.
-    pub(super) fn text(&self) -> &str {
+    pub(super) fn current_text(&self) -> &str {
         &self.text
     }
 
     /// The position in the person's text for a position in the current text.
-    pub(super) fn place(&self, span: &Range<usize>) -> Range<usize> {
+    pub(super) fn original_place(&self, span: &Range<usize>) -> Range<usize> {
         let from = self.origin.get(span.start).map_or(0, |origin| origin.at);
         let to = span.end.checked_sub(1).and_then(|last| self.origin.get(last)).map_or(from, |origin| origin.at + 1);
         from..to.max(from)
@@ -67,17 +67,17 @@ impl Mended {
 
     /// Replaces the faulty place by something valid; the whole table where that is not enough. False when nothing is
     /// left to replace.
-    pub(super) fn mend(&mut self, fault: &Fault, whole_table: bool) -> bool {
+    pub(super) fn mend_fault(&mut self, fault: &Fault, whole_table: bool) -> bool {
         let Some(span) = fault.span.clone().filter(|span| span.end <= self.text.len()) else { return false };
         if let Some(header) = self.table_at(&span).or_else(|| whole_table.then(|| self.table_around(&span)).flatten()) {
             return self.mend_table(header, fault);
         }
         let Ok(table) = DeTable::parse(&self.text) else { return false };
-        let Some(entry) = find(table.get_ref(), &span) else { return false };
+        let Some(entry) = find_entry(table.get_ref(), &span) else { return false };
         match EXAMPLES.iter().find(|(key, _)| *key == entry.name && entry.value.start <= span.start) {
-            Some((_, example)) => self.replace(entry.value, example),
-            None if entry.name == "name" => self.rename(entry.value),
-            None => self.replace(self.with_comma(entry.key.start..entry.value.end), ""),
+            Some((_, example)) => self.replace_span(entry.value, example),
+            None if entry.name == "name" => self.rename_stream(entry.value),
+            None => self.replace_span(self.with_comma(entry.key.start..entry.value.end), ""),
         }
         true
     }
@@ -100,7 +100,7 @@ impl Mended {
     fn mend_table(&mut self, header: Range<usize>, fault: &Fault) -> bool {
         let missing = fault.what.strip_prefix("the key ").and_then(|rest| rest.strip_suffix(" is missing"));
         if let Some((key, example)) = EXAMPLES.iter().find(|(key, _)| Some(*key) == missing) {
-            self.replace(header.end..header.end, &format!("\n{key} = {example}\n"));
+            self.replace_span(header.end..header.end, &format!("\n{key} = {example}\n"));
             return true;
         }
         let body = self.body_of(header.clone());
@@ -112,18 +112,18 @@ impl Mended {
         let name = self.text[body.clone()].lines().find(|line| line.trim_start().starts_with("name")).unwrap_or("");
         let name = if missing == Some("name") || name.is_empty() { self.new_name() } else { name.to_owned() };
         let with = if is_stream { format!("[[stream]]\n{name}{STREAM}") } else { String::new() };
-        self.replace(body, &with);
+        self.replace_span(body, &with);
         true
     }
 
     /// Gives the stream another name, also in criteria that use the old one.
-    fn rename(&mut self, value: Range<usize>) {
+    fn rename_stream(&mut self, value: Range<usize>) {
         let old = self.text[value.clone()].to_owned();
         let name = self.new_name();
         let new = name.trim_start_matches("name = ");
-        self.replace(value, new);
+        self.replace_span(value, new);
         while let Some(at) = self.text.find(&old).filter(|_| old.len() > 2) {
-            self.replace(at..at + old.len(), new);
+            self.replace_span(at..at + old.len(), new);
         }
     }
 
@@ -132,7 +132,7 @@ impl Mended {
         format!("name = \"mended-{}\"", self.names)
     }
 
-    fn replace(&mut self, span: Range<usize>, with: &str) {
+    fn replace_span(&mut self, span: Range<usize>, with: &str) {
         let at = self.origin.get(span.start).or(self.origin.last()).map_or(0, |origin| origin.at);
         // An empty replacement leaves a mark, so that the table does not count as the person's own any more.
         let with = if with.is_empty() { " " } else { with };
@@ -162,26 +162,26 @@ impl Mended {
 }
 
 /// A key and its value.
-struct Entry {
+struct KeyAndValue {
     name: String,
     key: Range<usize>,
     value: Range<usize>,
 }
 
 /// The innermost entry that contains the position.
-fn find(table: &DeTable<'_>, span: &Range<usize>) -> Option<Entry> {
+fn find_entry(table: &DeTable<'_>, span: &Range<usize>) -> Option<KeyAndValue> {
     table.iter().find_map(|(key, value)| {
-        let entry = Entry { name: key.get_ref().to_string(), key: key.span(), value: value.span() };
+        let entry = KeyAndValue { name: key.get_ref().to_string(), key: key.span(), value: value.span() };
         let holds = entry.key.start <= span.start && span.start < entry.value.end.max(entry.key.end);
-        inside(value, span).or(holds.then_some(entry))
+        find_inside(value, span).or(holds.then_some(entry))
     })
 }
 
 /// The same within a value.
-fn inside(value: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Option<Entry> {
+fn find_inside(value: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Option<KeyAndValue> {
     match value.get_ref() {
-        DeValue::Table(table) => find(table, span),
-        DeValue::Array(array) => array.iter().find_map(|value| inside(value, span)),
+        DeValue::Table(table) => find_entry(table, span),
+        DeValue::Array(array) => array.iter().find_map(|value| find_inside(value, span)),
         _ => None,
     }
 }

@@ -36,15 +36,15 @@ mod words;
 pub use crate::plan::MOST_STREAMS;
 pub use common::LARGEST_BOUND;
 pub use definition::{Application, Caches, IN_FLIGHT_BOUND, Load, Sealing, Targets, Timing, Verification, Workload};
-pub use fitted::fitted;
-pub use mail::store;
-pub use oltp::oltp;
+pub use fitted::fitted_text;
+pub use mail::store_workload;
+pub use oltp::oltp_workload;
 pub use planning::Adjust;
-pub use profile::{profile as profile_of, workload as of_profile};
+pub use profile::{profile_workload, read_profile};
 pub use step::Step;
 
 use assay_base::Fault;
-use assay_base::fault::nearest;
+use assay_base::fault::nearest_known_name;
 use mend::Mended;
 use source::Source;
 use std::fmt;
@@ -68,7 +68,7 @@ pub struct Faults(Vec<Fault>);
 
 impl Faults {
     /// In the order of the file; at least one.
-    pub fn all(&self) -> &[Fault] {
+    pub fn in_file_order(&self) -> &[Fault] {
         &self.0
     }
 }
@@ -85,8 +85,8 @@ impl fmt::Display for Faults {
 impl std::error::Error for Faults {}
 
 /// Reads a workload file. `file` is its name, for messages. All faults are reported at once.
-pub fn read(file: &str, text: &str) -> Result<Workload, Faults> {
-    let first = match once(file, text) {
+pub fn read_workload(file: &str, text: &str) -> Result<Workload, Faults> {
+    let first = match read_to_first_fault(file, text) {
         Ok(workload) => return Ok(workload),
         Err(fault) => fault,
     };
@@ -100,16 +100,16 @@ pub fn read(file: &str, text: &str) -> Result<Workload, Faults> {
             _ if caused => {}
             Some(span) => {
                 let (what, remedy) = (fault.what.clone(), fault.remedy.clone());
-                faults.push(Fault::at(file, text, mended.place(span), what, remedy));
+                faults.push(Fault::for_span(file, text, mended.original_place(span), what, remedy));
             }
             None if faults.is_empty() => faults.push(fault.clone()),
             // A fault of the file as a whole: it may be the cause of other faults.
             None => break,
         }
-        if faults.len() == MOST_FAULTS || !mended.mend(&fault, caused) {
+        if faults.len() == MOST_FAULTS || !mended.mend_fault(&fault, caused) {
             break;
         }
-        found = once(file, mended.text()).err();
+        found = read_to_first_fault(file, mended.current_text()).err();
     }
     faults.sort_by_key(|fault| (fault.line, fault.column));
     Err(Faults(faults))
@@ -121,37 +121,37 @@ fn write_one_of_models() -> String {
 }
 
 /// Reads the file up to its first fault.
-fn once(file: &str, text: &str) -> Result<Workload, Fault> {
+fn read_to_first_fault(file: &str, text: &str) -> Result<Workload, Fault> {
     if text.len() > LONGEST {
         let what = format!("a workload file of {} bytes is longer than any real one", text.len());
-        return Err(Fault::whole(file, what, format!("keep it below {LONGEST} bytes")));
+        return Err(Fault::for_file(file, what, format!("keep it below {LONGEST} bytes")));
     }
     #[derive(serde::Deserialize)]
     struct Model {
         model: Option<toml::Spanned<String>>,
     }
     let source = Source { file, text };
-    let model = source.parse::<Model>()?.model;
+    let model = source.parse_file::<Model>()?.model;
     let Some(model) = model else {
-        return Err(Fault::whole(
+        return Err(Fault::for_file(
             file,
             "the workload names no model",
             format!("add model = \"streams\" ({})", write_one_of_models()),
         ));
     };
     match model.get_ref().as_str() {
-        "streams" => streams::read(source),
+        "streams" => streams::read_streams(source),
         "act-storage" => act::read_storage(source),
         "act-index" => act::read_index(source),
-        "oltp" => oltp::read(source),
-        "mail" => mail::read(source),
-        "profile" => profile::read(source),
-        "seek" => seek::read(source),
-        "tpcc" => tpcc::read(source),
+        "oltp" => oltp::read_oltp(source),
+        "mail" => mail::read_mail(source),
+        "profile" => profile::read_profile_workload(source),
+        "seek" => seek::read_seek(source),
+        "tpcc" => tpcc::read_tpcc(source),
         other => {
-            let meant =
-                nearest(other, &MODELS).map_or_else(write_one_of_models, |name| format!("did you mean {name}?"));
-            Err(source.fault(model.span(), format!("there is no model \"{}\"", other.escape_debug()), meant))
+            let meant = nearest_known_name(other, &MODELS)
+                .map_or_else(write_one_of_models, |name| format!("did you mean {name}?"));
+            Err(source.fault_at(model.span(), format!("there is no model \"{}\"", other.escape_debug()), meant))
         }
     }
 }

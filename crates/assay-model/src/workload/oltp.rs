@@ -1,6 +1,6 @@
 //! `model = "oltp"`: the load of a database on an array, SPC-1-like.
 
-use super::arrival::{PhaseKeys, phases};
+use super::arrival::{PhaseKeys, read_phases};
 use super::common::workload_file;
 use super::definition::{Application, Load, Timing, Workload};
 use super::source::Source;
@@ -31,21 +31,21 @@ workload_file! {
     }
 }
 
-pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
-    let mut file: File = source.parse()?;
-    let bsu = ranged(source, file.bsu.as_ref(), "the number of BSUs", MOST_BSUS)?;
-    let contexts = ranged(source, file.contexts.as_ref(), "the number of contexts", MOST_CONTEXTS)?;
-    let (phases, curve) = phases(source, &file.phase)?;
+pub(super) fn read_oltp(source: Source<'_>) -> Result<Workload, Fault> {
+    let mut file: File = source.parse_file()?;
+    let bsu = read_from_one(source, file.bsu.as_ref(), "the number of BSUs", MOST_BSUS)?;
+    let contexts = read_from_one(source, file.contexts.as_ref(), "the number of contexts", MOST_CONTEXTS)?;
+    let (phases, curve) = read_phases(source, &file.phase)?;
     let asu_targets = file.asu_targets.as_ref().map(|it| *it.get_ref());
     let mix = file.mix.unwrap_or_default();
     let workload = with_curve(source.file, bsu, mix, contexts, asu_targets, curve)
-        .ok_or_else(|| Fault::whole(source.file, "the rates are too large to be represented", "write fewer BSUs"))?;
+        .ok_or_else(|| Fault::for_file(source.file, "the rates are too large to be represented", "write fewer BSUs"))?;
     let common = file.common();
     if common.duration.is_some() && !phases.is_empty() {
         return Err(source.fault_of("duration", "the phases say how long the workload measures: remove duration"));
     }
     let own = common.slice.is_some();
-    let mut workload = workload.with(source, common)?;
+    let mut workload = workload.with_common_keys(source, common)?;
     if !phases.is_empty() {
         let timing = &mut workload.timing;
         timing.duration = phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span);
@@ -59,7 +59,12 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
 
 /// The load of `bsu` BSUs at 1x, with these shares of reads and this number of contexts. `asu_targets` says how many of
 /// the targets each ASU has. `None` if the rates are too large.
-pub fn oltp(name: &str, bsu: u64, groups: (ReadShares, u32), asu_targets: Option<[u16; 3]>) -> Option<Workload> {
+pub fn oltp_workload(
+    name: &str,
+    bsu: u64,
+    groups: (ReadShares, u32),
+    asu_targets: Option<[u16; 3]>,
+) -> Option<Workload> {
     with_curve(name, bsu, groups.0, groups.1, asu_targets, None)
 }
 
@@ -73,7 +78,7 @@ fn with_curve(
     curve: Option<Curve>,
 ) -> Option<Workload> {
     let rate = Rate::per_second(bsu.checked_mul(RATE)?);
-    let streams = oltp::streams(mix, rate, curve.as_ref())?;
+    let streams = oltp::lowered_streams(mix, rate, curve.as_ref())?;
     let criterion = Criterion {
         stream: Criterion::ALL.to_owned(),
         measure: Measure::Response,
@@ -82,7 +87,12 @@ fn with_curve(
     };
     let application = Some(Application::Oltp(OltpLoad { rate, curve, mix, contexts, asu_targets }));
     Some(Workload {
-        load: Load { per_target: false, application, groups: oltp::groups(&streams), ..Load::from_streams(streams) },
+        load: Load {
+            per_target: false,
+            application,
+            groups: oltp::shown_groups(&streams),
+            ..Load::from_streams(streams)
+        },
         timing: Timing { duration: DURATION, slice: SLICE, ..Timing::default() },
         notes: vec![MEASURED.to_owned()],
         ..Workload::new(name, "oltp", Vec::new(), |_| vec![criterion])
@@ -92,7 +102,7 @@ fn with_curve(
 const MEASURED: &str = "SPC-1-like: streams, shares and addresses as the published load generator was measured";
 
 /// The value of a key, which must be from 1 to `most`; 1 if the key is missing.
-fn ranged<T: Copy + PartialOrd + From<u8> + std::fmt::Display>(
+fn read_from_one<T: Copy + PartialOrd + From<u8> + std::fmt::Display>(
     source: Source<'_>,
     asked: Option<&Spanned<T>>,
     what: &str,
@@ -101,7 +111,7 @@ fn ranged<T: Copy + PartialOrd + From<u8> + std::fmt::Display>(
     let Some(asked) = asked else { return Ok(T::from(1)) };
     let number = *asked.get_ref();
     if !(T::from(1)..=most).contains(&number) {
-        return Err(source.fault(asked.span(), format!("{what} is out of range"), format!("write 1 to {most}")));
+        return Err(source.fault_at(asked.span(), format!("{what} is out of range"), format!("write 1 to {most}")));
     }
     Ok(number)
 }

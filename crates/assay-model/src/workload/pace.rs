@@ -39,7 +39,7 @@ impl RateKeys {
     }
 
     /// Operations per second of `size`, before a target rounds that up to its blocks. `None` when it does not fit.
-    pub(super) fn rate(&self, size: &Size) -> Option<Rate> {
+    pub(super) fn rate_for_size(&self, size: &Size) -> Option<Rate> {
         match self {
             RateKeys::Operations(rate) => Some(*rate),
             RateKeys::Bytes(bytes) => size.rate_of(bytes.get()),

@@ -34,23 +34,23 @@ pub struct Adjust {
 
 impl Workload {
     /// The plan of a run; the error says what is contradictory.
-    pub fn plan(&self, adjust: &Adjust) -> Result<Plan, String> {
+    pub fn make_plan(&self, adjust: &Adjust) -> Result<Plan, String> {
         match &self.load.application {
-            Some(Application::Mail(mail)) => mail.on(self, adjust.targets.max(1))?.planned(adjust),
-            _ => self.planned(adjust),
+            Some(Application::Mail(mail)) => mail.on_targets(self, adjust.targets.max(1))?.make_unchecked_plan(adjust),
+            _ => self.make_unchecked_plan(adjust),
         }
     }
 
-    fn planned(&self, adjust: &Adjust) -> Result<Plan, String> {
+    fn make_unchecked_plan(&self, adjust: &Adjust) -> Result<Plan, String> {
         self.has_no_steps()?;
         self.targets.are_given(adjust.targets.max(1))?;
         self.has_its_recordings()?;
         let (mut load, times) = self.load.planned(adjust)?;
         let mut remarks = self.notes.clone();
-        remarks.extend(multiplied(&load.streams, times)?);
-        let timing = self.timing.adjusted(adjust, lives::all_over(&load.streams, &load.loops))?;
+        remarks.extend(unmultiplied_note(&load.streams, times)?);
+        let timing = self.timing.adjusted_by(adjust, lives::all_over(&load.streams, &load.loops))?;
         let mut phases = timing.in_phases(&self.load.streams)?;
-        remarks.extend(lives::fit(&load.streams, &load.loops, timing.warm_up, timing.duration)?);
+        remarks.extend(lives::check_lives(&load.streams, &load.loops, timing.warm_up, timing.duration)?);
         if lives::end_when_done(&load.streams, &load.loops) {
             let measured = phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
             measured.for_each(|phase| phase.until_done = true);
@@ -58,7 +58,7 @@ impl Workload {
         let verification = self.planned_verification(adjust);
         self.load.keeps_places(verification.verify)?;
         if let Some(cache) = self.in_front(&mut remarks)? {
-            load.streams = super::cached::streams(&cache, load.streams, verification.verify)?;
+            load.streams = super::cached::streams_behind_cache(&cache, load.streams, verification.verify)?;
             // What passes one cache is one sequence.
             load.lanes = Vec::new();
         }
@@ -76,7 +76,7 @@ impl Workload {
             name: self.name.clone(),
             model: self.model.to_owned(),
             load,
-            criteria: self.criteria.iter().map(|criterion| self.rewindowed(criterion, timing.slice)).collect(),
+            criteria: self.criteria.iter().map(|criterion| self.with_new_window(criterion, timing.slice)).collect(),
             timing: timing.planned(phases),
             verification,
             caches: self.caches.clone(),
@@ -100,7 +100,7 @@ impl Workload {
 
     /// Which data its plan compares with what was written.
     fn planned_verification(&self, adjust: &Adjust) -> PlannedVerification {
-        let (own, left) = self.sealing();
+        let (own, left) = self.sealing_modes();
         let verify = own || adjust.verify;
         PlannedVerification {
             verify,
@@ -111,7 +111,7 @@ impl Workload {
     }
 
     /// Whether it verifies, and whether it leaves all that it seals for a later run to compare.
-    fn sealing(&self) -> (bool, bool) {
+    fn sealing_modes(&self) -> (bool, bool) {
         let sealed = &self.verification.sealed;
         if sealed.is_empty() {
             return (self.verification.verify, false);
@@ -164,7 +164,7 @@ fn has_duplicates(stream: &Stream) -> bool {
 }
 
 /// What to say about streams of a load that is `times` what was written, where some have no rate to be multiplied.
-fn multiplied(streams: &[Stream], times: Multiple) -> Result<Option<String>, String> {
+fn unmultiplied_note(streams: &[Stream], times: Multiple) -> Result<Option<String>, String> {
     let closed = streams.iter().filter(|stream| stream.arrival.rate().is_none()).count();
     if times == Multiple::ONE || closed == 0 {
         return Ok(None);
@@ -180,10 +180,11 @@ impl Load {
     /// written.
     fn planned(&self, adjust: &Adjust) -> Result<(PlannedLoad, Multiple), String> {
         let targets = adjust.targets.max(1);
-        let own = self.own(targets);
+        let own = self.load_as_written(targets);
         let multiple = adjust.load.unwrap_or(own);
-        let times = multiple.per(own).ok_or_else(|| format!("{multiple} is too far from the workload's own {own}"))?;
-        let (streams, application) = self.scaled(targets, multiple, times)?;
+        let times =
+            multiple.divided_by(own).ok_or_else(|| format!("{multiple} is too far from the workload's own {own}"))?;
+        let (streams, application) = self.scaled_streams(targets, multiple, times)?;
         let load = PlannedLoad {
             multiple,
             multiples: Vec::new(),
@@ -201,7 +202,7 @@ impl Load {
 
     /// Its streams on this many targets, `times` what they are at 1x, which is a load of `load`; and its application on
     /// these targets.
-    fn scaled(
+    fn scaled_streams(
         &self,
         targets: u16,
         load: Multiple,
@@ -232,9 +233,9 @@ impl Load {
     /// Its application on this many targets, at `times` its 1x.
     fn planned_application(&self, targets: u16, times: Multiple) -> Result<Option<PlannedApplication>, String> {
         Ok(match &self.application {
-            Some(Application::Oltp(oltp)) => Some(PlannedApplication::Oltp(oltp.on(targets, times)?)),
+            Some(Application::Oltp(oltp)) => Some(PlannedApplication::Oltp(oltp.on_targets(targets, times)?)),
             Some(Application::Mail(mail)) => Some(PlannedApplication::Mail(mail.clone())),
-            Some(Application::Tpcc(load)) => load.scaled(times).map(PlannedApplication::Tpcc),
+            Some(Application::Tpcc(load)) => load.scaled_by(times).map(PlannedApplication::Tpcc),
             None => None,
         })
     }
@@ -268,7 +269,7 @@ impl Load {
     /// What is seen once begins anywhere, because nothing is known of what was seen before.
     fn carried_over(&self, seed: u64) -> CarriedOver {
         let goes_once = self.streams.iter().any(Stream::goes_once);
-        let seen = if goes_once { Prng::child(seed, &[]).next_u64() >> 12 } else { 0 };
+        let seen = if goes_once { Prng::for_path(seed, &[]).next_u64() >> 12 } else { 0 };
         CarriedOver { time: Span::ZERO, seen: Bytes::new(seen) }
     }
 
@@ -309,7 +310,7 @@ impl Targets {
 
 impl Timing {
     /// The same with what the command line changes; behind `over`, where the last stream ends, there is nothing to measure.
-    fn adjusted(&self, adjust: &Adjust, over: Option<Span>) -> Result<Timing, String> {
+    fn adjusted_by(&self, adjust: &Adjust, over: Option<Span>) -> Result<Timing, String> {
         let measure = adjust.measure.unwrap_or(self.duration);
         let measure = over.map_or(measure, |over| over.min(measure));
         let warm_up = adjust.warm_up.unwrap_or(self.warm_up);
@@ -319,7 +320,7 @@ impl Timing {
                 "a run of {measure} after {before} of warm-up cannot be measured; ask for 1s to {LONGEST_RUN}"
             ));
         }
-        super::warm_up::fits(warm_up, self.interval)?;
+        super::warm_up::check_rounds(warm_up, self.interval)?;
         let timing = Timing { warm_up, duration: measure, slice: adjust.slice.unwrap_or(self.slice), ..self.clone() };
         timing.has_whole_intervals().map(|()| timing)
     }

@@ -6,7 +6,7 @@ use super::definition::Workload;
 use super::source::Source;
 use crate::act::standard_criteria;
 use crate::profile::{
-    Drive, Flow, Habits, Kind, LargeBlocks, Lowered, Others, Profile, ProfilePart, Sizes, Sourced, Unfit,
+    Drive, Flow, Habits, LargeBlocks, Lowered, Others, PartKind, Profile, ProfileFault, ProfilePart, Sizes, Sourced,
 };
 use assay_base::{Bytes, Criterion, Fault, Rate, Share, Span};
 use serde::Deserialize;
@@ -109,23 +109,27 @@ struct DriveKeys {
 }
 
 /// The workload of a profile.
-pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
-    let mut file: File = source.parse()?;
+pub(super) fn read_profile_workload(source: Source<'_>) -> Result<Workload, Fault> {
+    let mut file: File = source.parse_file()?;
     let common = file.common();
-    let profile = meant(source, &file)?;
-    let lowered = profile.lower().map_err(|unfit| fault(source, &file, &unfit))?;
-    workload("profile", lowered).with(source, common)
+    let profile = meant_profile(source, &file)?;
+    let lowered = profile.lower_to_streams().map_err(|unfit| fault_at_key(source, &file, &unfit))?;
+    profile_workload("profile", lowered).with_common_keys(source, common)
 }
 
 /// The profile of a file alone, without its load: what `assay fit` and `assay size` compare with.
-pub fn profile(file: &str, text: &str) -> Result<Profile, Fault> {
+pub fn read_profile(file: &str, text: &str) -> Result<Profile, Fault> {
     let source = Source { file, text };
-    let parsed = source.parse::<File>()?;
+    let parsed = source.parse_file::<File>()?;
     if parsed.model != "profile" {
         let what = format!("a workload of the model \"{}\", not a profile", parsed.model.escape_debug());
-        return Err(Fault::whole(file, what, "make a profile of what was collected in production with assay import"));
+        return Err(Fault::for_file(
+            file,
+            what,
+            "make a profile of what was collected in production with assay import",
+        ));
     }
-    meant(source, &parsed)
+    meant_profile(source, &parsed)
 }
 
 /// The standard criteria for each of these streams.
@@ -139,7 +143,7 @@ fn criteria_of_reads(reads: &[String], window: Span) -> Vec<Criterion> {
 }
 
 /// A workload with the streams of a profile. The standard criteria apply to the operations that clients wait for.
-pub fn workload(name: &str, lowered: Lowered) -> Workload {
+pub fn profile_workload(name: &str, lowered: Lowered) -> Workload {
     let reads = lowered.reads.clone();
     let mut workload = Workload::new(name, "profile", lowered.streams, |window| criteria_of_reads(&reads, window));
     workload.load.lanes = lowered.lanes;
@@ -148,22 +152,22 @@ pub fn workload(name: &str, lowered: Lowered) -> Workload {
     workload
 }
 
-fn meant(source: Source<'_>, file: &File) -> Result<Profile, Fault> {
+fn meant_profile(source: Source<'_>, file: &File) -> Result<Profile, Fault> {
     let many = file.namespace.len() + file.application.len() > TABLES_MAX || file.iostat.len() > TABLES_MAX;
     if many {
-        return Err(Fault::whole(source.file, "too many tables", format!("write at most {TABLES_MAX} of a kind")));
+        return Err(Fault::for_file(source.file, "too many tables", format!("write at most {TABLES_MAX} of a kind")));
     }
-    let namespaces = file.namespace.iter().map(|keys| part(source, Kind::Namespace, keys.get_ref()));
-    let applications = file.application.iter().map(|keys| part(source, Kind::Application, keys.get_ref()));
+    let namespaces = file.namespace.iter().map(|keys| read_part(source, PartKind::Namespace, keys.get_ref()));
+    let applications = file.application.iter().map(|keys| read_part(source, PartKind::Application, keys.get_ref()));
     Ok(Profile {
         drive: file.drive.as_ref().map(|name| name.get_ref().clone()),
         parts: namespaces.chain(applications).collect::<Result<_, Fault>>()?,
-        drives: file.iostat.iter().map(|keys| drive(source, keys.get_ref())).collect(),
+        drives: file.iostat.iter().map(|keys| read_drive(source, keys.get_ref())).collect(),
     })
 }
 
 /// The comment behind a value, or its place.
-fn origin(source: Source<'_>, span: &Range<usize>) -> String {
+fn origin_of_value(source: Source<'_>, span: &Range<usize>) -> String {
     let rest = source.text.get(span.end..).and_then(|rest| rest.lines().next()).unwrap_or_default();
     let comment = rest.trim_start_matches([',', ' ', '\t', ']']);
     match comment.strip_prefix('#') {
@@ -175,34 +179,34 @@ fn origin(source: Source<'_>, span: &Range<usize>) -> String {
     }
 }
 
-fn sourced<T: Clone, U>(
+fn sourced_with<T: Clone, U>(
     source: Source<'_>,
     value: &Option<Spanned<T>>,
     with: impl FnOnce(T) -> U,
 ) -> Option<Sourced<U>> {
     let value = value.as_ref()?;
-    Some(Sourced::new(with(value.get_ref().clone()), origin(source, &value.span())))
+    Some(Sourced::new(with(value.get_ref().clone()), origin_of_value(source, &value.span())))
 }
 
-fn plain<T: Clone>(source: Source<'_>, value: &Option<Spanned<T>>) -> Option<Sourced<T>> {
-    sourced(source, value, |value| value)
+fn sourced_plain<T: Clone>(source: Source<'_>, value: &Option<Spanned<T>>) -> Option<Sourced<T>> {
+    sourced_with(source, value, |value| value)
 }
 
-fn part(source: Source<'_>, kind: Kind, keys: &PartKeys) -> Result<ProfilePart, Fault> {
+fn read_part(source: Source<'_>, kind: PartKind, keys: &PartKeys) -> Result<ProfilePart, Fault> {
     let name = keys.name.get_ref().clone();
     if name.is_empty() || name.len() > 64 {
-        return Err(source.fault(keys.name.span(), "not a name", "write 1 to 64 characters"));
+        return Err(source.fault_at(keys.name.span(), "not a name", "write 1 to 64 characters"));
     }
-    if let Some(blocks) = keys.large_blocks.as_ref().filter(|_| kind == Kind::Application) {
+    if let Some(blocks) = keys.large_blocks.as_ref().filter(|_| kind == PartKind::Application) {
         let remedy = "write [[namespace]], or give the application its writes as they are";
-        return Err(source.fault(blocks.span(), "an application has no large blocks", remedy));
+        return Err(source.fault_at(blocks.span(), "an application has no large blocks", remedy));
     }
-    if let Some(others) = keys.others.as_ref().filter(|_| kind == Kind::Application) {
+    if let Some(others) = keys.others.as_ref().filter(|_| kind == PartKind::Application) {
         let remedy = "add them to its reads and writes, or write another [[application]]";
-        return Err(source.fault(others.span(), "an application has no other operations", remedy));
+        return Err(source.fault_at(others.span(), "an application has no other operations", remedy));
     }
     if let Some(share) = keys.compress_to.as_ref().filter(|share| *share.get_ref() > Share::WHOLE) {
-        return Err(source.fault(share.span(), "data can compress to at most 100%", "write 100% or less"));
+        return Err(source.fault_at(share.span(), "data can compress to at most 100%", "write 100% or less"));
     }
     let clients = keys.clients.as_ref();
     Ok(ProfilePart {
@@ -210,52 +214,56 @@ fn part(source: Source<'_>, kind: Kind, keys: &PartKeys) -> Result<ProfilePart, 
         name,
         node: keys.node.clone().unwrap_or_default(),
         drives: keys.drives.clone(),
-        reads: keys.reads.as_ref().map(|keys| flow(source, keys)).transpose()?,
-        writes: keys.writes.as_ref().map(|keys| flow(source, keys)).transpose()?,
-        large_blocks: keys.large_blocks.as_ref().map(|keys| blocks(source, keys.get_ref())).unwrap_or_default(),
-        others: keys.others.as_ref().map(|keys| others(keys.get_ref())).unwrap_or_default(),
+        reads: keys.reads.as_ref().map(|keys| read_flow(source, keys)).transpose()?,
+        writes: keys.writes.as_ref().map(|keys| read_flow(source, keys)).transpose()?,
+        large_blocks: keys
+            .large_blocks
+            .as_ref()
+            .map(|keys| read_large_blocks(source, keys.get_ref()))
+            .unwrap_or_default(),
+        others: keys.others.as_ref().map(|keys| read_others(keys.get_ref())).unwrap_or_default(),
         commit_to_device: keys.commit_to_device.unwrap_or(false),
         commit_min: keys.commit_min.as_ref().map(|least| *least.get_ref()),
         compress_to: keys.compress_to.as_ref().map(|share| *share.get_ref()),
-        reads_over: clients.and_then(|clients| plain(source, &clients.reads_over)),
-        writes_over: clients.and_then(|clients| plain(source, &clients.writes_over)),
+        reads_over: clients.and_then(|clients| sourced_plain(source, &clients.reads_over)),
+        writes_over: clients.and_then(|clients| sourced_plain(source, &clients.writes_over)),
     })
 }
 
-fn flow(source: Source<'_>, table: &Spanned<FlowKeys>) -> Result<Flow, Fault> {
+fn read_flow(source: Source<'_>, table: &Spanned<FlowKeys>) -> Result<Flow, Fault> {
     let keys = table.get_ref();
     if let (Some(_), Some(sizes)) = (&keys.larger_than, &keys.sizes) {
         let remedy = "keep larger_than (shares over growing sizes) or sizes (shares of each size)";
         // At the key, not at its value: the key is what must be removed.
         let key = source.text.get(..sizes.span().start).and_then(|before| before.rfind("sizes"));
         let span = key.map_or_else(|| sizes.span(), |at| at..at + "sizes".len());
-        return Err(source.fault(span, "sizes are given twice", remedy));
+        return Err(source.fault_at(span, "sizes are given twice", remedy));
     }
     if let Some(position) = keys.position.as_ref().filter(|_| keys.larger_than.is_none()) {
         let remedy = "remove it: a position says where in the buckets of larger_than sizes lie";
-        return Err(source.fault(position.span(), "a position without larger_than", remedy));
+        return Err(source.fault_at(position.span(), "a position without larger_than", remedy));
     }
     if let Some(zipf) = keys.zipf.as_ref().filter(|zipf| !(zipf.get_ref().is_finite() && *zipf.get_ref() >= 0.0)) {
-        return Err(source.fault(zipf.span(), "not an exponent", "write a number from 0, such as 1.1"));
+        return Err(source.fault_at(zipf.span(), "not an exponent", "write a number from 0, such as 1.1"));
     }
-    let larger = sourced(source, &keys.larger_than, Sizes::LargerThan);
-    let sizes = larger.or_else(|| sourced(source, &keys.sizes, Sizes::Each));
-    if let Some((at, what, remedy)) = sizes.as_ref().and_then(|sizes| sizes.value.unfit()) {
+    let larger = sourced_with(source, &keys.larger_than, Sizes::LargerThan);
+    let sizes = larger.or_else(|| sourced_with(source, &keys.sizes, Sizes::Each));
+    if let Some((at, what, remedy)) = sizes.as_ref().and_then(|sizes| sizes.value.why_invalid()) {
         let span = [&keys.larger_than, &keys.sizes].into_iter().flatten().next().map_or(table.span(), Spanned::span);
-        return Err(source.fault(line_of(source, span, at), what, remedy));
+        return Err(source.fault_at(line_of(source, span, at), what, remedy));
     }
     let error = keys.zipf_error.unwrap_or_default();
     Ok(Flow {
-        rate: plain(source, &keys.rate),
+        rate: sourced_plain(source, &keys.rate),
         sizes,
         position: keys.position.as_ref().map_or(Share::WHOLE, |position| *position.get_ref()),
         durable: keys.durable.unwrap_or(false),
         habits: Habits {
-            sequential: plain(source, &keys.sequential),
-            zipf: sourced(source, &keys.zipf, |zipf| (zipf, error)),
-            hot_zones: plain(source, &keys.hot_zones),
-            dispersion: plain(source, &keys.dispersion),
-            hours: plain(source, &keys.hours),
+            sequential: sourced_plain(source, &keys.sequential),
+            zipf: sourced_with(source, &keys.zipf, |zipf| (zipf, error)),
+            hot_zones: sourced_plain(source, &keys.hot_zones),
+            dispersion: sourced_plain(source, &keys.dispersion),
+            hours: sourced_plain(source, &keys.hours),
         },
     })
 }
@@ -275,20 +283,20 @@ fn share_or(share: &Option<Spanned<Share>>, usual: Share) -> Share {
     share.as_ref().map_or(usual, |share| *share.get_ref())
 }
 
-fn others(keys: &OtherKeys) -> Others {
+fn read_others(keys: &OtherKeys) -> Others {
     let size = keys.size.as_ref().map_or(Others::default().size, |size| *size.get_ref());
     let reads = keys.reads.as_ref().map_or(Rate::ZERO, |rate| *rate.get_ref());
     let writes = keys.writes.as_ref().map_or(Rate::ZERO, |rate| *rate.get_ref());
     Others { reads, writes, size }
 }
 
-fn blocks(source: Source<'_>, keys: &BlockKeys) -> LargeBlocks {
+fn read_large_blocks(source: Source<'_>, keys: &BlockKeys) -> LargeBlocks {
     let usual = LargeBlocks::default();
     LargeBlocks {
         size: keys.size.as_ref().map_or(usual.size, |size| *size.get_ref()),
-        writes: plain(source, &keys.writes),
-        direct_frees: plain(source, &keys.direct_frees),
-        reads: plain(source, &keys.reads),
+        writes: sourced_plain(source, &keys.writes),
+        direct_frees: sourced_plain(source, &keys.direct_frees),
+        reads: sourced_plain(source, &keys.reads),
         defrag_below: share_or(&keys.defrag_below, usual.defrag_below),
         write_scale: share_or(&keys.write_scale, usual.write_scale),
         read_scale: share_or(&keys.read_scale, usual.read_scale),
@@ -296,30 +304,30 @@ fn blocks(source: Source<'_>, keys: &BlockKeys) -> LargeBlocks {
     }
 }
 
-fn drive(source: Source<'_>, keys: &DriveKeys) -> Drive {
+fn read_drive(source: Source<'_>, keys: &DriveKeys) -> Drive {
     Drive {
         node: keys.node.clone().unwrap_or_default(),
         name: keys.drive.get_ref().clone(),
-        reads: plain(source, &keys.reads),
-        writes: plain(source, &keys.writes),
-        read_bytes: plain(source, &keys.read_bytes),
-        write_bytes: plain(source, &keys.write_bytes),
-        read_await: plain(source, &keys.read_await),
-        write_await: plain(source, &keys.write_await),
-        reads_deviation: plain(source, &keys.reads_deviation),
-        writes_deviation: plain(source, &keys.writes_deviation),
+        reads: sourced_plain(source, &keys.reads),
+        writes: sourced_plain(source, &keys.writes),
+        read_bytes: sourced_plain(source, &keys.read_bytes),
+        write_bytes: sourced_plain(source, &keys.write_bytes),
+        read_await: sourced_plain(source, &keys.read_await),
+        write_await: sourced_plain(source, &keys.write_await),
+        reads_deviation: sourced_plain(source, &keys.reads_deviation),
+        writes_deviation: sourced_plain(source, &keys.writes_deviation),
         reports: keys.reports.unwrap_or(0),
     }
 }
 
 /// The fault at the key that is wrong, or at the table where it is missing.
-fn fault(source: Source<'_>, file: &File, unfit: &Unfit) -> Fault {
+fn fault_at_key(source: Source<'_>, file: &File, unfit: &ProfileFault) -> Fault {
     let part = unfit.part.and_then(|index| file.namespace.iter().chain(&file.application).nth(index));
     let place = part.map(|part| key_of(part, unfit.table, unfit.key).unwrap_or_else(|| part.span()));
     let place = place.or_else(|| file.drive.as_ref().filter(|_| unfit.key == "drive").map(Spanned::span));
     match place {
-        Some(span) => source.fault(span, unfit.what.clone(), unfit.remedy.clone()),
-        None => Fault::whole(source.file, unfit.what.clone(), unfit.remedy.clone()),
+        Some(span) => source.fault_at(span, unfit.what.clone(), unfit.remedy.clone()),
+        None => Fault::for_file(source.file, unfit.what.clone(), unfit.remedy.clone()),
     }
 }
 

@@ -13,8 +13,8 @@ impl Workload {
 
     /// The same load in one run of one measured phase for each share, of `span` each, in the given order. `None` where the load
     /// of a stream cannot change within a run: it has phases, steps, bursts, batches or a recording already.
-    pub fn ramp(&self, shares: &[Share], span: Span) -> Option<Workload> {
-        if !self.timing.phases.is_empty() || !self.timing.steps.is_empty() || self.load.tpcc().is_some() {
+    pub fn as_ramp(&self, shares: &[Share], span: Span) -> Option<Workload> {
+        if !self.timing.phases.is_empty() || !self.timing.steps.is_empty() || self.load.as_tpcc().is_some() {
             return None;
         }
         let (mut phases, mut points, mut at) = (Vec::new(), Vec::new(), Span::ZERO);

@@ -5,7 +5,7 @@ use super::definition::Workload;
 use super::source::Source;
 use super::step::Step;
 use super::stream_keys::RangeKeys;
-use super::streams::range;
+use super::streams::read_range;
 use crate::seek::{SEEKS, Seek};
 use assay_base::{Bytes, Direction, Fault, Span};
 use serde::Deserialize;
@@ -35,11 +35,11 @@ enum ThreadsKeys {
     Steps(Vec<u32>),
 }
 
-pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
-    let mut file: File = source.parse()?;
+pub(super) fn read_seek(source: Source<'_>) -> Result<Workload, Fault> {
+    let mut file: File = source.parse_file()?;
     if let Some(seeks) = file.seeks.as_ref().filter(|_| file.duration.is_some()) {
         let what = "seeks and duration both say when the threads end";
-        return Err(source.fault(seeks.span(), what, "remove one of the two"));
+        return Err(source.fault_at(seeks.span(), what, "remove one of the two"));
     }
     let default = Seek::default();
     let seek = Seek {
@@ -55,7 +55,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
             (None, None) => Some(SEEKS),
         },
         pause: file.pause.unwrap_or(default.pause),
-        range: range(source, &file.range)?,
+        range: read_range(source, &file.range)?,
         direction: file.direction.unwrap_or(default.direction),
         filled_with: None,
     };
@@ -64,10 +64,10 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
         ThreadsKeys::One(_) => None,
     }) {
         let workload = in_steps(source, &seek, &steps, span)?;
-        return workload.with(source, file.common());
+        return workload.with_common_keys(source, file.common());
     }
-    let streams = seek.streams().map_err(|why| source.fault_of(why.key, why.what))?;
-    Workload::new(source.file, "seek", streams, |_| Vec::new()).with(source, file.common())
+    let streams = seek.lower_to_streams().map_err(|why| source.fault_of(why.key, why.what))?;
+    Workload::new(source.file, "seek", streams, |_| Vec::new()).with_common_keys(source, file.common())
 }
 
 /// A step for each number of threads.
@@ -75,12 +75,12 @@ fn in_steps(source: Source<'_>, seek: &Seek, threads: &[u32], span: Range<usize>
     let twice = (1..threads.len()).find(|at| threads[..*at].contains(&threads[*at]));
     if threads.is_empty() || threads.len() > MOST_STEPS || twice.is_some() {
         let remedy = format!("write each number once, such as [1, 2, 4, 8], at most {MOST_STEPS}");
-        return Err(source.fault(span, "not a list of numbers of threads", remedy));
+        return Err(source.fault_at(span, "not a list of numbers of threads", remedy));
     }
     let mut workload = Workload::new(source.file, "seek", Vec::new(), |_| Vec::new());
     for threads in threads {
         let step = Seek { threads: *threads, ..seek.clone() };
-        let (looped, stream, lane) = step.looped().map_err(|why| source.fault_of(why.key, why.what))?;
+        let (looped, stream, lane) = step.lower_to_loop().map_err(|why| source.fault_of(why.key, why.what))?;
         workload.timing.steps.push(Step { streams: vec![stream.name.clone()], notes: Vec::new() });
         workload.load.streams.push(stream);
         workload.load.loops.push(looped);

@@ -34,15 +34,15 @@ text_or_table!(
 
 impl SizeKeys {
     /// The sizes; the error is what is wrong and what to write.
-    pub(super) fn size(&self) -> Result<Size, (String, String)> {
+    pub(super) fn meant_size(&self) -> Result<Size, (String, String)> {
         let table = match self {
-            SizeKeys::Fixed(bytes) => return Ok(Size::fixed(*bytes)),
+            SizeKeys::Fixed(bytes) => return Ok(Size::from_fixed(*bytes)),
             SizeKeys::Table(table) => table,
         };
         match (table.from, table.to, table.step, &table.shares) {
-            (Some(from), Some(to), None, None) => Ok(Size::between(from, to)),
-            (Some(from), Some(to), Some(step), None) => stepped(from, to, step),
-            (None, None, None, Some(shares)) => shared(shares),
+            (Some(from), Some(to), None, None) => Ok(Size::from_range(from, to)),
+            (Some(from), Some(to), Some(step), None) => stepped_sizes(from, to, step),
+            (None, None, None, Some(shares)) => sizes_with_shares(shares),
             (None, Some(_), _, None) => Err(("the key from is missing".into(), "add from = …".into())),
             (Some(_), None, _, None) => Err(("the key to is missing".into(), "add to = …".into())),
             _ => Err((
@@ -54,7 +54,7 @@ impl SizeKeys {
 }
 
 /// `from`, `from + step`, … up to `to`, all equally likely.
-fn stepped(from: Bytes, to: Bytes, step: Bytes) -> Result<Size, (String, String)> {
+fn stepped_sizes(from: Bytes, to: Bytes, step: Bytes) -> Result<Size, (String, String)> {
     sizes_in_steps(from, to, step).ok_or_else(|| {
         (
             "these steps give no sizes, or too many".into(),
@@ -72,13 +72,13 @@ fn sizes_in_steps(from: Bytes, to: Bytes, step: Bytes) -> Option<Size> {
         let bytes = Bytes::new(from.get() + n * step.get());
         bars.push(Sizes { from: bytes, to: bytes, weight: 1 });
     }
-    Size::histogram(bars)
+    Size::from_histogram(bars)
 }
 
-fn shared(shares: &[(Bytes, Share)]) -> Result<Size, (String, String)> {
+fn sizes_with_shares(shares: &[(Bytes, Share)]) -> Result<Size, (String, String)> {
     let sum: u128 = shares.iter().map(|(_, share)| u128::from(share.as_ppb())).sum();
     let bars = shares.iter().map(|(bytes, share)| Sizes { from: *bytes, to: *bytes, weight: share.as_ppb() });
-    let size = Size::histogram(bars.collect());
+    let size = Size::from_histogram(bars.collect());
     let whole = sum == u128::from(Share::WHOLE.as_ppb())
         && shares.len() as u64 <= MOST
         && shares.iter().all(|(bytes, _)| bytes.get() > 0);

@@ -1,6 +1,6 @@
 //! The text of a workload file, and faults that show the place in it.
 
-use super::words::explain;
+use super::words::explain_message;
 use assay_base::Fault;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -14,40 +14,40 @@ pub(super) struct Source<'a> {
 
 impl Source<'_> {
     /// The fault at a place, as a result.
-    pub(super) fn refuse<T>(
+    pub(super) fn refuse_span<T>(
         &self,
         span: std::ops::Range<usize>,
         what: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Result<T, Fault> {
-        Err(self.fault(span, what, remedy))
+        Err(self.fault_at(span, what, remedy))
     }
 
     /// A fault at a place of the file.
-    pub(super) fn fault(
+    pub(super) fn fault_at(
         &self,
         span: std::ops::Range<usize>,
         what: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Fault {
-        Fault::at(self.file, self.text, span, what, remedy)
+        Fault::for_span(self.file, self.text, span, what, remedy)
     }
 
     /// A fault about a key of the file, or about the file as a whole if it does not have that key.
     pub(super) fn fault_of(&self, key: &str, what: &str) -> Fault {
         let keys: BTreeMap<String, toml::Spanned<toml::Value>> = toml::from_str(self.text).unwrap_or_default();
         match keys.get(key) {
-            Some(value) => self.fault(value.span(), what, ""),
-            None => Fault::whole(self.file, what, ""),
+            Some(value) => self.fault_at(value.span(), what, ""),
+            None => Fault::for_file(self.file, what, ""),
         }
     }
 
-    pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+    pub(super) fn parse_file<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         toml::from_str(self.text).map_err(|error| {
-            let (what, remedy) = explain(error.message(), self.text, error.span().as_ref());
+            let (what, remedy) = explain_message(error.message(), self.text, error.span().as_ref());
             match error.span() {
-                Some(span) => self.fault(span, what, remedy),
-                None => Fault::whole(self.file, what, remedy),
+                Some(span) => self.fault_at(span, what, remedy),
+                None => Fault::for_file(self.file, what, remedy),
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use super::address::AddressKeys;
 use super::arrival::ArrivalKeys;
-use super::life::{AfterKeys, LifeKeys, life};
+use super::life::{AfterKeys, LifeKeys, read_life};
 use super::pace::RateKeys;
 use super::size::SizeKeys;
 use super::source::Source;
@@ -16,25 +16,25 @@ use toml::Spanned;
 
 /// `direction` of a stream, as the workload file has it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum DirectionKey {
     /// A read or a write.
     Data(Direction),
     /// A flush, which moves no data.
     Flush,
 }
 
-impl<'de> Deserialize<'de> for Way {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Way, D::Error> {
+impl<'de> Deserialize<'de> for DirectionKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DirectionKey, D::Error> {
         struct Text;
         impl serde::de::Visitor<'_> for Text {
-            type Value = Way;
+            type Value = DirectionKey;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a string")
             }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Way, E> {
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<DirectionKey, E> {
                 match (text, text.parse()) {
-                    (Flush::WORD, _) => Ok(Way::Flush),
-                    (_, Ok(direction)) => Ok(Way::Data(direction)),
+                    (Flush::WORD, _) => Ok(DirectionKey::Flush),
+                    (_, Ok(direction)) => Ok(DirectionKey::Data(direction)),
                     (_, Err(_)) => Err(E::custom(format!(
                         "\"{}\" is not a direction; write read, write or flush",
                         text.escape_debug()
@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for Way {
 #[serde(deny_unknown_fields)]
 pub(super) struct StreamKeys {
     pub name: Spanned<String>,
-    pub direction: Spanned<Way>,
+    pub direction: Spanned<DirectionKey>,
     pub size: Option<Spanned<SizeKeys>>,
     pub every: Option<Spanned<u32>>,
     pub rate: Option<Spanned<RateKeys>>,
@@ -81,7 +81,7 @@ pub(super) struct StreamKeys {
 
 impl StreamKeys {
     /// When the stream begins and ends.
-    pub(super) fn life(&self) -> LifeKeys<'_> {
+    pub(super) fn life_keys(&self) -> LifeKeys<'_> {
         LifeKeys {
             start: self.start.as_ref(),
             lasts: self.lasts.as_ref(),
@@ -93,20 +93,20 @@ impl StreamKeys {
 
     /// The first of the keys that only reads and writes can have.
     pub(super) fn of_data(&self) -> Option<(&'static str, Range<usize>)> {
-        fn place<T>(key: &Option<Spanned<T>>) -> Option<Range<usize>> {
+        fn key_place<T>(key: &Option<Spanned<T>>) -> Option<Range<usize>> {
             key.as_ref().map(Spanned::span)
         }
         let bytes = self.rate.as_ref().filter(|rate| rate.get_ref().is_of_bytes()).map(Spanned::span);
         let keys = [
-            ("size", place(&self.size)),
-            ("address", place(&self.address)),
-            ("content", place(&self.content)),
-            ("durable", place(&self.durable)),
-            ("range", place(&self.range)),
-            ("places", place(&self.places)),
-            ("share", place(&self.share)),
-            ("line", place(&self.line)),
-            ("bytes", place(&self.bytes)),
+            ("size", key_place(&self.size)),
+            ("address", key_place(&self.address)),
+            ("content", key_place(&self.content)),
+            ("durable", key_place(&self.durable)),
+            ("range", key_place(&self.range)),
+            ("places", key_place(&self.places)),
+            ("share", key_place(&self.share)),
+            ("line", key_place(&self.line)),
+            ("bytes", key_place(&self.bytes)),
             ("a rate of bytes", bytes),
         ];
         keys.into_iter().find_map(|(key, span)| Some((key, span?)))
@@ -169,13 +169,13 @@ pub(super) struct ContentKeys {
 
 /// When a stream begins and ends.
 pub(super) fn own_life(source: Source<'_>, keys: &StreamKeys) -> Result<Life, Fault> {
-    let own = keys.life();
-    match own.place().filter(|_| keys.looped.is_some()) {
-        Some(place) => Err(source.fault(
+    let own = keys.life_keys();
+    match own.first_place().filter(|_| keys.looped.is_some()) {
+        Some(place) => Err(source.fault_at(
             place,
             "a stream of a loop begins and ends with its loop",
             "write start, for, operations, bytes and after into the [[loop]]",
         )),
-        None => life(source, own, "stream"),
+        None => read_life(source, own, "stream"),
     }
 }

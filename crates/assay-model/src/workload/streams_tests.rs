@@ -15,8 +15,13 @@ fn text(keys: &str) -> String {
 }
 
 fn plan_of(text: &str) -> Result<Plan, String> {
-    let workload = read("w.toml", text).map_err(|faults| faults.to_string())?;
-    workload.plan(&Adjust { targets: 1, seed: 7, measure: Some(assay_base::Span::from_secs(60)), ..Adjust::default() })
+    let workload = read_workload("w.toml", text).map_err(|faults| faults.to_string())?;
+    workload.make_plan(&Adjust {
+        targets: 1,
+        seed: 7,
+        measure: Some(assay_base::Span::from_secs(60)),
+        ..Adjust::default()
+    })
 }
 
 fn stream(keys: &str) -> Stream {
@@ -73,7 +78,7 @@ fn every_form_of_address_is_said_and_reads_back() {
         let geometry = Geometry { size, block: BLOCK };
         let mut generator = Generator::new(&plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
         for at in 0..2000 {
-            let op = generator.operation(Instant::from_ns(at * 1_000_000));
+            let op = generator.next_operation(Instant::from_ns(at * 1_000_000));
             assert!(op.offset.is_multiple_of(512) && op.offset + u64::from(op.len) <= size, "{keys}: {op:?}");
         }
     }
@@ -89,7 +94,7 @@ fn the_same_seed_draws_the_same_and_hot_places_stay_with_another() {
         plan.load.seed = seed;
         let mut generator =
             Generator::new(&plan, stream, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
-        (0..5000).map(|_| generator.operation(Instant::ZERO).offset).collect::<Vec<u64>>()
+        (0..5000).map(|_| generator.next_operation(Instant::ZERO).offset).collect::<Vec<u64>>()
     };
     let hottest = |drawn: &[u64]| {
         let mut counts = std::collections::BTreeMap::new();
@@ -120,7 +125,7 @@ fn sizes_by_share_and_by_step() {
         let geometry = Geometry { size: 1 << 30, block: BLOCK };
         let mut generator = Generator::new(&plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
         let mut counts = std::collections::BTreeMap::new();
-        (0..100_000).for_each(|_| *counts.entry(generator.operation(Instant::ZERO).len).or_insert(0u32) += 1);
+        (0..100_000).for_each(|_| *counts.entry(generator.next_operation(Instant::ZERO).len).or_insert(0u32) += 1);
         counts
     };
     let within = |count: u32, p: f64| (f64::from(count) - 1e5 * p).abs() < 4.0 * (1e5 * p * (1.0 - p)).sqrt();
@@ -167,8 +172,8 @@ fn a_rate_of_bytes_is_made_operations_by_the_mean_size() {
 fn a_stream_keeps_to_its_target_and_its_range() {
     let file = "model = \"streams\"\ntargets = [\"data\", \"log\"]\n[[stream]]\nname = \"s\"\ndirection = \"write\"\nsize = \"4KiB\"\n\
                 rate = \"100/s\"\ntarget = \"log\"\nrange = { from = \"50%\", size = \"10MiB\" }\n";
-    let workload = read("w.toml", file).unwrap();
-    let plan = |targets| workload.plan(&Adjust { targets, ..Adjust::default() });
+    let workload = read_workload("w.toml", file).unwrap();
+    let plan = |targets| workload.make_plan(&Adjust { targets, ..Adjust::default() });
     let two = plan(2).unwrap();
     assert_eq!(
         (two.load.flows().collect::<Vec<_>>(), two.load.streams[0].arrival.rate()),
@@ -183,7 +188,7 @@ fn a_stream_keeps_to_its_target_and_its_range() {
     let geometry = Geometry { size: 1 << 30, block: 512 };
     let mut generator = Generator::new(&two, 0, 1, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
     let within = (1 << 29)..(1 << 29) + (10 << 20);
-    assert!((0..1000).all(|_| within.contains(&generator.operation(Instant::ZERO).offset)));
+    assert!((0..1000).all(|_| within.contains(&generator.next_operation(Instant::ZERO).offset)));
     for (from, to, what) in [
         ("target = \"log\"", "target = \"lgo\"", "write one of data, log"),
         ("targets = [\"data\", \"log\"]\n", "", "name them first"),
@@ -195,7 +200,7 @@ fn a_stream_keeps_to_its_target_and_its_range() {
         ("\"50%\"", "\"half\"", "10GiB"),
         ("size = \"10MiB\"", "szie = \"10MiB\"", "did you mean size?"),
     ] {
-        let told = read("w.toml", &file.replacen(from, to, 1)).unwrap_err().to_string();
+        let told = read_workload("w.toml", &file.replacen(from, to, 1)).unwrap_err().to_string();
         assert!(told.contains(what), "{to}: {told}");
     }
 }
@@ -297,11 +302,11 @@ fn how_much_a_run_goes_through_is_known_before() {
     let geometry = Geometry { size: 1 << 40, block: BLOCK };
     let drawn = |plan: &Plan| {
         let mut generator = Generator::new(plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
-        (0..6000).map(|_| generator.operation(Instant::ZERO).offset).collect::<std::collections::BTreeSet<u64>>()
+        (0..6000).map(|_| generator.next_operation(Instant::ZERO).offset).collect::<std::collections::BTreeSet<u64>>()
     };
     assert!(drawn(&plan).is_disjoint(&drawn(&next)), "the next run sees none of them again");
     assert_eq!(drawn(&plan), drawn(&plan));
-    assert_eq!(stream("").block().unwrap().address.unit(), Bytes::default());
+    assert_eq!(stream("").block().unwrap().address.offset_unit(), Bytes::default());
     let usual = plan_of(&text("")).unwrap();
     assert_eq!(
         (
@@ -377,9 +382,9 @@ fn phases_make_the_measured_time_and_change_the_load() {
         let mut schedule =
             Generator::new(plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap().schedule.unwrap();
         let mut counts = vec![0; until];
-        while let Some(count) = counts.get_mut((schedule.due().as_ns() / 5_000_000_000) as usize) {
+        while let Some(count) = counts.get_mut((schedule.next_due().as_ns() / 5_000_000_000) as usize) {
             *count += 1;
-            schedule.advance();
+            schedule.advance_to_next();
         }
         counts
     };
@@ -414,8 +419,8 @@ fn phases_make_the_measured_time_and_change_the_load() {
     }
     let bursts = file(phases).replace("arrival = \"steady\"", "arrival = { bursty = { on = \"1s\", off = \"1s\" } }");
     assert!(plan_of(&bursts).unwrap_err().contains("in phases the load changes by them"));
-    let workload = read("w.toml", &file(phases)).unwrap();
-    let longer = workload.plan(&Adjust { measure: Some(assay_base::Span::from_secs(90)), ..Adjust::default() });
+    let workload = read_workload("w.toml", &file(phases)).unwrap();
+    let longer = workload.make_plan(&Adjust { measure: Some(assay_base::Span::from_secs(90)), ..Adjust::default() });
     assert!(longer.unwrap_err().contains("the phases of the workload take 1min"));
 }
 
@@ -435,7 +440,10 @@ fn a_loop_gives_its_streams_slots_of_their_own() {
     let plan =
         plan_of(&looped(lines, &["line = \"x\"\nshare = \"70%\"", "line = \"x\"\nshare = \"30%\"", "line = \"y\""]))
             .unwrap();
-    assert_eq!((plan.load.loops.len(), plan.load.loops[0].slots(), plan.load.bounds()), (1, 12, vec![vec![0, 12]]));
+    assert_eq!(
+        (plan.load.loops.len(), plan.load.loops[0].slot_count(), plan.load.bounds()),
+        (1, 12, vec![vec![0, 12]])
+    );
     assert!(
         (0..3).all(
             |stream| plan.load.lane_of(stream) == 1 && plan.load.loop_of(stream).is_some_and(|it| it.name == "mix")
@@ -443,7 +451,7 @@ fn a_loop_gives_its_streams_slots_of_their_own() {
     );
     assert_eq!(plan.load.streams[0].arrival.rate(), None);
     assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
-    let merged = crate::merge(vec![plan.clone(), Plan { name: "other".into(), ..plan }]).unwrap();
+    let merged = crate::merge_plans(vec![plan.clone(), Plan { name: "other".into(), ..plan }]).unwrap();
     let names: Vec<&str> = merged.load.loops.iter().map(|it| it.name.as_str()).collect();
     assert_eq!((names, merged.load.loop_of(3).unwrap().name.as_str()), (vec!["w.toml.mix", "other.mix"], "other.mix"));
 }
@@ -603,21 +611,28 @@ fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
         )
     };
     let named = "recorded = \"t\"";
-    let mut workload = read("w.toml", &file("durable = true", "recorded = \"t\", speed = \"4x\"")).unwrap();
-    assert_eq!(workload.recordings(), ["t"]);
-    assert!(workload.plan(&Adjust::default()).unwrap_err().contains("has not been read"));
+    let mut workload = read_workload("w.toml", &file("durable = true", "recorded = \"t\", speed = \"4x\"")).unwrap();
+    assert_eq!(workload.recording_files(), ["t"]);
+    assert!(workload.make_plan(&Adjust::default()).unwrap_err().contains("has not been read"));
     let line = |at_ns, offset, len, direction| Line { at_ns, offset, len, direction };
     let lines = [line(0, 0, 512, Direction::Write), line(2_000_000_000, 1 << 20, 8192, Direction::Write)];
-    let mut single = read("w.toml", &file("", named)).unwrap();
-    single.play("t", &lines[..1]).unwrap();
-    let rate = single.plan(&Adjust::default()).unwrap().load.streams[0].arrival.rate();
+    let mut single = read_workload("w.toml", &file("", named)).unwrap();
+    single.play_recording("t", &lines[..1]).unwrap();
+    let rate = single.make_plan(&Adjust::default()).unwrap().load.streams[0].arrival.rate();
     assert_eq!(rate, Some(Rate::per_second(1000)), "one operation is no endless rate");
-    assert!(workload.clone().play("t", &[line(0, 0, 512, Direction::Read)]).unwrap_err().contains("t has no write"));
-    workload.play("t", &lines).unwrap();
-    let plan = workload.plan(&Adjust { targets: 3, load: Some(Multiple::whole(2)), ..Adjust::default() }).unwrap();
+    assert!(
+        workload
+            .clone()
+            .play_recording("t", &[line(0, 0, 512, Direction::Read)])
+            .unwrap_err()
+            .contains("t has no write")
+    );
+    workload.play_recording("t", &lines).unwrap();
+    let plan =
+        workload.make_plan(&Adjust { targets: 3, load: Some(Multiple::from_whole(2)), ..Adjust::default() }).unwrap();
     let stream = &plan.load.streams[0];
     // Speed 4 times load 2: the second of two operations is due after a quarter of a second, on each of three targets.
-    assert_eq!(stream.arrival.recording().unwrap().wanted(&lines[1]), assay_base::Span::from_ms(250));
+    assert_eq!(stream.arrival.recording().unwrap().wanted_after(&lines[1]), assay_base::Span::from_ms(250));
     assert_eq!((stream.arrival.rate(), stream.arrival.name()), (Some(Rate::per_second(24)), "recorded"));
     let block = stream.block().unwrap();
     assert_eq!((block.size.from.get(), block.size.to.get(), block.durable), (512, 8192, true));
@@ -631,9 +646,13 @@ fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
         text.contains("\"recording\":{\"file\":\"t\"") && serde_json::from_str::<Plan>(&text).unwrap() == plan,
         "{text}"
     );
-    let mut scaled = read("w.toml", &file("", "recorded = \"t\", fit = \"scale\"")).unwrap();
-    scaled.play("t", &lines).unwrap();
-    assert_eq!(scaled.plan(&Adjust::default()).unwrap().smallest_target(0, BLOCK), 8192, "the largest operation fits");
+    let mut scaled = read_workload("w.toml", &file("", "recorded = \"t\", fit = \"scale\"")).unwrap();
+    scaled.play_recording("t", &lines).unwrap();
+    assert_eq!(
+        scaled.make_plan(&Adjust::default()).unwrap().smallest_target(0, BLOCK),
+        8192,
+        "the largest operation fits"
+    );
     for (keys, arrival, what) in [
         ("size = \"4KiB\"", named, "size does not belong to a recording"),
         ("address = \"sequential\"", named, "address does not belong to a recording"),
@@ -663,8 +682,8 @@ fn what_a_stream_waits_for_is_a_name_or_a_list_of_names() {
         ("7", "the name of a stream or loop, such as \"load\", or a list"),
         ("[\"a\", 7]", "the name of a stream or loop, such as \"load\", or a list"),
     ] {
-        let faults = read("w.toml", &text(&format!("after = {after}"))).unwrap_err();
-        let fault = &faults.all()[0];
+        let faults = read_workload("w.toml", &text(&format!("after = {after}"))).unwrap_err();
+        let fault = &faults.in_file_order()[0];
         assert!(fault.to_string().contains(told) && fault.line == 7, "{after}: {fault}");
     }
 }

@@ -34,9 +34,9 @@ window     = "1h"
 
 #[test]
 fn a_streams_file_lowers_to_its_streams() {
-    let workload = read("orders.toml", ORDERS).unwrap();
-    let adjust = Adjust { load: Some(Multiple::whole(3)), targets: 2, seed: 1, ..Adjust::default() };
-    let plan = workload.plan(&adjust).unwrap();
+    let workload = read_workload("orders.toml", ORDERS).unwrap();
+    let adjust = Adjust { load: Some(Multiple::from_whole(3)), targets: 2, seed: 1, ..Adjust::default() };
+    let plan = workload.make_plan(&adjust).unwrap();
     assert_eq!(plan.name, "orders volume");
     assert_eq!(plan.load.streams[0].arrival, Arrival::Poisson { rate: Rate::per_second(30_000) }, "3x on 2 targets");
     assert_eq!(plan.load.streams[1].arrival, Arrival::Closed { in_flight: 4 });
@@ -50,16 +50,16 @@ fn streams_that_end_after_their_operations() {
     let keys = |more: &str| {
         format!("model = \"streams\"\n[[stream]]\nname = \"a\"\ndirection = \"read\"\nsize = \"4KiB\"\n{more}\n")
     };
-    let workload = read("o.toml", &keys("in_flight = 4\noperations = 9")).unwrap();
-    let plan = workload.plan(&Adjust::default()).unwrap();
+    let workload = read_workload("o.toml", &keys("in_flight = 4\noperations = 9")).unwrap();
+    let plan = workload.make_plan(&Adjust::default()).unwrap();
     assert_eq!((plan.load.streams[0].life.operations, plan.timing.ends_when_done()), (Some(9), true));
-    let endless = read("o.toml", &keys("in_flight = 4")).unwrap().plan(&Adjust::default()).unwrap();
+    let endless = read_workload("o.toml", &keys("in_flight = 4")).unwrap().make_plan(&Adjust::default()).unwrap();
     assert!(!endless.timing.ends_when_done());
     let warm = Adjust { warm_up: Some(crate::WarmUp::For(Span::from_secs(1))), ..Adjust::default() };
-    assert!(workload.plan(&warm).unwrap_err().contains("no warm-up"));
+    assert!(workload.make_plan(&warm).unwrap_err().contains("no warm-up"));
     let second = "[[stream]]\nname = \"b\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 1";
-    let mixed = read("o.toml", &keys(&format!("in_flight = 4\noperations = 9\n{second}"))).unwrap();
-    assert!(!mixed.plan(&Adjust::default()).unwrap().timing.ends_when_done(), "b lasts as long as the run");
+    let mixed = read_workload("o.toml", &keys(&format!("in_flight = 4\noperations = 9\n{second}"))).unwrap();
+    assert!(!mixed.make_plan(&Adjust::default()).unwrap().timing.ends_when_done(), "b lasts as long as the run");
     let looped = "loop = \"l\"\noperations = 9\n[[loop]]\nname = \"l\"";
     for (more, line, what) in [
         ("in_flight = 4\noperations = 0", 7, "a stream without operations does nothing"),
@@ -75,8 +75,8 @@ fn streams_that_end_after_their_operations() {
             "a workload whose streams begin or end",
         ),
     ] {
-        let fault = read("o.toml", &keys(more)).unwrap_err();
-        let fault = &fault.all()[0];
+        let fault = read_workload("o.toml", &keys(more)).unwrap_err();
+        let fault = &fault.in_file_order()[0];
         assert!(fault.line == line && fault.what.starts_with(what), "{fault}");
     }
 }
@@ -93,8 +93,9 @@ fn lives(streams: &[&str], head: &str) -> String {
 #[test]
 fn when_streams_begin_and_end() {
     let second = Span::from_secs;
-    let plan =
-        |streams: &[&str], head: &str, adjust: Adjust| read("l.toml", &lives(streams, head)).unwrap().plan(&adjust);
+    let plan = |streams: &[&str], head: &str, adjust: Adjust| {
+        read_workload("l.toml", &lives(streams, head)).unwrap().make_plan(&adjust)
+    };
     let timed = ["rate = \"5/s\"\nfor = \"20s\"", "in_flight = 1\nstart = \"15s\"\nfor = \"10s\""];
     let over = plan(&timed, "warm_up = \"3s\"", Adjust::default()).unwrap();
     assert_eq!(
@@ -104,9 +105,9 @@ fn when_streams_begin_and_end() {
     );
     let at = |plan: &crate::Plan, stream| {
         let zero = assay_base::Instant::ZERO;
-        let far = plan.until(stream, zero) == assay_base::Instant::FAR;
-        let until = if far { None } else { Some(plan.until(stream, zero).since(zero)) };
-        (plan.begins(stream, zero).since(zero), until)
+        let far = plan.stream_end(stream, zero) == assay_base::Instant::FAR;
+        let until = if far { None } else { Some(plan.stream_end(stream, zero).since(zero)) };
+        (plan.stream_begin(stream, zero).since(zero), until)
     };
     assert_eq!(at(&over, 0), (second(0), Some(second(23))), "with the warm-up, and 20 s of the measurement");
     assert_eq!(at(&over, 1), (second(18), Some(second(28))));
@@ -195,10 +196,10 @@ fn the_steps_of_a_workload() {
         "in_flight = 1\nstep = 1\nafter = \"a\"\nfor = \"1s\"",
     ];
     let bound = "[[criterion]]\nstream = \"c\"\np99_at_most = \"9ms\"\n";
-    let workload = read("l.toml", &(lives(&streams, head) + bound)).unwrap();
-    assert!(workload.plan(&Adjust::default()).unwrap_err().contains("has 2 steps"));
+    let workload = read_workload("l.toml", &(lives(&streams, head) + bound)).unwrap();
+    assert!(workload.make_plan(&Adjust::default()).unwrap_err().contains("has 2 steps"));
     let steps: Vec<crate::Plan> =
-        workload.in_steps().iter().map(|step| step.plan(&Adjust::default()).unwrap()).collect();
+        workload.in_steps().iter().map(|step| step.make_plan(&Adjust::default()).unwrap()).collect();
     let names = |plan: &crate::Plan| plan.load.streams.iter().map(|stream| stream.name.clone()).collect::<String>();
     assert_eq!((names(&steps[0]), names(&steps[1]), steps.len()), ("ad".to_owned(), "bc".to_owned(), 2));
     assert!(
@@ -223,19 +224,20 @@ fn the_steps_of_a_workload() {
             "a workload has steps or phases",
         ),
     ] {
-        let fault = read("l.toml", &lives(&streams, head)).unwrap_err();
-        assert!(fault.all().iter().any(|fault| fault.what.starts_with(what)), "{fault}");
+        let fault = read_workload("l.toml", &lives(&streams, head)).unwrap_err();
+        assert!(fault.in_file_order().iter().any(|fault| fault.what.starts_with(what)), "{fault}");
     }
     let apart = ["in_flight = 1\nstep = 1\noperations = 9", "in_flight = 1\nstep = 2\nafter = \"a\""];
-    let apart = read("l.toml", &lives(&apart, "")).unwrap().in_steps();
-    assert!(apart[1].plan(&Adjust::default()).unwrap_err().contains("waits for a, which is not there"));
+    let apart = read_workload("l.toml", &lives(&apart, "")).unwrap().in_steps();
+    assert!(apart[1].make_plan(&Adjust::default()).unwrap_err().contains("waits for a, which is not there"));
 }
 
 #[test]
 fn the_threads_of_a_seek_file() {
     let plan = |keys: &str| {
-        let workload = read("s.toml", &format!("model = \"seek\"\n{keys}")).map_err(|faults| faults.to_string())?;
-        workload.plan(&Adjust { targets: 2, ..Adjust::default() })
+        let workload =
+            read_workload("s.toml", &format!("model = \"seek\"\n{keys}")).map_err(|faults| faults.to_string())?;
+        workload.make_plan(&Adjust { targets: 2, ..Adjust::default() })
     };
     let plain = plan("").unwrap();
     assert_eq!(
@@ -276,7 +278,8 @@ fn the_threads_of_a_seek_file() {
 fn percentiles_and_maxima_are_shares_over_a_time() {
     let with = |keys: &str| {
         let text = format!("{}\n[[criterion]]\nstream = \"log\"\n{keys}\n", ORDERS);
-        read("o.toml", &text).map(|workload| workload.plan(&Adjust::default()).unwrap().criteria[1].to_string())
+        read_workload("o.toml", &text)
+            .map(|workload| workload.make_plan(&Adjust::default()).unwrap().criteria[1].to_string())
     };
     for (keys, kept) in [
         ("p99_at_most = \"5ms\"", "log response over 5ms at most 1% per 10min"),
@@ -312,11 +315,11 @@ fn percentiles_and_maxima_are_shares_over_a_time() {
 
 #[test]
 fn what_is_typed_is_judged_instead_of_the_files_criteria() {
-    let workload = read("orders.toml", ORDERS).unwrap();
+    let workload = read_workload("orders.toml", ORDERS).unwrap();
     let typed = |texts: &[&str]| {
         let criteria: Vec<String> = texts.iter().map(ToString::to_string).collect();
         let adjust = Adjust { slice: Some(Span::from_secs(60)), verify: true, ..Adjust::default() };
-        let plan = workload.plan(&adjust)?.judged_by(&criteria)?;
+        let plan = workload.make_plan(&adjust)?.judged_by(&criteria)?;
         Ok::<_, String>(plan.criteria.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
     assert_eq!(
@@ -340,15 +343,16 @@ fn what_is_typed_is_judged_instead_of_the_files_criteria() {
 
 #[test]
 fn act_files_have_the_standard_criteria_and_follow_the_slice() {
-    let workload = read("a.toml", "model = \"act-storage\"\nslice = \"5s\"\nduration = \"20s\"").unwrap();
-    let plan = workload.plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
+    let workload = read_workload("a.toml", "model = \"act-storage\"\nslice = \"5s\"\nduration = \"20s\"").unwrap();
+    let plan = workload.make_plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
     let criteria: Vec<String> = plan.criteria.iter().map(ToString::to_string).collect();
     assert_eq!(criteria[0], "reads response over 1ms below 5% per 5s");
     assert_eq!(criteria[2], "reads response over 64ms below 0.1% per 5s");
     assert_eq!(plan.timing.measured(), Span::from_secs(20));
-    let shorter = workload.plan(&Adjust { slice: Some(Span::from_secs(2)), targets: 1, ..Adjust::default() }).unwrap();
+    let shorter =
+        workload.make_plan(&Adjust { slice: Some(Span::from_secs(2)), targets: 1, ..Adjust::default() }).unwrap();
     assert_eq!(shorter.criteria[0].window, Some(Span::from_secs(2)));
-    assert!(read("w.toml", "model = \"act-storage\"\nread_rate = \"0/s\"").unwrap().criteria.is_empty());
+    assert!(read_workload("w.toml", "model = \"act-storage\"\nread_rate = \"0/s\"").unwrap().criteria.is_empty());
 }
 
 #[test]
@@ -396,7 +400,7 @@ fn bad_files_are_refused_with_place_and_remedy() {
         ("x".repeat(LONGEST + 1), "--> orders.toml", "longer than any real one"),
     ];
     for (text, place, remedy) in table {
-        let shown = read("orders.toml", &text).map(|_| "accepted").unwrap_err().to_string();
+        let shown = read_workload("orders.toml", &text).map(|_| "accepted").unwrap_err().to_string();
         assert!(shown.contains(place) && shown.contains(remedy), "expected {place} and {remedy}, got:\n{shown}");
     }
 }
@@ -433,8 +437,9 @@ measure = "p99"
 share_over = "1ms"
 at_most = 5
 "#;
-    let faults = read("orders.toml", text).unwrap_err();
-    let told: Vec<String> = faults.all().iter().map(|it| format!("{} {} = {}", it.line, it.what, it.remedy)).collect();
+    let faults = read_workload("orders.toml", text).unwrap_err();
+    let told: Vec<String> =
+        faults.in_file_order().iter().map(|it| format!("{} {} = {}", it.line, it.what, it.remedy)).collect();
     let wanted = [
         "3 \"30m\": \"m\" could mean minutes or milli = write 30min, or 30ms",
         "4 the text \"yes\" does not belong here = write true or false",
@@ -457,12 +462,12 @@ at_most = 5
     for (told, wanted) in told.iter().zip(wanted) {
         assert!(told.starts_with(wanted), "{told}\nwanted: {wanted}");
     }
-    assert!(faults.to_string().matches("\nerror: ").count() == faults.all().len() - 1);
+    assert!(faults.to_string().matches("\nerror: ").count() == faults.in_file_order().len() - 1);
 }
 
 #[test]
 fn a_fault_that_only_follows_from_another_is_not_told() {
-    let with = |from: &str, to: &str| read("o.toml", &ORDERS.replacen(from, to, 1)).unwrap_err();
+    let with = |from: &str, to: &str| read_workload("o.toml", &ORDERS.replacen(from, to, 1)).unwrap_err();
     for (from, to) in [
         ("rate      = \"5000/s\"", "iops = \"5000/s\""),
         ("\"reads\"", "\"re ads\""),
@@ -471,9 +476,9 @@ fn a_fault_that_only_follows_from_another_is_not_told() {
         ("direction = \"write\"", "direction = \"wriet\""),
     ] {
         let faults = with(from, to);
-        assert!(faults.all().len() == 1 || from == "\"reads\"", "{faults}");
+        assert!(faults.in_file_order().len() == 1 || from == "\"reads\"", "{faults}");
     }
-    assert_eq!(with("\"log\"", "\"l g\"").all().len(), 1);
+    assert_eq!(with("\"log\"", "\"l g\"").in_file_order().len(), 1);
 }
 
 #[test]
@@ -490,8 +495,8 @@ fn a_wrong_value_in_an_inline_table_is_one_fault_wherever_it_stands() {
         (content, "content = { duplicates = \"30%\", compress_to = \"40\" }"),
         (content, "content = { duplicates = \"30%\", fill = 3, compress_to = \"40%\" }"),
     ] {
-        let faults = read("o.toml", &ORDERS.replacen(line, entry, 1)).map(|_| entry).unwrap_err();
-        assert!(faults.all().len() == 1 && faults.all()[0].line == number, "{faults}");
+        let faults = read_workload("o.toml", &ORDERS.replacen(line, entry, 1)).map(|_| entry).unwrap_err();
+        assert!(faults.in_file_order().len() == 1 && faults.in_file_order()[0].line == number, "{faults}");
     }
 }
 
@@ -516,39 +521,50 @@ fn text_that_is_not_toml_says_what_is_wrong_with_it() {
         ("pause = \"5ms\" rate = \"1/s\"", "something stands behind the value"),
     ] {
         let text = ORDERS.replacen("\"5000/s\"", &format!("\"5000/s\"\n{entry}"), 1);
-        let faults = read("o.toml", &text).map(|_| entry).unwrap_err();
-        assert!(faults.all().len() == 1 && faults.all()[0].what.starts_with(what), "{entry}: {faults}");
+        let faults = read_workload("o.toml", &text).map(|_| entry).unwrap_err();
+        assert!(
+            faults.in_file_order().len() == 1 && faults.in_file_order()[0].what.starts_with(what),
+            "{entry}: {faults}"
+        );
     }
 }
 
 #[test]
 fn no_mutation_of_a_file_panics() {
-    let mut prng = assay_base::Prng::seeded(1);
+    let mut prng = assay_base::Prng::from_seed(1);
     for _ in 0..5_000 {
         let mut bytes = ORDERS.as_bytes().to_vec();
-        for _ in 0..=prng.below(3) {
-            let at = prng.below(bytes.len() as u64) as usize;
-            match prng.below(3) {
+        for _ in 0..=prng.uniform_below(3) {
+            let at = prng.uniform_below(bytes.len() as u64) as usize;
+            match prng.uniform_below(3) {
                 0 => bytes[at] = prng.next_u64() as u8,
                 1 => drop(bytes.remove(at)),
-                _ => bytes.insert(at, b"\"[]={}.9-\n"[prng.below(10) as usize]),
+                _ => bytes.insert(at, b"\"[]={}.9-\n"[prng.uniform_below(10) as usize]),
             }
         }
-        if let Ok(workload) = read("f", &String::from_utf8_lossy(&bytes)) {
-            let _ = workload.plan(&Adjust { targets: 3, ..Adjust::default() });
+        if let Ok(workload) = read_workload("f", &String::from_utf8_lossy(&bytes)) {
+            let _ = workload.make_plan(&Adjust { targets: 3, ..Adjust::default() });
         }
     }
 }
 
 #[test]
 fn numbers_of_threads_are_steps() {
-    let seeks =
-        |keys: &str| read("w.toml", &format!("model = \"seek\"\n{keys}\n")).map_err(|faults| faults.to_string());
+    let seeks = |keys: &str| {
+        read_workload("w.toml", &format!("model = \"seek\"\n{keys}\n")).map_err(|faults| faults.to_string())
+    };
     let workload = seeks("threads = [1, 8]\nseeks = 50\npause = \"2ms\"\nsize = \"4KiB\"").unwrap();
-    let plans: Vec<_> = workload.in_steps().iter().map(|step| step.plan(&Adjust::default()).unwrap()).collect();
+    let plans: Vec<_> = workload.in_steps().iter().map(|step| step.make_plan(&Adjust::default()).unwrap()).collect();
     let facts = |plan: &crate::Plan| {
         let it = &plan.load.loops[0];
-        (plan.load.streams.len(), it.name.clone(), it.copies, it.life.operations, it.pause(), plan.load.bounds())
+        (
+            plan.load.streams.len(),
+            it.name.clone(),
+            it.copies,
+            it.life.operations,
+            it.longest_pause(),
+            plan.load.bounds(),
+        )
     };
     let pause = assay_base::Span::from_ms(2);
     let expected = [
@@ -558,7 +574,10 @@ fn numbers_of_threads_are_steps() {
     assert_eq!(plans.iter().map(facts).collect::<Vec<_>>(), expected);
     assert!(plans.iter().all(|plan| plan.timing.ends_when_done()));
     let timed = seeks("threads = [2]\nduration = \"5s\"").unwrap();
-    assert_eq!(timed.in_steps()[0].plan(&Adjust::default()).unwrap().timing.measured(), assay_base::Span::from_secs(5));
+    assert_eq!(
+        timed.in_steps()[0].make_plan(&Adjust::default()).unwrap().timing.measured(),
+        assay_base::Span::from_secs(5)
+    );
     for (threads, what) in [
         ("[]", "write each number once"),
         ("[1, 2, 1]", "write each number once"),

@@ -43,9 +43,9 @@ enum Pacing {
     Keyed,
 }
 
-pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
-    let mut file: File = source.parse()?;
-    let load = load(source, &file)?;
+pub(super) fn read_tpcc(source: Source<'_>) -> Result<Workload, Fault> {
+    let mut file: File = source.parse_file()?;
+    let load = read_load(source, &file)?;
     for (there, key, what) in [
         (
             file.in_flight_bound.is_some(),
@@ -68,9 +68,10 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
             return Err(source.fault_of(key, what));
         }
     }
-    let streams = load.streams();
-    let streams = streams
-        .ok_or_else(|| Fault::whole(source.file, "the rate is too large to be represented", "write a smaller rate"))?;
+    let streams = load.kind_streams();
+    let streams = streams.ok_or_else(|| {
+        Fault::for_file(source.file, "the rate is too large to be represented", "write a smaller rate")
+    })?;
     let workload = Workload {
         timing: Timing {
             duration: DURATION,
@@ -80,34 +81,34 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
             backlog_allowed: BACKLOG,
             ..Timing::default()
         },
-        derivation: load.derivation(),
-        criteria: Load::criteria(SLICE),
-        notes: notes(&load),
+        derivation: load.derivation_steps(),
+        criteria: Load::standard_criteria(SLICE),
+        notes: load_notes(&load),
         load: of_sessions(streams, load),
         ..Workload::new(source.file, "tpcc", Vec::new(), |_| Vec::new())
     };
-    workload.with(source, file.common())
+    workload.with_common_keys(source, file.common())
 }
 
-fn load(source: Source<'_>, file: &File) -> Result<Load, Fault> {
+fn read_load(source: Source<'_>, file: &File) -> Result<Load, Fault> {
     let keyed = file.pacing.is_some();
     if let Some(rate) = &file.rate {
         if keyed {
             let what = "people at terminals have no rate: it follows from how long they think and type";
-            return Err(source.fault(rate.span(), what, "remove rate, or remove pacing"));
+            return Err(source.fault_at(rate.span(), what, "remove rate, or remove pacing"));
         }
         if rate.get_ref().is_zero() {
-            return Err(source.fault(rate.span(), "a rate of 0 asks for nothing", "write for example \"20/s\""));
+            return Err(source.fault_at(rate.span(), "a rate of 0 asks for nothing", "write for example \"20/s\""));
         }
     }
     if let Some(sessions) = &file.sessions {
         if keyed {
             let what = "with keyed pacing there are 10 terminals for each warehouse of the database";
-            return Err(source.fault(sessions.span(), what, "remove sessions, or remove pacing"));
+            return Err(source.fault_at(sessions.span(), what, "remove sessions, or remove pacing"));
         }
         if !(1..=MOST_SESSIONS).contains(sessions.get_ref()) {
             let what = format!("{} is not a number of sessions", sessions.get_ref());
-            return Err(source.fault(sessions.span(), what, format!("write 1 to {MOST_SESSIONS}")));
+            return Err(source.fault_at(sessions.span(), what, format!("write 1 to {MOST_SESSIONS}")));
         }
     }
     let pace = match (&file.rate, &file.sessions) {
@@ -127,7 +128,7 @@ fn load(source: Source<'_>, file: &File) -> Result<Load, Fault> {
     })
 }
 
-fn notes(load: &Load) -> Vec<String> {
+fn load_notes(load: &Load) -> Vec<String> {
     match load.pace {
         Pace::PerWarehouse { .. } => {
             vec!["1x is the rate of ten terminals for each warehouse of the database".to_owned()]
@@ -139,7 +140,7 @@ fn notes(load: &Load) -> Vec<String> {
 
 /// The streams of a load on a database, which share its sessions.
 fn of_sessions(streams: Vec<Stream>, load: Load) -> definition::Load {
-    let in_flight_bound = load.sessions();
+    let in_flight_bound = load.session_count();
     definition::Load {
         in_flight_bound,
         application: Some(Application::Tpcc(load)),
@@ -151,48 +152,48 @@ impl Workload {
     /// The same load on a database with this many warehouses, of a kind that works best with `usual` sessions where the
     /// workload names no number. `None` if the rates do not fit.
     pub fn on_database(&self, warehouses: Option<u32>, usual: u32) -> Option<Workload> {
-        let Some(load) = self.load.tpcc() else { return Some(self.clone()) };
+        let Some(load) = self.load.as_tpcc() else { return Some(self.clone()) };
         let mut load = Load { warehouses, ..load.clone() };
         if load.sessions.is_none() {
-            load.sessions = Some(load.terminals().map_or(usual, |terminals| terminals.min(usual)));
+            load.sessions = Some(load.terminal_count().map_or(usual, |terminals| terminals.min(usual)));
         }
-        let streams = load.streams()?;
+        let streams = load.kind_streams()?;
         Some(Workload { load: of_sessions(streams, load), ..self.clone() })
     }
 
     /// The same as a closed loop of this many sessions, which asks as fast as it is answered. `None` where the workload
     /// does not drive a database.
     pub fn with_sessions(&self, sessions: u32) -> Option<Workload> {
-        let load = Load { pace: Pace::Closed, sessions: Some(sessions), ..self.load.tpcc()?.clone() };
-        let streams = load.streams()?;
-        let derivation = load.derivation();
+        let load = Load { pace: Pace::Closed, sessions: Some(sessions), ..self.load.as_tpcc()?.clone() };
+        let streams = load.kind_streams()?;
+        let derivation = load.derivation_steps();
         Some(Workload { load: of_sessions(streams, load), derivation, ..self.clone() })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Adjust, read};
+    use super::super::{Adjust, read_workload};
     use super::*;
     use assay_base::Multiple;
 
     fn workload(keys: &str) -> Workload {
-        read("shop.toml", &format!("model = \"tpcc\"\n{keys}")).map_err(|e| e.to_string()).unwrap()
+        read_workload("shop.toml", &format!("model = \"tpcc\"\n{keys}")).map_err(|e| e.to_string()).unwrap()
     }
 
     fn plan(workload: &Workload, load: u64) -> crate::Plan {
-        let adjust = Adjust { load: Some(Multiple::whole(load)), targets: 1, ..Adjust::default() };
-        workload.plan(&adjust).unwrap()
+        let adjust = Adjust { load: Some(Multiple::from_whole(load)), targets: 1, ..Adjust::default() };
+        workload.make_plan(&adjust).unwrap()
     }
 
     #[test]
     fn a_rate_is_offered_whatever_is_answered_and_load_multiplies_it() {
         let of_file = plan(&workload("rate = \"20/s\""), 3);
-        assert_eq!(of_file.load.tpcc().unwrap().rate(), Some(Rate::per_second(60)));
+        assert_eq!(of_file.load.tpcc().unwrap().transaction_rate(), Some(Rate::per_second(60)));
         assert_eq!(of_file.load.streams[0].arrival.rate(), Some(Rate::per_second(27)));
         let usual = workload("").on_database(Some(5), 4).unwrap();
         let usual = plan(&usual, 2);
-        assert_eq!(usual.load.tpcc().unwrap().rate(), Rate::ratio(643 * 10, 1350));
+        assert_eq!(usual.load.tpcc().unwrap().transaction_rate(), Rate::from_ratio(643 * 10, 1350));
         assert_eq!((usual.load.in_flight_bound, usual.criteria.len()), (4, 5));
         assert_eq!(
             plan(&workload("rate = \"20/s\"\nsessions = 9").on_database(Some(1), 4).unwrap(), 1).load.in_flight_bound,
@@ -206,19 +207,19 @@ mod tests {
     #[test]
     fn sessions_alone_are_a_closed_loop_and_terminals_come_with_the_warehouses() {
         let closed = workload("sessions = 8\nmix = \"hammerdb\"\nhome = \"session\"\nmode = \"client\"");
-        let load = closed.load.tpcc().unwrap();
+        let load = closed.load.as_tpcc().unwrap();
         assert_eq!(
             (load.pace, load.mix, load.home, load.mode),
             (Pace::Closed, Mix::HammerDb, Homes::Session, Mode::Client)
         );
         assert_eq!(closed.on_database(Some(2), 4).unwrap().load.in_flight_bound, 8);
-        let adjust = Adjust { load: Some(Multiple::whole(2)), targets: 1, ..Adjust::default() };
-        assert!(closed.plan(&adjust).unwrap_err().contains("closed loop"));
+        let adjust = Adjust { load: Some(Multiple::from_whole(2)), targets: 1, ..Adjust::default() };
+        assert!(closed.make_plan(&adjust).unwrap_err().contains("closed loop"));
         let keyed = workload("pacing = \"keyed\"").on_database(Some(3), 4).unwrap();
-        assert_eq!(keyed.load.tpcc().as_ref().unwrap().terminals(), Some(30));
+        assert_eq!(keyed.load.as_tpcc().as_ref().unwrap().terminal_count(), Some(30));
         assert_eq!(keyed.load.in_flight_bound, 4);
         let three = workload("rate = \"20/s\"").with_sessions(3).unwrap();
-        assert_eq!((three.load.tpcc().unwrap().pace, three.load.in_flight_bound), (Pace::Closed, 3));
+        assert_eq!((three.load.as_tpcc().unwrap().pace, three.load.in_flight_bound), (Pace::Closed, 3));
         assert!(three.load.streams.iter().all(|stream| stream.arrival.rate().is_none()));
     }
 
@@ -238,8 +239,8 @@ mod tests {
             ("pacing = \"open\"", 2, "keyed"),
             ("sesions = 3", 2, "sessions"),
         ] {
-            let faults = read("shop.toml", &format!("model = \"tpcc\"\n{keys}")).unwrap_err();
-            let fault = &faults.all()[0];
+            let faults = read_workload("shop.toml", &format!("model = \"tpcc\"\n{keys}")).unwrap_err();
+            let fault = &faults.in_file_order()[0];
             assert!(fault.line == line && fault.to_string().contains(says), "{keys}: {fault}");
         }
     }

@@ -37,11 +37,11 @@ text_or_table!(
 
 impl TurnKeys {
     /// The turns of the loop; `None` if each target has a loop of its own.
-    pub(super) fn turns(&self, source: Source<'_>, at: Range<usize>) -> Result<Option<Turns>, Fault> {
+    pub(super) fn meant_turns(&self, source: Source<'_>, at: Range<usize>) -> Result<Option<Turns>, Fault> {
         let TurnKeys::Turns(turns) = self else { return Ok(None) };
         if !(1..=MOST).contains(&turns.operations) {
             let remedy = format!("write operations = 1 to {MOST}, so many on a target before the next one comes");
-            return Err(source.fault(at, "not a number of operations", remedy));
+            return Err(source.fault_at(at, "not a number of operations", remedy));
         }
         Ok(Some(*turns))
     }
@@ -53,7 +53,7 @@ fn size_and_range(stream: &Stream) -> Option<(&Size, Option<Extent>)> {
 }
 
 /// Checks that a loop with the streams `members` can take turns as `at` says.
-pub(super) fn fits(
+pub(super) fn check_fits(
     source: Source<'_>,
     at: Option<Range<usize>>,
     turns: Option<Turns>,
@@ -61,14 +61,14 @@ pub(super) fn fits(
 ) -> Result<(), Fault> {
     let (Some(at), Some(turns)) = (at, turns) else { return Ok(()) };
     if members.iter().any(|stream| stream.flush().is_some()) {
-        return source.refuse(
+        return source.refuse_span(
             at,
             "a flush after so many writes is for one target, and this loop goes to several",
             "write targets = \"each\", or a stream of flushes that is not in the loop",
         );
     }
     if members.first().is_some_and(|stream| stream.targets.len() == 1) {
-        return source.refuse(
+        return source.refuse_span(
             at,
             "the streams of this loop have one target, so that there are no turns to take",
             "remove targets here, or name several: target = [\"a\", \"b\"]",
@@ -77,7 +77,7 @@ pub(super) fn fits(
     let one_size = members.iter().filter_map(|stream| stream.block()).all(|block| block.size.from == block.size.to);
     let alike = one_size && members.windows(2).all(|pair| size_and_range(pair[0]) == size_and_range(pair[1]));
     if turns.counts_passes() && !alike {
-        return source.refuse(
+        return source.refuse_span(
             at,
             "how many operations go through a target is known where all have one size and one range",
             "write one size and the same range for all streams of the loop, or targets = \"in-turn\"",
@@ -90,7 +90,7 @@ pub(super) fn fits(
 mod tests {
     use crate::plan::Plan;
     use crate::turns::{NextTarget, Turns};
-    use crate::workload::{Adjust, read};
+    use crate::workload::{Adjust, read_workload};
 
     const STREAM: &str = "[[stream]]\nname = \"a\"\ndirection = \"write\"\nsize = \"4KiB\"\nloop = \"mix\"\n";
 
@@ -98,8 +98,8 @@ mod tests {
     fn plan(keys: &str, streams: &str) -> Result<Plan, String> {
         let head = "model = \"streams\"\ntargets = [\"x\", \"y\", \"z\"]\nduration = \"1min\"\nslice = \"1min\"\n";
         let text = format!("{head}[[loop]]\nname = \"mix\"\nin_flight = 8\n{keys}\n{streams}");
-        let workload = read("w.toml", &text).map_err(|faults| faults.to_string())?;
-        workload.plan(&Adjust { targets: 3, seed: 7, ..Adjust::default() })
+        let workload = read_workload("w.toml", &text).map_err(|faults| faults.to_string())?;
+        workload.make_plan(&Adjust { targets: 3, seed: 7, ..Adjust::default() })
     }
 
     #[test]

@@ -33,7 +33,7 @@ enum Awaited {
 
 impl WarmUpKeys {
     /// The meaning of the key.
-    pub(super) fn meant(&self) -> WarmUp {
+    pub(super) fn meant_warm_up(&self) -> WarmUp {
         match self {
             WarmUpKeys::For(span) => WarmUp::For(*span),
             WarmUpKeys::Until(keys) => {
@@ -44,7 +44,7 @@ impl WarmUpKeys {
 }
 
 /// Whether rounds consist of whole intervals and five of them fit; the error says what does not.
-pub(super) fn fits(warm_up: WarmUp, interval: Span) -> Result<(), String> {
+pub(super) fn check_rounds(warm_up: WarmUp, interval: Span) -> Result<(), String> {
     let WarmUp::UntilSteady { limit, round } = warm_up else { return Ok(()) };
     if round < interval || !round.as_ns().is_multiple_of(interval.as_ns().max(1)) {
         return Err(format!("rounds of {round} cannot be cut from intervals of {interval}; write a multiple of it"));

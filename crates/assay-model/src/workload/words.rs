@@ -1,6 +1,6 @@
 //! Translates the parser's messages to the words of a workload file: what is wrong, and what to write instead.
 
-use assay_base::fault::nearest;
+use assay_base::fault::nearest_known_name;
 use std::ops::Range;
 
 /// Keys that users know from other tools, with our equivalents.
@@ -49,8 +49,10 @@ const ELSEWHERE: [(&str, &str); 35] = [
 ];
 
 /// What is wrong at a place, which is in bytes of `text`, and what to do; the latter may be empty.
-pub(super) fn explain(message: &str, text: &str, place: Option<&Range<usize>>) -> (String, String) {
-    place.and_then(|place| bracket_or_value_missing(message, text, place.start)).unwrap_or_else(|| translate(message))
+pub(super) fn explain_message(message: &str, text: &str, place: Option<&Range<usize>>) -> (String, String) {
+    place
+        .and_then(|place| bracket_or_value_missing(message, text, place.start))
+        .unwrap_or_else(|| translate_message(message))
 }
 
 /// Where the parser went on in the next line, because a bracket was open or nothing stood behind the `=`.
@@ -82,17 +84,17 @@ fn ends_within_bracket(line: &str) -> bool {
     open > 0 && !line.trim_end().ends_with([',', '[', '{'])
 }
 
-fn translate(message: &str) -> (String, String) {
-    unknown(message)
-        .or_else(|| missing(message))
-        .or_else(|| quantity(message))
-        .or_else(|| kind(message))
-        .or_else(|| grammar(message))
-        .unwrap_or_else(|| own(message))
+fn translate_message(message: &str) -> (String, String) {
+    explain_unknown_key(message)
+        .or_else(|| explain_missing_key(message))
+        .or_else(|| explain_missing_unit(message))
+        .or_else(|| explain_wrong_type(message))
+        .or_else(|| explain_grammar(message))
+        .unwrap_or_else(|| split_own_message(message))
 }
 
 /// For an unknown key: the nearest known one, or our equivalent.
-fn unknown(message: &str) -> Option<(String, String)> {
+fn explain_unknown_key(message: &str) -> Option<(String, String)> {
     let kind = match message {
         _ if message.starts_with("unknown field") => "key",
         _ if message.starts_with("unknown variant") => "value",
@@ -101,7 +103,7 @@ fn unknown(message: &str) -> Option<(String, String)> {
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let (written, known) = names.split_first()?;
     let elsewhere = ELSEWHERE.iter().find(|(key, _)| kind == "key" && key == written);
-    let remedy = match (elsewhere, nearest(written, known)) {
+    let remedy = match (elsewhere, nearest_known_name(written, known)) {
         (Some((_, ours)), _) => (*ours).to_owned(),
         (None, Some(name)) => format!("did you mean {name}?"),
         (None, None) => format!("known here: {}", known.join(", ")),
@@ -109,13 +111,13 @@ fn unknown(message: &str) -> Option<(String, String)> {
     Some((format!("unknown {kind} \"{}\"", written.escape_debug()), remedy))
 }
 
-fn missing(message: &str) -> Option<(String, String)> {
+fn explain_missing_key(message: &str) -> Option<(String, String)> {
     let name = message.strip_prefix("missing field ")?.trim_matches('`');
     Some((format!("the key {name} is missing"), format!("add {name} = …")))
 }
 
 /// For a number without a unit where a quantity is required.
-fn quantity(message: &str) -> Option<(String, String)> {
+fn explain_missing_unit(message: &str) -> Option<(String, String)> {
     let (found, wanted) = message.strip_prefix("invalid type: ")?.split_once(", expected a quoted ")?;
     let example = match wanted.trim() {
         "Bytes" => "a size with its unit in quotes, such as \"8KiB\"",
@@ -125,11 +127,11 @@ fn quantity(message: &str) -> Option<(String, String)> {
         "Measure" => "measure = \"response\" or measure = \"service\"",
         other => other,
     };
-    Some((format!("{} is not a quantity with its unit", named(found)), format!("write {example}")))
+    Some((format!("{} is not a quantity with its unit", named_value(found)), format!("write {example}")))
 }
 
 /// For a value of another type.
-fn kind(message: &str) -> Option<(String, String)> {
+fn explain_wrong_type(message: &str) -> Option<(String, String)> {
     let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
     let (found, wanted) = rest.lines().next()?.split_once(", expected ")?;
     let wanted = match wanted.trim() {
@@ -147,11 +149,11 @@ fn kind(message: &str) -> Option<(String, String)> {
         "a map" => "a table, such as { from = \"512B\", to = \"64KiB\" }",
         other => other,
     };
-    Some((format!("{} does not belong here", named(found)), format!("write {wanted}")))
+    Some((format!("{} does not belong here", named_value(found)), format!("write {wanted}")))
 }
 
 /// `integer `100`` as a person would write it.
-fn named(found: &str) -> String {
+fn named_value(found: &str) -> String {
     match found {
         "sequence" => "a list".to_owned(),
         "map" => "a table".to_owned(),
@@ -196,7 +198,7 @@ const BEHIND: &str = "something stands behind the value";
 const ONE_A_LINE: &str = "write one key = value a line; a value with a unit stands in quotes";
 
 /// For text that is not valid TOML.
-fn grammar(message: &str) -> Option<(String, String)> {
+fn explain_grammar(message: &str) -> Option<(String, String)> {
     let message = message.lines().next()?;
     let known = GRAMMAR.iter().find(|(begin, ..)| message.starts_with(begin)).map(|(_, what, remedy)| (*what, *remedy));
     let not_closed = message.contains("expected `]`") || message.contains("expected `}`");
@@ -207,7 +209,7 @@ fn grammar(message: &str) -> Option<(String, String)> {
 }
 
 /// Our own errors have their remedy after a semicolon.
-fn own(message: &str) -> (String, String) {
+fn split_own_message(message: &str) -> (String, String) {
     let first = message.lines().next().unwrap_or(message);
     match first.split_once("; ") {
         Some((what, remedy)) => (what.to_owned(), remedy.to_owned()),

@@ -7,9 +7,9 @@
 
 mod kept;
 
-use crate::failure::{Failure, one_line, shown};
+use crate::failure::{Failure, escaped_path, one_line};
 use crate::files;
-use crate::open::targets::{Real, Targets};
+use crate::open::targets::{RealTarget, Targets};
 use assay_base::{BlockDevice, Bytes, Code, Geometry, Instant, Span};
 use assay_cache::{Cached, Counted, Counters, Index, Range, Setup, Shape};
 use assay_model::Plan;
@@ -44,7 +44,7 @@ pub fn with_cache(plan: &Plan) -> usize {
 }
 
 /// The file that says what is in a cache between two runs.
-fn metadata(device: &CacheDevice) -> PathBuf {
+fn metadata_path(device: &CacheDevice) -> PathBuf {
     if let Some(metadata) = &device.metadata {
         return PathBuf::from(metadata);
     }
@@ -53,32 +53,33 @@ fn metadata(device: &CacheDevice) -> PathBuf {
 }
 
 /// The cache of a plan, if it has one. The cache's device is the target after those of the plan.
-pub(crate) fn begin(plan: &Plan, targets: &Targets) -> Result<Option<Lookaside>, Failure> {
+pub(crate) fn open_lookaside(plan: &Plan, targets: &Targets) -> Result<Option<Lookaside>, Failure> {
     let Some(device) = &plan.caches.device else { return Ok(None) };
     let at = usize::from(plan.load.targets);
-    if targets.count() <= at {
-        return Err(Failure::usage(format!(
+    if targets.target_count() <= at {
+        return Err(Failure::bad_usage(format!(
             "the workload {} has a cache device, which run, limit and curve carry; use one of them, or remove [cache]",
             one_line(&plan.name)
         )));
     }
-    let geometries: Vec<Geometry> = (0..at).map(|index| targets.geometry(index)).collect();
-    let shape = shape(device, targets.geometry(at))?;
-    let ranges = plan.load.cacheable(&geometries).map_err(Failure::usage)?;
-    let heads = targets.heads(at + 1);
-    let path = (!targets.real().is_empty()).then(|| metadata(device));
+    let geometries: Vec<Geometry> = (0..at).map(|index| targets.target_geometry(index)).collect();
+    let shape = cache_shape(device, targets.target_geometry(at))?;
+    let ranges = plan.load.cacheable(&geometries).map_err(Failure::bad_usage)?;
+    let heads = targets.target_heads(at + 1);
+    let path = (!targets.real_targets().is_empty()).then(|| metadata_path(device));
     let (index, emptied) = match &path {
         None => (None, None),
         Some(path) => {
             let is = KeptCache {
                 heads: heads.clone(),
                 ranges: ranges.clone(),
-                traces: traces(targets, at),
+                traces: write_traces(targets, at),
                 index: Index::new(shape),
             };
             let found = take_over(path, is)?;
-            files::replace(path, kept::IN_USE)
-                .map_err(|e| Failure::host(format!("the cache's metadata {} cannot be written: {e}", shown(path))))?;
+            files::replace_file(path, kept::IN_USE).map_err(|e| {
+                Failure::host_unable(format!("the cache's metadata {} cannot be written: {e}", escaped_path(path)))
+            })?;
             found
         }
     };
@@ -86,7 +87,7 @@ pub(crate) fn begin(plan: &Plan, targets: &Targets) -> Result<Option<Lookaside>,
     let index = index.unwrap_or_else(|| Index::new(shape));
     let head = CacheHead {
         device: heads[at].clone(),
-        size_bytes: shape.bytes(),
+        size_bytes: shape.occupied_bytes(),
         block_bytes: shape.block.into(),
         segment_bytes: u64::from(shape.block) * u64::from(shape.blocks),
         loaded,
@@ -99,30 +100,31 @@ pub(crate) fn begin(plan: &Plan, targets: &Targets) -> Result<Option<Lookaside>,
     Ok(Some(Lookaside { target: plan.load.targets, ranges, index, counters, head, metadata: path }))
 }
 
-fn shape(device: &CacheDevice, Geometry { size, block }: Geometry) -> Result<Shape, Failure> {
+fn cache_shape(device: &CacheDevice, Geometry { size, block }: Geometry) -> Result<Shape, Failure> {
     let asked = device.size.map_or(size, Bytes::get);
     if asked > size {
-        return Err(Failure::usage(format!(
+        return Err(Failure::bad_usage(format!(
             "a cache of {} was asked for, and {} has {}",
-            Bytes::new(asked).human(),
+            Bytes::new(asked).human_text(),
             one_line(&device.path),
-            Bytes::new(size).human()
+            Bytes::new(size).human_text()
         )));
     }
     let own = u32::try_from(device.block.get()).unwrap_or(u32::MAX);
     Shape::new(asked, own, block)
-        .map_err(|what| Failure::usage(format!("the cache {}: {what}", one_line(&device.path))))
+        .map_err(|what| Failure::bad_usage(format!("the cache {}: {what}", one_line(&device.path))))
 }
 
 /// The traces that show whether somebody wrote to the targets or to the device of the cache.
-fn traces(targets: &Targets, at: usize) -> Vec<Option<Trace>> {
-    targets.real().iter().take(at + 1).map(Trace::from_target).collect()
+fn write_traces(targets: &Targets, at: usize) -> Vec<Option<Trace>> {
+    targets.real_targets().iter().take(at + 1).map(Trace::from_target).collect()
 }
 
 /// The index that an earlier run kept, if it is certainly still true; otherwise the reason why the cache begins empty.
 /// Both are `None` if there is no file.
 fn take_over(path: &Path, is: KeptCache) -> Result<(Option<Index>, Option<String>), Failure> {
-    let Some(found) = kept::read(path, is.index.shape()).map_err(|what| refusal(path, &what))? else {
+    let Some(found) = kept::read_kept_cache(path, is.index.shape()).map_err(|what| unusable_metadata(path, &what))?
+    else {
         return Ok((None, None));
     };
     let Some(kept) = found else {
@@ -130,10 +132,10 @@ fn take_over(path: &Path, is: KeptCache) -> Result<(Option<Index>, Option<String
     };
     let other = kept.heads.iter().zip(&is.heads).find_map(|(was, is)| is.differs_from(was));
     if let Some(what) = other {
-        return Err(refusal(path, &format!("it belongs to another cache or to other storage: {what}")));
+        return Err(unusable_metadata(path, &format!("it belongs to another cache or to other storage: {what}")));
     }
     if kept.heads.len() != is.heads.len() || kept.ranges != is.ranges {
-        return Err(refusal(path, "it belongs to a cache of other targets, or of another part of them"));
+        return Err(unusable_metadata(path, "it belongs to a cache of other targets, or of another part of them"));
     }
     let written = kept.traces.iter().zip(&is.traces).position(|(was, is)| was.is_none() || was != is);
     match written {
@@ -147,7 +149,7 @@ fn take_over(path: &Path, is: KeptCache) -> Result<(Option<Index>, Option<String
 
 impl Lookaside {
     /// The description of the cache in the header of the run log.
-    pub(crate) fn head(&self) -> CacheHead {
+    pub(crate) fn cache_head(&self) -> CacheHead {
         self.head.clone()
     }
 
@@ -157,7 +159,7 @@ impl Lookaside {
 
     /// The cache in front of the targets of `inner`, with `slots` slots for the load. `clock` tells the time after a
     /// piece of work, given the time before it.
-    pub(crate) fn before<D: BlockDevice>(
+    pub(crate) fn cached_device<D: BlockDevice>(
         &self,
         inner: D,
         slots: u32,
@@ -178,25 +180,25 @@ impl Lookaside {
     }
 
     /// Ends the use of the device: everything in the cache is written to it.
-    pub(crate) fn release<D: BlockDevice>(&self, device: &mut Cached<D>, now: impl Fn() -> Instant) {
+    pub(crate) fn write_back<D: BlockDevice>(&self, device: &mut Cached<D>, now: impl Fn() -> Instant) {
         let index = device.finish(now, LIMIT);
         *self.index.lock().unwrap_or_else(PoisonError::into_inner) = index;
     }
 
     /// The event for the log when the cache's device has failed.
-    pub(crate) fn failure(&self, now: Instant, code: Code) -> Event {
+    pub(crate) fn failure_event(&self, now: Instant, code: Code) -> Event {
         let name = one_line(&self.head.device.name);
         let text = format!("the cache {name} failed with {code} and was not used any more");
         Event { at_ns: now.as_ns(), what: EventKind::Warning, text, details: BTreeMap::new() }
     }
 
     /// Everything that the cache has counted since the beginning of the run.
-    pub(crate) fn counted(&self) -> (Counted, Vec<assay_cache::Onward>) {
-        (self.counters.read(), self.counters.onward())
+    pub(crate) fn counted_so_far(&self) -> (Counted, Vec<assay_cache::Onward>) {
+        (self.counters.read(), self.counters.onward_reads())
     }
 
     /// Keeps what is in the cache for the next run.
-    pub(crate) fn keep(self, targets: &Targets, tell: impl Fn(&str)) {
+    pub(crate) fn keep_for_next_run(self, targets: &Targets, tell: impl Fn(&str)) {
         let Some(path) = self.metadata else { return };
         let index = self.index.into_inner().unwrap_or_else(PoisonError::into_inner);
         let Some(index) = index else {
@@ -206,13 +208,18 @@ impl Lookaside {
             ));
         };
         let at = usize::from(self.target);
-        let synced = targets.real().iter().take(at + 1).try_for_each(Real::sync);
-        let kept = KeptCache { heads: targets.heads(at + 1), ranges: self.ranges, traces: traces(targets, at), index };
-        let written = synced.and_then(|()| files::replace(&path, &kept.bytes()?));
+        let synced = targets.real_targets().iter().take(at + 1).try_for_each(RealTarget::sync_cache);
+        let kept = KeptCache {
+            heads: targets.target_heads(at + 1),
+            ranges: self.ranges,
+            traces: write_traces(targets, at),
+            index,
+        };
+        let written = synced.and_then(|()| files::replace_file(&path, &kept.to_bytes()?));
         if let Err(e) = written {
             tell(&format!(
                 "warning: the cache's metadata {} cannot be written: {e}; the next run begins with an empty cache",
-                shown(&path)
+                escaped_path(&path)
             ));
         }
     }
@@ -226,8 +233,8 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// The counts since the last call.
-    pub(crate) fn sample(&mut self, cache: &Lookaside) -> CacheCounters {
-        let now = cache.counted();
+    pub(crate) fn sample_counters(&mut self, cache: &Lookaside) -> CacheCounters {
+        let now = cache.counted_so_far();
         let (before, onward_before) = std::mem::replace(&mut self.before, now.clone());
         let since = now.0.since(&before);
         let onward = now.1.iter().enumerate().map(|(target, now)| {
@@ -259,15 +266,15 @@ impl Meter {
 }
 
 /// Tells the user why the cache begins empty, if an earlier run left something in it.
-pub(crate) fn announce(cache: &Lookaside, tell: impl Fn(&str)) {
+pub(crate) fn announce_empty_start(cache: &Lookaside, tell: impl Fn(&str)) {
     if let Some(why) = &cache.head.emptied {
         tell(&format!("the cache {} begins empty: {why}", one_line(&cache.head.device.name)));
     }
 }
 
-fn refusal(path: &Path, what: &str) -> Failure {
-    Failure::usage(format!(
+fn unusable_metadata(path: &Path, what: &str) -> Failure {
+    Failure::bad_usage(format!(
         "the cache's metadata {}: {what}\n  = remove the file to begin with an empty cache, or name another one with --cache-metadata",
-        shown(path)
+        escaped_path(path)
     ))
 }

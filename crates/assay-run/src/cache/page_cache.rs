@@ -8,11 +8,11 @@ use assay_model::Plan;
 use assay_model::page_cache::{Advice, PageCached};
 
 /// The targets of a plan that are used so, with what the kernel is told about each.
-fn cached<'a>(
+fn page_cached_targets<'a>(
     plan: &'a Plan,
     targets: &'a Targets,
-) -> impl Iterator<Item = (&'a PageCached, &'a crate::open::targets::Real)> {
-    plan.caches.page.iter().filter_map(|cached| Some((cached, targets.real().get(usize::from(cached.target))?)))
+) -> impl Iterator<Item = (&'a PageCached, &'a crate::open::targets::RealTarget)> {
+    plan.caches.page.iter().filter_map(|cached| Some((cached, targets.real_targets().get(usize::from(cached.target))?)))
 }
 
 /// Whether a target is used so.
@@ -22,14 +22,14 @@ pub(crate) fn is_cached(plan: &Plan, target: usize) -> bool {
 
 /// Tells the kernel about the order of the operations, and to drop what it has of the targets unless a job keeps it.
 /// A request that the kernel refuses is a warning.
-pub(crate) fn begin(plan: &Plan, targets: &Targets, mut warn: impl FnMut(String)) {
-    for (cached, real) in cached(plan, targets) {
+pub(crate) fn advise_kernel(plan: &Plan, targets: &Targets, mut warn: impl FnMut(String)) {
+    for (cached, real) in page_cached_targets(plan, targets) {
         let order = match cached.advice {
             Advice::None => Order::Any,
             Advice::Sequential => Order::Sequential,
             Advice::Random => Order::Random,
         };
-        let told = page_cache::advise(&real.target, order);
+        let told = page_cache::advise_order(&real.target, order);
         let told = if cached.keep { told } else { told.and_then(|()| page_cache::drop_clean(&real.target)) };
         if let Err(why) = told {
             warn(format!(
@@ -46,7 +46,7 @@ pub(crate) fn begin(plan: &Plan, targets: &Targets, mut warn: impl FnMut(String)
 /// # Errors
 /// Something could not be written: it is lost.
 pub(crate) fn before_read_back(plan: &Plan, targets: &Targets) -> Result<(), String> {
-    cached(plan, targets).try_for_each(|(_, real)| {
+    page_cached_targets(plan, targets).try_for_each(|(_, real)| {
         page_cache::write_and_drop(&real.target).map_err(|why| {
             format!(
                 "what memory held of {} could not be written to its disk ({why}), so that nothing was read back; look at the kernel's messages",

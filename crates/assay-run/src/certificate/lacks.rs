@@ -39,9 +39,9 @@ pub(super) fn missing_for_certificate(judgement: &Judgement, heads: &[Header]) -
         steps => steps.iter().map(|step| &step.part).collect(),
     };
     let numbered = (1..).zip(parts.into_iter().zip(&steps));
-    untouched(&steps).or_else(|| exchanged_target(heads)).or_else(|| {
+    foreign_writes(&steps).or_else(|| exchanged_target(heads)).or_else(|| {
         numbered.into_iter().find_map(|(number, (part, head))| {
-            let why = surroundings(part).or_else(|| schedule(part, head))?;
+            let why = surroundings_lack(part).or_else(|| schedule_lack(part, head))?;
             Some(format!("step {number}: {why}"))
         })
     })
@@ -57,7 +57,7 @@ fn exchanged_target(heads: &[Header]) -> Option<String> {
 }
 
 /// Checks that only this program wrote to the targets from their preparation to the first step that uses them.
-fn untouched(steps: &[&Header]) -> Option<String> {
+fn foreign_writes(steps: &[&Header]) -> Option<String> {
     let mut seen = BTreeSet::new();
     let first = steps.iter().flat_map(|head| &head.targets).filter(|target| seen.insert(&target.name));
     first.into_iter().find_map(|target| {
@@ -74,7 +74,7 @@ fn untouched(steps: &[&Header]) -> Option<String> {
 }
 
 /// Checks that the data existed, that the machine stayed the same from beginning to end, and that its clocks were read.
-fn surroundings(part: &StepFigures) -> Option<String> {
+fn surroundings_lack(part: &StepFigures) -> Option<String> {
     let Some(clocks) = &part.history.clocks else {
         return Some("the machine's clocks were not recorded".into());
     };
@@ -93,7 +93,7 @@ fn surroundings(part: &StepFigures) -> Option<String> {
 
 /// Checks that each stream scheduled as many operations as its rate and the measured time give: exactly where arrivals
 /// are even, within six standard deviations of a Poisson count otherwise. Each flow may differ by one at either end.
-pub(super) fn schedule(part: &StepFigures, head: &Header) -> Option<String> {
+pub(super) fn schedule_lack(part: &StepFigures, head: &Header) -> Option<String> {
     if part.history.closed != Some(CloseReason::Completed) || part.history.segments != 1 {
         return None;
     }
@@ -145,24 +145,24 @@ fn fault_of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<Strin
     if let Some(target) = head.targets.iter().find(|target| !was_written_full(target)) {
         return other(&format!("{} was not written full before it", target.name));
     }
-    match published(head, steps[0].load.as_str(), step.stress) {
+    match published_plan(head, steps[0].load.as_str(), step.stress) {
         Ok(plan) => difference_from_published(&plan, head).and_then(|what| other(&what)),
         Err(why) => other(&why),
     }
 }
 
 /// The workload with whose procedure the log is compared: one of ACT's two models.
-fn profile(head: &Header) -> &'static str {
+fn published_profile(head: &Header) -> &'static str {
     let published = PROFILES.into_iter().find(|profile| *profile == head.model);
     published.unwrap_or(PROFILES[0])
 }
 
 /// The published plan of this step.
-fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, String> {
+fn published_plan(head: &Header, first_load: &str, stress: bool) -> Result<Plan, String> {
     let load: Multiple = first_load.parse().map_err(|_| format!("a load of {first_load}"))?;
     let (numerator, denominator) = load.as_ratio();
     let load = if stress {
-        let twice = numerator.checked_mul(2).and_then(|n| Multiple::ratio(n, denominator));
+        let twice = numerator.checked_mul(2).and_then(|n| Multiple::from_ratio(n, denominator));
         twice.ok_or("a load that is too large")?
     } else {
         load
@@ -171,8 +171,8 @@ fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, Stri
     // A certification may also verify what was written; it proves no less.
     let verify = PlanHead::parse(&head.plan).verify;
     let adjust = Adjust { load: Some(load), seed: head.seed, targets, verify, ..Adjust::default() };
-    let workload = workloads::find(profile(head)).map_err(|_| "its workload is not known here")?;
-    workload.plan(&adjust).map_err(|e| e.to_string())
+    let workload = workloads::find_workload(published_profile(head)).map_err(|_| "its workload is not known here")?;
+    workload.make_plan(&adjust).map_err(|e| e.to_string())
 }
 
 /// The difference between a step's header and the published plan.
@@ -180,12 +180,12 @@ fn difference_from_published(plan: &Plan, head: &Header) -> Option<String> {
     let published = serde_json::to_value(plan).ok()?;
     for key in ["model", "streams", "criteria", "targets", "load", "slice", "interval", "max_lag", "in_flight_bound"] {
         if published[key] != head.plan[key] {
-            return Some(format!("its {key} are not those of the published {}", profile(head)));
+            return Some(format!("its {key} are not those of the published {}", published_profile(head)));
         }
     }
     let measured = head.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
     let measured = measured.fold(0u64, |sum, phase| sum.saturating_add(phase.span_ns));
-    let ours = header::header(plan, header::HeaderFacts::default());
+    let ours = header::make_header(plan, header::HeaderFacts::default());
     if measured < plan.timing.measured().as_ns() {
         return Some("it is shorter than the procedure".into());
     }

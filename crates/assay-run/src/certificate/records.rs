@@ -3,11 +3,11 @@
 //! One JSON file for each target under `/var/lib/assay/prepared` (root) or `$XDG_STATE_HOME/assay/prepared`. By a
 //! record without an end, an interrupted preparation continues where it stopped.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::files;
-use crate::files::sum::sum;
+use crate::files::sum::blake3_hex;
 use crate::observer::Tell;
-use crate::open::targets::Real;
+use crate::open::targets::RealTarget;
 use crate::prepare::blank;
 use assay_base::{Bytes, Span};
 use assay_device::probe::disk_stat;
@@ -68,11 +68,11 @@ pub struct Mark {
 
 impl Mark {
     /// The current counter of a block device; `None` where there is none.
-    pub fn from_target(real: &Real) -> Option<Mark> {
-        let stat = disk_stat(&Roots::host(), real.disk?)?;
+    pub fn from_target(real: &RealTarget) -> Option<Mark> {
+        let stat = disk_stat(&Roots::of_machine(), real.disk?)?;
         let written_bytes = stat.write_sectors.checked_add(stat.discard_sectors.unwrap_or(0))?.checked_mul(512)?;
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
-        Some(Mark { boot, diskseq: real.diskseq(), written_bytes })
+        Some(Mark { boot, diskseq: real.disk_sequence(), written_bytes })
     }
 
     /// Bytes written between this mark and a later one; `None` where the two do not belong to the same counter.
@@ -84,7 +84,7 @@ impl Mark {
 
 impl Record {
     /// The form for a run log, when it is finished.
-    pub fn preparation(&self) -> Option<Preparation> {
+    pub fn finished_preparation(&self) -> Option<Preparation> {
         Some(Preparation {
             finished: self.finished.clone()?,
             salted_bytes: self.salted_bytes,
@@ -94,7 +94,7 @@ impl Record {
             tool: self.tool.clone(),
             record_blake3: serde_json::to_vec(&Record { mark: None, seen_bytes: None, ..self.clone() })
                 .ok()
-                .map(|bytes| sum(&bytes)),
+                .map(|bytes| blake3_hex(&bytes)),
             foreign_bytes: None,
         })
     }
@@ -111,16 +111,16 @@ pub struct Records {
 
 impl Records {
     /// The records of this host and user.
-    pub fn host() -> Records {
-        Records { dir: state().join("assay/prepared") }
+    pub fn for_host() -> Records {
+        Records { dir: state_directory().join("assay/prepared") }
     }
 
     /// The directory in which they are stored.
-    pub fn dir(&self) -> &Path {
+    pub fn directory_path(&self) -> &Path {
         &self.dir
     }
 
-    fn path(&self, identity: &str) -> PathBuf {
+    fn record_path(&self, identity: &str) -> PathBuf {
         let safe: String = identity.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         // Names that become equal in these characters are distinguished by a checksum.
         let sum = blake3::hash(identity.as_bytes()).to_hex();
@@ -128,12 +128,12 @@ impl Records {
     }
 
     /// The record of a target, if there is one.
-    pub fn record_of(&self, real: &Real) -> Option<Record> {
-        self.find(&real.identity(), real.file().as_deref(), real.target.geometry().size)
+    pub fn record_of(&self, real: &RealTarget) -> Option<Record> {
+        self.find_record(&real.record_identity(), real.file_identity().as_deref(), real.target.geometry().size)
     }
 
-    fn find(&self, identity: &str, file: Option<&str>, size_bytes: u64) -> Option<Record> {
-        let text = files::text(&self.path(identity), LARGEST).ok()?;
+    fn find_record(&self, identity: &str, file: Option<&str>, size_bytes: u64) -> Option<Record> {
+        let text = files::read_text(&self.record_path(identity), LARGEST).ok()?;
         let record: Record = serde_json::from_str(&text).ok()?;
         let same = record.identity == identity && record.file.as_deref() == file && record.size_bytes == size_bytes;
         same.then_some(record)
@@ -142,10 +142,10 @@ impl Records {
     /// The preparation of a target for the log, with what others wrote to it since. A record is trusted only as far as
     /// the target agrees with it: everything that this program writes to a prepared target begins with a stamp, so a
     /// block of zeros was discarded or zeroed by somebody; then `tell` gets a message.
-    pub fn preparation(&self, real: &Real, notify: Tell) -> Option<Preparation> {
+    pub fn preparation_of_target(&self, real: &RealTarget, notify: Tell) -> Option<Preparation> {
         let record = self.record_of(real)?;
-        let preparation = record.preparation()?;
-        let blank = blank::blank(real);
+        let preparation = record.finished_preparation()?;
+        let blank = blank::blank_offsets(real);
         if let Some(at) = blank.first() {
             notify(&format!(
                 "warning: {0}: {1} of the sampled blocks are empty, the first at byte {at}; the preparation of {2} does not \
@@ -162,52 +162,56 @@ impl Records {
     }
 
     /// The same for each of these targets.
-    pub fn preparations(&self, all: &[Real], notify: Tell) -> Vec<Option<Preparation>> {
-        all.iter().map(|real| self.preparation(real, notify)).collect()
+    pub fn preparations_of_targets(&self, all: &[RealTarget], notify: Tell) -> Vec<Option<Preparation>> {
+        all.iter().map(|real| self.preparation_of_target(real, notify)).collect()
     }
 
     /// What this program writes itself must not count as written by others: adds what a run wrote since `before` to the
     /// record of a target. Without a record nothing happens.
-    pub fn wrote(&self, real: &Real, before: Option<&Mark>) {
+    pub fn add_own_writes(&self, real: &RealTarget, before: Option<&Mark>) {
         let Some(mut record) = self.record_of(real) else { return };
         let since = before.zip(Mark::from_target(real)).and_then(|(before, now)| before.bytes_written_until(&now));
         let (Some(mark), Some(since)) = (&mut record.mark, since) else { return };
         mark.written_bytes = mark.written_bytes.saturating_add(since);
         // If the record cannot be stored, the next run will find writes by others, which is the safe side.
-        let _ = self.keep(&record);
+        let _ = self.keep_record(&record);
     }
 
     /// A plan that goes to blocks which were never seen goes on behind those of the runs before it. What it may see is taken down
     /// before it begins, so that it counts also when the run is cut short.
-    pub fn with_unseen_blocks(&self, plan: &Plan, all: &[Real]) -> Result<Plan, Failure> {
+    pub fn with_unseen_blocks(&self, plan: &Plan, all: &[RealTarget]) -> Result<Plan, Failure> {
         let all = all.iter().take(usize::from(plan.load.targets));
-        let known: Vec<(&Real, Record)> = all.filter_map(|real| Some((real, self.record_of(real)?))).collect();
+        let known: Vec<(&RealTarget, Record)> = all.filter_map(|real| Some((real, self.record_of(real)?))).collect();
         let seen = known.iter().filter_map(|(_, record)| record.seen_bytes).max();
         let plan = seen.map_or(plan.clone(), |seen| plan.behind(Bytes::new(seen), Span::ZERO));
         for (real, record) in known {
             let after = plan.seen_after(real.target.geometry().block);
-            self.keep(&Record { seen_bytes: Some(after.get()), ..record })?;
+            self.keep_record(&Record { seen_bytes: Some(after.get()), ..record })?;
         }
         Ok(plan)
     }
 
     /// Writes a record; the old one stays until the new one is complete. After a power cut either the old or the new
     /// one is complete.
-    pub fn keep(&self, record: &Record) -> Result<(), Failure> {
-        let path = self.path(&record.identity);
-        self.write(&path, record).map_err(|e| {
-            Failure::host(format!("the preparation record {} cannot be written: {e}{}", shown(&path), ELSEWHERE))
+    pub fn keep_record(&self, record: &Record) -> Result<(), Failure> {
+        let path = self.record_path(&record.identity);
+        self.write_record(&path, record).map_err(|e| {
+            Failure::host_unable(format!(
+                "the preparation record {} cannot be written: {e}{}",
+                escaped_path(&path),
+                ELSEWHERE
+            ))
         })
     }
 
-    fn write(&self, path: &Path, record: &Record) -> std::io::Result<()> {
+    fn write_record(&self, path: &Path, record: &Record) -> std::io::Result<()> {
         fs::create_dir_all(&self.dir)?;
-        files::replace(path, &serde_json::to_vec_pretty(record)?)
+        files::replace_file(path, &serde_json::to_vec_pretty(record)?)
     }
 
     /// Whether records can be kept here: asked before a target is touched, because a preparation without a record does not
     /// count.
-    pub fn check(&self) -> Result<(), Failure> {
+    pub fn check_writable(&self) -> Result<(), Failure> {
         // Nothing is created yet: a target that is refused leaves nothing behind.
         let existing = self.dir.ancestors().find(|dir| dir.symlink_metadata().is_ok()).unwrap_or(&self.dir);
         let of_a_directory = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
@@ -217,7 +221,10 @@ impl Records {
             Err(std::io::ErrorKind::NotADirectory.into())
         };
         writable.map_err(|e: std::io::Error| {
-            Failure::host(format!("preparation records cannot be kept in {}: {e}{ELSEWHERE}", shown(&self.dir)))
+            Failure::host_unable(format!(
+                "preparation records cannot be kept in {}: {e}{ELSEWHERE}",
+                escaped_path(&self.dir)
+            ))
         })
     }
 }
@@ -228,7 +235,7 @@ const ELSEWHERE: &str =
 
 /// The directory of this host and user for files that outlive a run.
 #[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
-pub fn state() -> PathBuf {
+pub fn state_directory() -> PathBuf {
     match path_in("XDG_STATE_HOME") {
         Some(state) => state,
         None if Path::new("/var/lib").metadata().is_ok_and(|_| is_root()) => PathBuf::from("/var/lib"),
@@ -270,21 +277,21 @@ mod tests {
             mark: None,
             seen_bytes: None,
         };
-        records.keep(&record).unwrap();
-        let find = |identity: &str, size| records.find(identity, Some("inode 12 of 1.5"), size);
+        records.keep_record(&record).unwrap();
+        let find = |identity: &str, size| records.find_record(identity, Some("inode 12 of 1.5"), size);
         assert_eq!(find("/tmp/x y", 4096), Some(record.clone()));
         assert_eq!(find("/tmp/x y", 8192), None);
         assert_eq!(find("/tmp/x_y", 4096), None, "names that only look alike are other targets");
         for file in [None, Some("inode 12 of 2.5"), Some("inode 13 of 1.5")] {
-            assert_eq!(records.find("/tmp/x y", file, 4096), None, "another file of the same path");
+            assert_eq!(records.find_record("/tmp/x y", file, 4096), None, "another file of the same path");
         }
         let alike = Record { identity: "/tmp/x_y".into(), ..record.clone() };
-        records.keep(&alike).unwrap();
+        records.keep_record(&alike).unwrap();
         let found = [find("/tmp/x y", 4096), find("/tmp/x_y", 4096)];
         assert_eq!(found, [Some(record.clone()), Some(alike)], "and each keeps its own");
-        assert_eq!(record.preparation(), None, "not finished");
+        assert_eq!(record.finished_preparation(), None, "not finished");
         let finished = Record { finished: Some("2026-11-21T00:00:00Z".into()), ..record };
-        let sum = |record: &Record| record.preparation().unwrap().record_blake3.unwrap();
+        let sum = |record: &Record| record.finished_preparation().unwrap().record_blake3.unwrap();
         let mark = Some(Mark { boot: "a".into(), diskseq: Some(1), written_bytes: 4096 });
         assert_eq!(
             sum(&Record { mark, seen_bytes: Some(1), ..finished.clone() }),
@@ -301,19 +308,19 @@ mod tests {
         let precious = dir.path().join("precious");
         fs::write(&precious, "mine").unwrap();
         fs::create_dir(&records.dir).unwrap();
-        std::os::unix::fs::symlink(&precious, records.path("x")).unwrap();
+        std::os::unix::fs::symlink(&precious, records.record_path("x")).unwrap();
         let record: Record = serde_json::from_value(serde_json::json!({
             "identity": "x", "target": "x", "size_bytes": 4096, "run": 1, "zeroed_bytes": 0, "salted_bytes": 0,
             "verified_blocks": 0, "finished": null
         }))
         .unwrap();
-        assert!(records.keep(&record).is_err());
+        assert!(records.keep_record(&record).is_err());
         assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
-        fs::remove_file(records.path("x")).unwrap();
-        records.keep(&record).unwrap();
-        assert_eq!(records.find("x", None, 4096), Some(record));
+        fs::remove_file(records.record_path("x")).unwrap();
+        records.keep_record(&record).unwrap();
+        assert_eq!(records.find_record("x", None, 4096), Some(record));
         let left: Vec<_> = fs::read_dir(&records.dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(left, [records.path("x")]);
+        assert_eq!(left, [records.record_path("x")]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Signatures of certificates, in minisign's format: keys are created with `minisign -G`, and `minisign -V` checks
 //! signatures made here. The key is read before a run begins, because the user may have to type its password.
 
-use crate::failure::{Failure, one_line, shown};
+use crate::failure::{Failure, escaped_path, one_line};
 use crate::{certificate, files};
 use assay_judge::Judgement;
 pub use minisign::PublicKey;
@@ -21,11 +21,11 @@ pub struct Signer {
 impl Signer {
     /// The key that was asked for, if any.
     pub fn load_if_given(path: Option<&Path>) -> Result<Option<Signer>, Failure> {
-        path.map(Signer::load).transpose()
+        path.map(Signer::load_key).transpose()
     }
 
-    fn load(path: &Path) -> Result<Signer, Failure> {
-        let text = files::text(path, LARGEST).map_err(|e| unusable(path, &e))?;
+    fn load_key(path: &Path) -> Result<Signer, Failure> {
+        let text = files::read_text(path, LARGEST).map_err(|e| unusable_key(path, &e))?;
         // First without a password: only an encrypted key needs one.
         let plain = SecretKeyBox::from_string(&text).and_then(SecretKeyBox::into_unencrypted_secret_key);
         let key = match plain {
@@ -34,38 +34,38 @@ impl Signer {
             }
             other => other,
         };
-        Ok(Signer { key: key.map_err(|e| unusable(path, &e))?, path: path.to_path_buf() })
+        Ok(Signer { key: key.map_err(|e| unusable_key(path, &e))?, path: path.to_path_buf() })
     }
 
     /// Id of the key, in minisign's notation.
-    pub fn id(&self) -> String {
-        id(self.key.keynum())
+    pub fn key_id(&self) -> String {
+        format_key_id(self.key.keynum())
     }
 
     /// Signs the certificate at `path` and leaves the signature beside it.
-    pub fn sign(&self, path: &Path, judgement: &Judgement) -> Result<(), Failure> {
-        let bytes = files::read(path, certificate::LARGEST).map_err(|e| self.not_signed(path, &e))?;
+    pub fn sign_certificate(&self, path: &Path, judgement: &Judgement) -> Result<(), Failure> {
+        let bytes = files::read_file(path, certificate::LARGEST).map_err(|e| self.not_signed(path, &e))?;
         let log = judgement.log.as_ref().map_or("none", |log| log.blake3.as_str());
         let comment = format!("assay {} log-blake3:{log}", judgement.verdict);
         let signature = minisign::sign(None, &self.key, Cursor::new(bytes), Some(&comment), None);
         let text = signature.map_err(|e| self.not_signed(path, &e))?.into_string();
         let signature = signature_path(path);
-        files::replace(&signature, text.as_bytes())
-            .map_err(|e| self.not_signed(path, &format!("{}: {e}", shown(&signature))))
+        files::replace_file(&signature, text.as_bytes())
+            .map_err(|e| self.not_signed(path, &format!("{}: {e}", escaped_path(&signature))))
     }
 
     fn not_signed(&self, path: &Path, why: &dyn std::fmt::Display) -> Failure {
-        Failure::host(format!("{} was not signed with {}: {why}", shown(path), shown(&self.path)))
+        Failure::host_unable(format!("{} was not signed with {}: {why}", escaped_path(path), escaped_path(&self.path)))
     }
 }
 
 /// Id of a public key, in minisign's notation.
 pub fn id_of(key: &PublicKey) -> String {
-    id(key.keynum())
+    format_key_id(key.keynum())
 }
 
 /// Eight bytes, little-endian, in hexadecimal (minisign's "Minisign File Formats").
-fn id(number: &[u8]) -> String {
+fn format_key_id(number: &[u8]) -> String {
     number.iter().rev().map(|byte| format!("{byte:02X}")).collect()
 }
 
@@ -82,7 +82,7 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
         return Ok(key);
     }
     public_key_in(Path::new(text)).map_err(|why| {
-        Failure::usage(format!(
+        Failure::bad_usage(format!(
             "the public key {} cannot be used: {why}\n  = give minisign's public key or its file",
             one_line(text)
         ))
@@ -90,20 +90,20 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
 }
 
 /// Checks that `signature` is that of `bytes` with `key`; the error says why not.
-pub fn check(key: &PublicKey, signature: &str, bytes: &[u8]) -> Result<(), String> {
+pub fn check_signature(key: &PublicKey, signature: &str, bytes: &[u8]) -> Result<(), String> {
     let boxed = SignatureBox::from_string(signature).map_err(|e| format!("the signature cannot be read: {e}"))?;
     let verified = minisign::verify(key, &boxed, Cursor::new(bytes), true, false, false);
     verified.map_err(|e| format!("the signature is not that of this key over this certificate: {e}"))
 }
 
 fn public_key_in(file: &Path) -> Result<PublicKey, String> {
-    let boxed = PublicKeyBox::from_string(&files::text(file, LARGEST).map_err(|e| e.to_string())?);
+    let boxed = PublicKeyBox::from_string(&files::read_text(file, LARGEST).map_err(|e| e.to_string())?);
     boxed.and_then(PublicKeyBox::into_public_key).map_err(|e| e.to_string())
 }
 
-fn unusable(key: &Path, why: &dyn std::fmt::Display) -> Failure {
-    Failure::usage(format!(
+fn unusable_key(key: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::bad_usage(format!(
         "the signing key {} cannot be used: {why}\n  = create a key with: minisign -G -s assay.key -p assay.pub",
-        shown(key)
+        escaped_path(key)
     ))
 }

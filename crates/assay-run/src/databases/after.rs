@@ -10,12 +10,12 @@
 use super::ledger::FILE;
 use super::target::Database;
 use super::{Checked, Loaded};
-use crate::databases::kinds::{For, open};
-use crate::failure::{Failure, one_line, shown};
+use crate::databases::kinds::{OpenPurpose, open_through_gate};
+use crate::failure::{Failure, escaped_path, one_line};
 use crate::files;
 use crate::log::{reading, rundir};
-use assay_record::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, Committed, Entry, Noted};
-use assay_sql::{Kept, Marker, Totals, Url};
+use assay_record::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, Committed, Entry, LedgerEntry};
+use assay_sql::{KeptCommits, Marker, Totals, Url};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -65,12 +65,12 @@ pub struct Lacking {
 
 impl After {
     /// Whether the database has everything that it acknowledged.
-    pub fn holds(&self) -> bool {
+    pub fn has_no_losses(&self) -> bool {
         self.lacking.is_empty() && self.orders_lost == 0 && self.contradictions.is_empty()
     }
 
     /// One sentence for each loss.
-    pub fn losses(&self) -> Vec<String> {
+    pub fn loss_sentences(&self) -> Vec<String> {
         let lacking = self.lacking.iter().map(|lacking| {
             let Lacking { session, has, first, last, commits } = lacking;
             let has = match has {
@@ -92,8 +92,8 @@ impl After {
 }
 
 /// Sums up the claims of commits while they are read.
-struct Claims<'a> {
-    kept: &'a Kept,
+struct LedgerClaims<'a> {
+    kept: &'a KeptCommits,
     after: After,
     /// For each session, the numbers that were found in its row after the commit that is read now, in this order.
     found: BTreeMap<u32, VecDeque<u64>>,
@@ -102,11 +102,11 @@ struct Claims<'a> {
     totals: Totals,
 }
 
-impl Claims<'_> {
-    fn take(&mut self, noted: &Noted) {
+impl LedgerClaims<'_> {
+    fn take_noted(&mut self, noted: &LedgerEntry) {
         let Commit { session, seq, what } = match noted {
-            Noted::Commit(commit) => *commit,
-            Noted::Found { session, .. } => {
+            LedgerEntry::Commit(commit) => *commit,
+            LedgerEntry::Found { session, .. } => {
                 self.found.entry(*session).or_default().pop_front();
                 return;
             }
@@ -126,7 +126,7 @@ impl Claims<'_> {
         match what {
             Committed::Order { warehouse, district, order } => {
                 self.totals.next_orders += 1;
-                if !self.kept.has(warehouse, district, order) {
+                if !self.kept.has_order(warehouse, district, order) {
                     self.after.orders_lost += 1;
                     if self.after.orders.len() < LISTED {
                         self.after.orders.push([warehouse, district, order]);
@@ -142,7 +142,7 @@ impl Claims<'_> {
     }
 
     /// Reports sums that have risen by less than what was acknowledged. Others may have raised them further.
-    fn sums(&mut self, head: &CommitsHead, now: &Totals) {
+    fn compare_sums(&mut self, head: &CommitsHead, now: &Totals) {
         let Totals { next_orders, payments, ytd } = self.totals;
         let [orders_before, payments_before, ytd_before] = head.before;
         for (name, rose, claimed) in [
@@ -169,10 +169,10 @@ impl Claims<'_> {
 }
 
 /// The numbers that each session has found in its row after its reconnects, in this order.
-fn found<R: Read>(ledger: CommitsReader<R>) -> Result<BTreeMap<u32, VecDeque<u64>>, BadLedger> {
+fn numbers_after_reconnects<R: Read>(ledger: CommitsReader<R>) -> Result<BTreeMap<u32, VecDeque<u64>>, BadLedger> {
     let mut found: BTreeMap<u32, VecDeque<u64>> = BTreeMap::new();
-    ledger.read(&mut |noted| {
-        if let Noted::Found { session, seq } = noted {
+    ledger.read_entries(&mut |noted| {
+        if let LedgerEntry::Found { session, seq } = noted {
             found.entry(*session).or_default().push_back(*seq);
         }
     })?;
@@ -180,57 +180,58 @@ fn found<R: Read>(ledger: CommitsReader<R>) -> Result<BTreeMap<u32, VecDeque<u64
 }
 
 /// Compares a ledger with what a database has kept. `found` has the numbers that were found in the rows.
-fn compare<R: Read>(
+fn compare_with_ledger<R: Read>(
     ledger: CommitsReader<R>,
     mut found: BTreeMap<u32, VecDeque<u64>>,
-    kept: &Kept,
+    kept: &KeptCommits,
     now: &Totals,
 ) -> Result<After, BadLedger> {
-    let head = ledger.head().clone();
+    let head = ledger.ledger_head().clone();
     for session in 0..head.sessions {
         found.entry(session).or_default().push_back(kept.sessions.get(&session).copied().unwrap_or(0));
     }
     let after = After { sessions: head.sessions, ..After::default() };
     let totals = Totals { next_orders: 0, payments: 0, ytd: 0 };
-    let mut claims = Claims { kept, after, found, lacking: BTreeMap::new(), totals };
-    let CommitsEnd { sent, .. } = ledger.read(&mut |noted| claims.take(noted))?;
-    claims.sums(&head, now);
+    let mut claims = LedgerClaims { kept, after, found, lacking: BTreeMap::new(), totals };
+    let CommitsEnd { sent, .. } = ledger.read_entries(&mut |noted| claims.take_noted(noted))?;
+    claims.compare_sums(&head, now);
     claims.after.ended = sent.is_some();
     claims.never_sent(&sent.unwrap_or_default());
-    let Claims { after, lacking, .. } = claims;
+    let LedgerClaims { after, lacking, .. } = claims;
     Ok(After { lacking: lacking.into_values().collect(), ..after })
 }
 
 /// Compares the ledger at a path with what a database has kept.
-pub(super) fn compared(path: &Path, kept: &Kept, now: &Totals) -> Result<After, Failure> {
-    let found = found(ledger(path)?).map_err(|why| unusable_ledger(path, &why))?;
-    compare(ledger(path)?, found, kept, now).map_err(|why| unusable_ledger(path, &why))
+pub(super) fn compare_ledger_file(path: &Path, kept: &KeptCommits, now: &Totals) -> Result<After, Failure> {
+    let found = numbers_after_reconnects(open_ledger(path)?).map_err(|why| unusable_ledger(path, &why))?;
+    compare_with_ledger(open_ledger(path)?, found, kept, now).map_err(|why| unusable_ledger(path, &why))
 }
 
 /// Opens the ledger at a path.
-fn ledger(path: &Path) -> Result<CommitsReader<BufReader<File>>, Failure> {
-    let file = files::open(path).map_err(|why| {
-        let text = format!("{} cannot be read: {why}", shown(path));
-        Failure::workload(text).advised("name the directory of a run that was made with --verify or --crash-test")
+fn open_ledger(path: &Path) -> Result<CommitsReader<BufReader<File>>, Failure> {
+    let file = files::open_named_file(path).map_err(|why| {
+        let text = format!("{} cannot be read: {why}", escaped_path(path));
+        Failure::bad_workload(text)
+            .with_advice("name the directory of a run that was made with --verify or --crash-test")
     })?;
-    CommitsReader::open(BufReader::with_capacity(1 << 20, file)).map_err(|why| unusable_ledger(path, &why))
+    CommitsReader::from_input(BufReader::with_capacity(1 << 20, file)).map_err(|why| unusable_ledger(path, &why))
 }
 
 fn unusable_ledger(path: &Path, why: &BadLedger) -> Failure {
-    Failure::invalid(format!("{} {why}: it proves nothing", shown(path)))
+    Failure::invalid_result(format!("{} {why}: it proves nothing", escaped_path(path)))
 }
 
 /// The statements of a run's log about its ledger.
 #[derive(Debug, Default)]
-struct Logged {
+struct LoggedLedger {
     /// Whether the run ended by itself.
     closed: bool,
     /// The name of the run in the database; logs that were written before it was kept have none.
     run: Option<String>,
 }
 
-impl Logged {
-    fn take(&mut self, entry: &Entry) {
+impl LoggedLedger {
+    fn take_entry(&mut self, entry: &Entry) {
         match entry {
             Entry::Header(header) => self.run = header.databases.first().and_then(|database| database.ledger.clone()),
             Entry::Close(_) => self.closed = true,
@@ -241,9 +242,9 @@ impl Logged {
     /// Refuses a ledger that is not the one of this log.
     fn refuse_other_ledger(&self, path: &Path, head: &CommitsHead) -> Result<(), Failure> {
         match &self.run {
-            Some(run) if *run != head.run => Err(Failure::invalid(format!(
+            Some(run) if *run != head.run => Err(Failure::invalid_result(format!(
                 "{} belongs to the run {}, and the log beside it to the run {}: it proves nothing",
-                shown(path),
+                escaped_path(path),
                 one_line(&head.run),
                 one_line(run)
             ))),
@@ -253,39 +254,43 @@ impl Logged {
 }
 
 /// Reads what the log of a run says about its ledger.
-fn logged(dir: &Path) -> Result<Logged, Failure> {
+fn read_logged(dir: &Path) -> Result<LoggedLedger, Failure> {
     let path = rundir::log_in(dir);
-    let file = reading::open(&path)?;
+    let file = reading::open_log_file(&path)?;
     if reading::is_being_written(&file) {
-        return Err(Failure::usage(format!("the run {} still goes on: wait until it has ended", shown(dir))));
+        return Err(Failure::bad_usage(format!(
+            "the run {} still goes on: wait until it has ended",
+            escaped_path(dir)
+        )));
     }
-    let (mut reader, mut logged) = (reading::reader(file), Logged::default());
-    while let Some(Ok(entry)) = reader.next_entry().map_err(|why| unreadable(&path, &why))? {
-        logged.take(&entry);
+    let (mut reader, mut logged) = (reading::reader_from(file), LoggedLedger::default());
+    while let Some(Ok(entry)) = reader.next_entry().map_err(|why| unreadable_log(&path, &why))? {
+        logged.take_entry(&entry);
     }
     Ok(logged)
 }
 
-fn unreadable(log: &Path, why: &std::io::Error) -> Failure {
-    Failure::workload(format!("the log {} cannot be read: {why}", shown(log)))
+fn unreadable_log(log: &Path, why: &std::io::Error) -> Failure {
+    Failure::bad_workload(format!("the log {} cannot be read: {why}", escaped_path(log)))
 }
 
 /// Checks the conditions of a database, and whether it has everything that it acknowledged to the run in `dir`.
 pub fn check_after(url: &Url, dir: &Path) -> Result<(Checked, After), Failure> {
     let path = dir.join(FILE);
-    let logged = logged(dir)?;
-    let head = ledger(&path)?.head().clone();
+    let logged = read_logged(dir)?;
+    let head = open_ledger(&path)?.ledger_head().clone();
     logged.refuse_other_ledger(&path, &head)?;
-    let (mut opened, marker) = open(url, For::Check).map_err(Failure::from_trouble)?;
+    let (mut opened, marker) = open_through_gate(url, OpenPurpose::Check).map_err(Failure::from_trouble)?;
     refuse_other_database(&head, &marker, &path, &one_line(url))?;
     let kept = opened.kept_commits(&head.run).map_err(Failure::from_trouble)?;
-    let totals = opened.totals().map_err(Failure::from_trouble)?;
-    let after = compared(&path, &kept, &totals)?;
+    let totals = opened.read_totals().map_err(Failure::from_trouble)?;
+    let after = compare_ledger_file(&path, &kept, &totals)?;
     if logged.closed && !after.ended {
-        let text = format!("{} ends before its run did: it was cut, or could not be written in full", shown(&path));
-        return Err(Failure::invalid(format!("{text}; it proves nothing")));
+        let text =
+            format!("{} ends before its run did: it was cut, or could not be written in full", escaped_path(&path));
+        return Err(Failure::invalid_result(format!("{text}; it proves nothing")));
     }
-    let violations = opened.check().map_err(Failure::from_trouble)?;
+    let violations = opened.check_conditions().map_err(Failure::from_trouble)?;
     Ok((Checked { loaded: Loaded::new(url, &marker), violations }, after))
 }
 
@@ -296,13 +301,13 @@ pub(crate) fn lost_commits(database: &Database, dir: &Path) -> Result<Vec<String
     if path.symlink_metadata().is_err() {
         return Ok(Vec::new());
     }
-    let head = ledger(&path)?.head().clone();
-    logged(dir)?.refuse_other_ledger(&path, &head)?;
-    refuse_other_database(&head, database.marker(), &path, database.name())?;
-    let mut opened = database.opened();
+    let head = open_ledger(&path)?.ledger_head().clone();
+    read_logged(dir)?.refuse_other_ledger(&path, &head)?;
+    refuse_other_database(&head, database.load_marker(), &path, database.url_name())?;
+    let mut opened = database.lock_opened();
     let kept = opened.kept_commits(&head.run).map_err(Failure::from_trouble)?;
-    let totals = opened.totals().map_err(Failure::from_trouble)?;
-    Ok(compared(&path, &kept, &totals)?.losses())
+    let totals = opened.read_totals().map_err(Failure::from_trouble)?;
+    Ok(compare_ledger_file(&path, &kept, &totals)?.loss_sentences())
 }
 
 /// Refuses a ledger of another database.
@@ -310,9 +315,9 @@ fn refuse_other_database(head: &CommitsHead, marker: &Marker, path: &Path, datab
     if head.load == marker.run {
         return Ok(());
     }
-    Err(Failure::invalid(format!(
+    Err(Failure::invalid_result(format!(
         "{} belongs to {} with the load {}, and {} holds the load {}: name the database of that run",
-        shown(path),
+        escaped_path(path),
         one_line(&head.database),
         one_line(&head.load),
         database,

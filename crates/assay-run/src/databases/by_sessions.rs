@@ -12,7 +12,7 @@ use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::several::{PlannedRun, Several};
 use assay_base::Multiple;
 use assay_judge::procedure::{AfterFailure, Aside, Attempts, Evidence};
-use assay_judge::sessions::{Point, SCHEMA, SessionsCurve, html};
+use assay_judge::sessions::{Point, SCHEMA, SessionsCurve, write_html};
 use assay_model::workload::Workload;
 use std::path::{Path, PathBuf};
 
@@ -24,12 +24,12 @@ pub const PAGE: &str = "sessions.html";
 /// The workload as a closed loop of this many sessions.
 pub fn with_sessions(workload: &Workload, sessions: u32) -> Result<Workload, Failure> {
     workload.with_sessions(sessions).ok_or_else(|| {
-        Failure::usage("--sessions is for databases, such as assay curve tpcc sqlite:shop.db --sessions 1,2,4")
+        Failure::bad_usage("--sessions is for databases, such as assay curve tpcc sqlite:shop.db --sessions 1,2,4")
     })
 }
 
 /// Measures the curve in `dir`, or continues the curve that an earlier call began there.
-pub fn measure(
+pub fn measure_by_sessions(
     several: &Several<'_>,
     workload: &Workload,
     asked: &[u32],
@@ -39,11 +39,11 @@ pub fn measure(
 ) -> Result<SessionsCurve, Failure> {
     let mut measuring = BySessions {
         workload,
-        curve: begin(several, asked, dir, resumed)?,
+        curve: begin_curve(several, asked, dir, resumed)?,
         attempts: Attempts::new(AfterFailure::GoOn),
         dir: dir.to_path_buf(),
     };
-    results::replaceable(dir, &[FILE, PAGE])?;
+    results::check_replaceable(dir, &[FILE, PAGE])?;
     runner::take_over(several, &mut measuring, dir)?;
     runner::carry_out(several, &mut measuring, dir, observer)?;
     Ok(measuring.curve)
@@ -59,12 +59,12 @@ struct BySessions<'a> {
 
 impl BySessions<'_> {
     /// Puts a run among the points if it is the one that decides there.
-    fn show(&mut self, sessions: u32, directory: &str, made: &FinishedRun) {
-        if self.attempts.deciding(&sessions).is_some_and(|run| run.directory == directory) {
+    fn add_decisive_run(&mut self, sessions: u32, directory: &str, made: &FinishedRun) {
+        if self.attempts.deciding_run(&sessions).is_some_and(|run| run.directory == directory) {
             let point = Point::from_judgement(sessions, &made.judgement, directory.to_owned());
-            self.curve.add(point, &made.judgement.watermarks);
+            self.curve.add_point(point, &made.judgement.watermarks);
         }
-        self.curve.aside = self.attempts.aside();
+        self.curve.aside = self.attempts.failed_and_repeated_runs();
     }
 }
 
@@ -80,7 +80,7 @@ impl Series for BySessions<'_> {
             name: name_of(*sessions),
             title: format!("{sessions} sessions"),
             workload: with_sessions(self.workload, *sessions)?,
-            pace: several.pace().clone(),
+            pace: several.run_pace().clone(),
             load: Multiple::ONE,
             seed: self.curve.seed,
         })
@@ -91,7 +91,7 @@ impl Series for BySessions<'_> {
     }
 
     fn known_runs(&self) -> Vec<(u32, Evidence)> {
-        self.curve.known().collect()
+        self.curve.known_runs().collect()
     }
 
     fn place_of(&self, made: &FinishedRun) -> Option<u32> {
@@ -102,22 +102,22 @@ impl Series for BySessions<'_> {
         let directory = evidence.directory.clone();
         self.attempts.take_over(sessions, evidence);
         if let (Some(sessions), Some(made)) = (sessions, made) {
-            self.show(sessions, &directory, made);
+            self.add_decisive_run(sessions, &directory, made);
         }
-        self.curve.aside = self.attempts.aside();
+        self.curve.aside = self.attempts.failed_and_repeated_runs();
     }
 
-    fn observe(&mut self, sessions: u32, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
-        observer.say(&format!("{sessions} sessions: {}", evidence.verdict));
+    fn observe_run(&mut self, sessions: u32, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
+        observer.say_line(&format!("{sessions} sessions: {}", evidence.verdict));
         let directory = evidence.directory.clone();
         self.attempts.observe(sessions, evidence);
-        self.show(sessions, &directory, made);
+        self.add_decisive_run(sessions, &directory, made);
     }
 
     fn write_document(&self) -> Result<(), Failure> {
         make_directory(&self.dir)?;
         write_document(&self.dir.join(FILE), &self.curve)?;
-        write_page(&self.dir.join(PAGE), |text| html(&self.curve, text))
+        write_page(&self.dir.join(PAGE), |text| write_html(&self.curve, text))
     }
 }
 
@@ -126,7 +126,7 @@ fn name_of(sessions: u32) -> String {
     format!("{sessions}-sessions")
 }
 
-fn begin(several: &Several<'_>, asked: &[u32], dir: &Path, resumed: bool) -> Result<SessionsCurve, Failure> {
+fn begin_curve(several: &Several<'_>, asked: &[u32], dir: &Path, resumed: bool) -> Result<SessionsCurve, Failure> {
     let fresh = SessionsCurve {
         schema: SCHEMA,
         workload: several.plan.name.clone(),

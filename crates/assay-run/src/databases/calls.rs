@@ -4,15 +4,15 @@
 //! The deck determines the kind of each transaction from its number. One worker takes all transactions of one database.
 
 use assay_base::{Instant, Span};
-use assay_engine::{Next, Source};
+use assay_engine::{NextRequest, Source};
 use assay_model::arrival::Schedule;
-use assay_model::tpcc::{Deck, Kind, keying, think};
+use assay_model::tpcc::{Deck, TransactionKind, keying_time, think_time};
 use assay_sql::Call;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// The number of kinds, each of which is a flow.
-const KINDS: usize = Kind::ALL.len();
+const KINDS: usize = TransactionKind::ALL.len();
 
 /// When transactions are due.
 #[derive(Clone, Debug)]
@@ -56,18 +56,18 @@ impl Calls {
     }
 
     /// The same calls for one of several databases.
-    pub fn on(self, target: u16, targets: u16) -> Calls {
+    pub fn on_target(self, target: u16, targets: u16) -> Calls {
         Calls { target, targets, ..self }
     }
 
     /// The flows of the same load that other workers carry.
-    pub(crate) fn elsewhere(&self) -> Calls {
+    pub(crate) fn for_other_workers(&self) -> Calls {
         let open = self.is_open_loop();
         Calls::new(self.deck.clone(), self.seed, 0, Pace::Elsewhere { open })
     }
 
     /// The index of a kind's flow.
-    pub(crate) fn flow_of(&self, kind: Kind) -> usize {
+    pub(crate) fn flow_of(&self, kind: TransactionKind) -> usize {
         kind as usize * usize::from(self.targets) + usize::from(self.target)
     }
 
@@ -77,31 +77,31 @@ impl Calls {
     }
 
     /// An open loop, whose transactions are assigned to a number of sessions in turn. The session determines the home.
-    pub fn scheduled(deck: Deck, seed: u64, sessions: u32, schedule: Schedule) -> Calls {
+    pub fn open_loop(deck: Deck, seed: u64, sessions: u32, schedule: Schedule) -> Calls {
         Calls::new(deck, seed, sessions, Pace::Open(schedule))
     }
 
     /// A closed loop from `start`: each session issues its next transaction as soon as it has its answer.
-    pub fn closed(deck: Deck, seed: u64, sessions: u32, start: Instant) -> Calls {
+    pub fn closed_loop(deck: Deck, seed: u64, sessions: u32, start: Instant) -> Calls {
         Calls::new(deck, seed, sessions, Pace::Closed((0..sessions).map(|session| (start, session)).collect()))
     }
 
     /// Terminals, each of which behaves as if it had an answer to a new order at `start`: it thinks, keys, and issues
     /// its first transaction.
-    pub fn keyed(deck: Deck, seed: u64, terminals: u32, start: Instant) -> Calls {
+    pub fn keyed_terminals(deck: Deck, seed: u64, terminals: u32, start: Instant) -> Calls {
         let mut calls = Calls::new(deck, seed, terminals, Pace::Keyed(BinaryHeap::new()));
         for terminal in 0..terminals {
-            calls.think(start, Kind::NewOrder, terminal);
+            calls.schedule_after_thinking(start, TransactionKind::NewOrder, terminal);
         }
         calls
     }
 
     /// Schedules the next transaction of a terminal after the think time for the last one and the keying time of the
     /// next.
-    fn think(&mut self, answered: Instant, kind: Kind, terminal: u32) {
+    fn schedule_after_thinking(&mut self, answered: Instant, kind: TransactionKind, terminal: u32) {
         let number = self.number;
         self.number += 1;
-        let due = answered + think(self.seed, number, kind) + keying(self.deck.kind(number));
+        let due = answered + think_time(self.seed, number, kind) + keying_time(self.deck.kind_of_transaction(number));
         if let Pace::Keyed(next) = &mut self.pace {
             next.push(Reverse((due, number, terminal)));
         }
@@ -125,27 +125,27 @@ impl Calls {
 impl Source for Calls {
     type Request = Call;
 
-    fn due(&self) -> Instant {
+    fn next_due(&self) -> Instant {
         match &self.pace {
-            Pace::Open(schedule) => schedule.due(),
+            Pace::Open(schedule) => schedule.next_due(),
             Pace::Closed(free) => free.front().map_or(Instant::FAR, |(since, _)| *since),
             Pace::Keyed(next) => next.peek().map_or(Instant::FAR, |Reverse((due, ..))| *due),
             Pace::Elsewhere { .. } => Instant::FAR,
         }
     }
 
-    fn next(&mut self, _: Instant) -> Next {
-        let kind = self.deck.kind(self.next_number());
-        Next::Of(self.flow_of(kind))
+    fn next(&mut self, _: Instant) -> NextRequest {
+        let kind = self.deck.kind_of_transaction(self.next_number());
+        NextRequest::Of(self.flow_of(kind))
     }
 
-    fn take(&mut self, flow: usize) -> Call {
+    fn take_request(&mut self, flow: usize) -> Call {
         let at = self.kind_of(flow);
         self.taken[at] += 1;
-        let kind = Kind::ALL[at];
+        let kind = TransactionKind::ALL[at];
         let (number, session) = match &mut self.pace {
             Pace::Open(schedule) => {
-                schedule.advance();
+                schedule.advance_to_next();
                 let number = self.take_number();
                 (number, (number % u64::from(self.sessions.max(1))) as u32)
             }
@@ -156,9 +156,9 @@ impl Source for Calls {
             Pace::Elsewhere { .. } => unreachable!("it is never due"),
             Pace::Keyed(next) => {
                 let Reverse((due, number, terminal)) = next.pop().expect("it is due only while a terminal has keyed");
-                if kind == Kind::Delivery {
+                if kind == TransactionKind::Delivery {
                     // A delivery is queued: the terminal does not wait for its answer.
-                    self.think(due, kind, terminal);
+                    self.schedule_after_thinking(due, kind, terminal);
                 }
                 (number, terminal)
             }
@@ -167,14 +167,14 @@ impl Source for Calls {
         Call { target: self.target, kind, number, session }
     }
 
-    fn returned(&mut self, flow: usize, completed: Instant) {
+    fn note_completed(&mut self, flow: usize, completed: Instant) {
         let at = self.kind_of(flow);
         let session = self.waiting[at].pop_front().expect("a completion belongs to a call that was taken");
         match &mut self.pace {
             Pace::Open(_) | Pace::Elsewhere { .. } => {}
             Pace::Closed(free) => free.push_back((completed, session)),
-            Pace::Keyed(_) if Kind::ALL[at] == Kind::Delivery => {}
-            Pace::Keyed(_) => self.think(completed, Kind::ALL[at], session),
+            Pace::Keyed(_) if TransactionKind::ALL[at] == TransactionKind::Delivery => {}
+            Pace::Keyed(_) => self.schedule_after_thinking(completed, TransactionKind::ALL[at], session),
         }
     }
 
@@ -182,9 +182,9 @@ impl Source for Calls {
         matches!(self.pace, Pace::Open(_) | Pace::Elsewhere { open: true })
     }
 
-    fn pause(&self) -> Span {
+    fn pause_after_completion(&self) -> Span {
         // The shortest keying time: no terminal pauses for less between an answer and its next transaction.
-        if matches!(self.pace, Pace::Keyed(_)) { keying(Kind::StockLevel) } else { Span::ZERO }
+        if matches!(self.pace, Pace::Keyed(_)) { keying_time(TransactionKind::StockLevel) } else { Span::ZERO }
     }
 
     /// The kinds of an open loop's next transactions are read from a copy of the deck: the deck itself returns the same
@@ -196,14 +196,14 @@ impl Source for Calls {
         let mut wanted = self.taken;
         if let Pace::Open(schedule) = &self.pace {
             let (mut schedule, mut deck, mut number) = (schedule.clone(), self.deck.clone(), self.number);
-            while schedule.due() < end {
-                schedule.advance();
-                wanted[deck.kind(number) as usize] += 1;
+            while schedule.next_due() < end {
+                schedule.advance_to_next();
+                wanted[deck.kind_of_transaction(number) as usize] += 1;
                 number += 1;
             }
         }
         for (at, wanted) in wanted.into_iter().enumerate() {
-            count(self.flow_of(Kind::ALL[at]), wanted - self.counted[at], wanted - self.taken[at]);
+            count(self.flow_of(TransactionKind::ALL[at]), wanted - self.counted[at], wanted - self.taken[at]);
             self.counted[at] = wanted;
         }
     }

@@ -1,7 +1,7 @@
 //! Compares a database before a run with the same database after it: its settings, the sums that transactions raise,
 //! the syncs of its log, and whether its server has crashed in between.
 
-use super::opened::{Counters, Life, Settings};
+use super::opened::{Counters, ServerStart, Settings};
 use assay_sql::{Tally, Totals};
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn value_of<'a>(settings: &'a Settings, name: &str) -> &'a str {
 }
 
 /// A sum that transactions raise, before and after a run.
-struct Sum {
+struct SumBeforeAndAfter {
     name: &'static str,
     rose: i64,
     /// By how much the run has raised it.
@@ -50,24 +50,24 @@ struct Sum {
     unknown: i64,
 }
 
-impl Sum {
+impl SumBeforeAndAfter {
     /// The sums of a run.
-    fn all(before: &Totals, after: &Totals, tally: &Tally) -> [Sum; 3] {
+    fn sums_of_run(before: &Totals, after: &Totals, tally: &Tally) -> [SumBeforeAndAfter; 3] {
         let unknown = tally.unknown;
         [
-            Sum {
+            SumBeforeAndAfter {
                 name: "D_NEXT_O_ID",
                 rose: after.next_orders - before.next_orders,
                 committed: tally.orders,
                 unknown: unknown.orders,
             },
-            Sum {
+            SumBeforeAndAfter {
                 name: "C_PAYMENT_CNT",
                 rose: after.payments - before.payments,
                 committed: tally.payments,
                 unknown: unknown.payments,
             },
-            Sum {
+            SumBeforeAndAfter {
                 name: "W_YTD, in cents,",
                 rose: after.ytd - before.ytd,
                 committed: tally.paid,
@@ -77,7 +77,7 @@ impl Sum {
     }
 
     fn in_words(&self) -> String {
-        let Sum { name, rose, committed, unknown } = self;
+        let SumBeforeAndAfter { name, rose, committed, unknown } = self;
         let perhaps = if *unknown == 0 { String::new() } else { format!(", and of another {unknown} nobody knows") };
         format!("the sum of {name} rose by {rose}, and this run committed {committed}{perhaps}")
     }
@@ -85,42 +85,43 @@ impl Sum {
 
 /// Reports what others wrote, according to the sums that transactions raise: one has risen by more than this run
 /// committed, with its transactions of unknown outcome.
-pub(super) fn disturbance(before: &Totals, after: &Totals, tally: &Tally) -> Option<String> {
-    let sums = Sum::all(before, after, tally);
+pub(super) fn describe_foreign_writes(before: &Totals, after: &Totals, tally: &Tally) -> Option<String> {
+    let sums = SumBeforeAndAfter::sums_of_run(before, after, tally);
     let wrong: Vec<String> =
-        sums.iter().filter(|sum| sum.rose > sum.committed + sum.unknown).map(Sum::in_words).collect();
+        sums.iter().filter(|sum| sum.rose > sum.committed + sum.unknown).map(SumBeforeAndAfter::in_words).collect();
     (!wrong.is_empty())
         .then(|| format!("somebody else wrote to the database during the run: {}; run alone on it", wrong.join("; ")))
 }
 
 /// Reports commits that were acknowledged and are not there: a sum has risen by less than this run committed. Where there
 /// is a ledger, the comparison with it reports them.
-pub(super) fn lost(before: &Totals, after: &Totals, tally: &Tally) -> Option<String> {
-    let sums = Sum::all(before, after, tally);
-    let wrong: Vec<String> = sums.iter().filter(|sum| sum.rose < sum.committed).map(Sum::in_words).collect();
+pub(super) fn describe_lost_commits(before: &Totals, after: &Totals, tally: &Tally) -> Option<String> {
+    let sums = SumBeforeAndAfter::sums_of_run(before, after, tally);
+    let wrong: Vec<String> =
+        sums.iter().filter(|sum| sum.rose < sum.committed).map(SumBeforeAndAfter::in_words).collect();
     (!wrong.is_empty()).then(|| format!("commits that were acknowledged are not there: {}", wrong.join("; ")))
 }
 
 /// Reports commits that no sync of the server's log can have made durable. `None` also if the server does not count
 /// both.
-pub(super) fn unsynced(before: &Counters, after: &Counters) -> Option<String> {
-    let (commits, syncs) = (risen(before, after, "commits")?, risen(before, after, "log_syncs")?);
+pub(super) fn describe_unsynced_commits(before: &Counters, after: &Counters) -> Option<String> {
+    let (commits, syncs) = (counter_rise(before, after, "commits")?, counter_rise(before, after, "log_syncs")?);
     (commits >= MANY_COMMITS && syncs == 0)
         .then(|| format!("{commits} transactions were committed, and the server has not synchronised its log once"))
 }
 
 /// By how much a counter has risen. After a restart the server counts from 0, and nothing is known.
-fn risen(before: &Counters, after: &Counters, name: &str) -> Option<u64> {
-    counter(after, name)?.checked_sub(counter(before, name)?)
+fn counter_rise(before: &Counters, after: &Counters, name: &str) -> Option<u64> {
+    counter_value(after, name)?.checked_sub(counter_value(before, name)?)
 }
 
-fn counter(counters: &Counters, name: &str) -> Option<u64> {
+fn counter_value(counters: &Counters, name: &str) -> Option<u64> {
     counters.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
 /// The reason why a run was not a test of a crash: the server did not end, or it was stopped in order and wrote
 /// everything before. `None` if it has crashed.
-pub(super) fn did_not_crash(before: &Life, after: &Life, outages: u64) -> Option<&'static str> {
+pub(super) fn did_not_crash(before: &ServerStart, after: &ServerStart, outages: u64) -> Option<&'static str> {
     let started = before.started != after.started;
     match (&before.recovered, &after.recovered) {
         (Some(before), Some(after)) if before != after && outages > 0 => None,
@@ -141,16 +142,23 @@ mod tests {
         let before = Totals { next_orders: 100, payments: 50, ytd: 1_000 };
         let after = Totals { next_orders: 103, payments: 52, ytd: 1_700 };
         let tally = Tally { orders: 3, payments: 2, paid: 700, ..Tally::default() };
-        assert_eq!((disturbance(&before, &after, &tally), lost(&before, &after, &tally)), (None, None));
+        assert_eq!(
+            (describe_foreign_writes(&before, &after, &tally), describe_lost_commits(&before, &after, &tally)),
+            (None, None)
+        );
         for (other, says) in [
             (Tally { orders: 2, ..tally.clone() }, "the sum of D_NEXT_O_ID rose by 3, and this run committed 2;"),
             (Tally { payments: 1, ..tally.clone() }, "C_PAYMENT_CNT rose by 2"),
             (Tally { paid: 699, ..tally.clone() }, "W_YTD, in cents, rose by 700"),
         ] {
-            let text = disturbance(&before, &after, &other).unwrap();
+            let text = describe_foreign_writes(&before, &after, &other).unwrap();
             assert!(text.contains(says) && text.contains("somebody else wrote"), "{text}");
             let unknown = Unknown { orders: 1, payments: 1, paid: 1 };
-            assert_eq!(disturbance(&before, &after, &Tally { unknown, ..other }), None, "it may have been ours");
+            assert_eq!(
+                describe_foreign_writes(&before, &after, &Tally { unknown, ..other }),
+                None,
+                "it may have been ours"
+            );
         }
     }
 
@@ -166,12 +174,12 @@ mod tests {
         ] {
             let unknown = Unknown { orders: 5, payments: 5, paid: 5 };
             for committed in [committed.clone(), Tally { unknown, ..committed }] {
-                let text = lost(&before, &after, &committed).unwrap();
+                let text = describe_lost_commits(&before, &after, &committed).unwrap();
                 assert!(
                     text.contains(says) && text.starts_with("commits that were acknowledged are not there"),
                     "{text}"
                 );
-                assert_eq!(disturbance(&before, &after, &committed), None);
+                assert_eq!(describe_foreign_writes(&before, &after, &committed), None);
             }
         }
     }
@@ -230,15 +238,22 @@ mod tests {
             (&[("commits", 5), ("log_syncs", 7)], &[("commits", 900), ("log_syncs", 0)], false),
             (&[("commits", 5)], &[("commits", 900)], false),
         ] {
-            assert_eq!(unsynced(&before.to_vec(), &after.to_vec()).is_some(), found, "{before:?} {after:?}");
+            assert_eq!(
+                describe_unsynced_commits(&before.to_vec(), &after.to_vec()).is_some(),
+                found,
+                "{before:?} {after:?}"
+            );
         }
-        let text = unsynced(&vec![("commits", 0), ("log_syncs", 0)], &vec![("commits", 100), ("log_syncs", 0)]);
+        let text = describe_unsynced_commits(
+            &vec![("commits", 0), ("log_syncs", 0)],
+            &vec![("commits", 100), ("log_syncs", 0)],
+        );
         assert_eq!(text.unwrap(), "100 transactions were committed, and the server has not synchronised its log once");
     }
 
     #[test]
     fn only_a_server_that_ended_without_order_has_crashed() {
-        let life = |started: &str, recovered: Option<&str>| Life {
+        let life = |started: &str, recovered: Option<&str>| ServerStart {
             started: started.to_owned(),
             recovered: recovered.map(str::to_owned),
         };

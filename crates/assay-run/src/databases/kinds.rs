@@ -9,7 +9,7 @@ use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
 use assay_sql::sqlite::gate::{FileId, Permit};
 use assay_sql::sqlite::{self, Connection, Session};
-use assay_sql::{Execute, Journal, Kept, Kind, Marker, SqliteUrl, Totals, Trouble, Url, mysql, postgres};
+use assay_sql::{Execute, Journal, KeptCommits, Marker, SqliteUrl, Totals, Trouble, TroubleKind, Url, mysql, postgres};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,21 +27,21 @@ pub(super) fn usual_sessions(url: &Url) -> u32 {
 }
 
 /// Reads the marker of a database that is loaded completely, and changes nothing.
-pub(super) fn look(url: &Url) -> Result<Marker, Trouble> {
+pub(super) fn read_marker(url: &Url) -> Result<Marker, Trouble> {
     match url {
-        Url::Sqlite(file) => sqlite::look(file).or_else(|trouble| match trouble.kind {
+        Url::Sqlite(file) => sqlite::peek_marker(file).or_else(|trouble| match trouble.kind {
             // After a crash SQLite must recover the file before it can read it, for which it must be able to write.
-            Kind::Host => sqlite::ready_to_check(file).map(|(_, _, marker)| marker),
+            TroubleKind::Host => sqlite::ready_to_check(file).map(|(_, _, marker)| marker),
             _ => Err(trouble),
         }),
-        Url::Postgres(server) => postgres::ready(server, None).map(|(_, _, marker)| marker),
-        Url::Mysql(server) => mysql::ready(server, None).map(|(_, _, marker)| marker),
+        Url::Postgres(server) => postgres::open_for_run(server, None).map(|(_, _, marker)| marker),
+        Url::Mysql(server) => mysql::open_for_run(server, None).map(|(_, _, marker)| marker),
     }
 }
 
 /// The purpose for which a database is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum For {
+pub(super) enum OpenPurpose {
     /// Transactions, with the settings that make a commit durable unless the URL names others.
     Run,
     /// Questions: settings that the URL does not name stay as they are.
@@ -49,18 +49,18 @@ pub(super) enum For {
 }
 
 /// Opens a database through its gate.
-pub(super) fn open(url: &Url, what: For) -> Result<(Box<dyn Opened>, Marker), Trouble> {
+pub(super) fn open_through_gate(url: &Url, what: OpenPurpose) -> Result<(Box<dyn Opened>, Marker), Trouble> {
     match url {
         Url::Sqlite(file) => {
             let (permit, connection, marker) = match what {
-                For::Run => sqlite::ready(file, None)?,
-                For::Check => sqlite::ready_to_check(file)?,
+                OpenPurpose::Run => sqlite::open_for_run(file, None)?,
+                OpenPurpose::Check => sqlite::ready_to_check(file)?,
             };
             let opened = Sqlite { url: file.clone(), connection, permit, marker: marker.clone(), log: None };
             Ok((Box::new(opened), marker))
         }
-        Url::Postgres(server) => Server::<Postgres>::open(server),
-        Url::Mysql(server) => Server::<Mysql>::open(server),
+        Url::Postgres(server) => Server::<Postgres>::open_through_gate(server),
+        Url::Mysql(server) => Server::<Mysql>::open_through_gate(server),
     }
 }
 
@@ -84,71 +84,76 @@ impl Sqlite {
     ) -> Result<Vec<Box<dyn Execute>>, Trouble> {
         let mut sessions: Vec<Box<dyn Execute>> = Vec::new();
         for number in 0..count {
-            let session = Session::new(Connection::open(&self.permit, &self.url)?, self.marker.population.scale());
+            let session =
+                Session::new(Connection::open_permitted(&self.permit, &self.url)?, self.marker.population.row_scale());
             sessions.push(Box::new(make(session, number)));
         }
-        self.log = if self.url.journal() == Journal::Wal { self.permit.log() } else { None };
+        self.log = if self.url.journal_mode() == Journal::Wal { self.permit.log_identity() } else { None };
         Ok(sessions)
     }
 }
 
 impl Opened for Sqlite {
-    fn sessions(&mut self, count: u32, _: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble> {
+    fn start_sessions(&mut self, count: u32, _: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble> {
         self.open_sessions(count, |session, _| session)
     }
 
-    fn mark(&mut self, run: &str, sessions: u32) -> Result<(), Trouble> {
-        sqlite::mark(&self.connection, run, sessions)
+    fn create_session_rows(&mut self, run: &str, sessions: u32) -> Result<(), Trouble> {
+        sqlite::create_session_rows(&self.connection, run, sessions)
     }
 
     fn marked_sessions(&mut self, count: u32, _: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble> {
-        self.open_sessions(count, |session, number| session.marked(run, number))
+        self.open_sessions(count, |session, number| session.with_mark(run, number))
     }
 
-    fn kept_commits(&mut self, run: &str) -> Result<Kept, Trouble> {
-        sqlite::kept(&self.connection, run, self.marker.population.scale().orders())
+    fn kept_commits(&mut self, run: &str) -> Result<KeptCommits, Trouble> {
+        sqlite::read_kept(&self.connection, run, self.marker.population.row_scale().order_count())
     }
 
-    fn facts(&self, _: Mode) -> Facts {
+    fn database_facts(&self, _: Mode) -> Facts {
         Facts {
             dialect: "sqlite",
-            version: self.connection.settings().version.clone(),
+            version: self.connection.current_settings().version.clone(),
             mode: "client",
             isolation: "serializable: BEGIN IMMEDIATE for transactions that write, one snapshot for those that read",
         }
     }
 
-    fn settings(&mut self) -> Result<Settings, Trouble> {
+    fn read_settings(&mut self) -> Result<Settings, Trouble> {
         let settings = self.connection.settings_now()?;
-        Ok(Settings { named: settings.named(), not_durable: settings.not_durable() })
+        Ok(Settings { named: settings.values_by_name(), not_durable: settings.not_durable() })
     }
 
-    fn totals(&mut self) -> Result<Totals, Trouble> {
-        sqlite::totals(&self.connection)
+    fn read_totals(&mut self) -> Result<Totals, Trouble> {
+        sqlite::read_totals(&self.connection)
     }
 
     fn find_again(&mut self) -> Result<(), Trouble> {
         self.permit.leads_to_what_was_written(self.log)?;
         let connection = Connection::open_to_read(&self.permit, &self.url).map_err(replaced_database)?;
-        is_the_load(&self.marker, &sqlite::marker(&connection).map_err(replaced_database)?, &connection.shown())?;
+        is_the_load(
+            &self.marker,
+            &sqlite::read_marker(&connection).map_err(replaced_database)?,
+            &connection.display_name(),
+        )?;
         self.connection = connection;
         Ok(())
     }
 
     fn file_identity(&self) -> Option<String> {
-        self.permit.identity()
+        self.permit.file_identity()
     }
 
-    fn check(&mut self) -> Result<Vec<Violation>, Trouble> {
-        sqlite::check(&self.connection, self.marker.population)
+    fn check_conditions(&mut self) -> Result<Vec<Violation>, Trouble> {
+        sqlite::check_conditions(&self.connection, self.marker.population)
     }
 
-    fn bytes(&mut self) -> Option<u64> {
-        self.connection.bytes()
+    fn size_bytes(&mut self) -> Option<u64> {
+        self.connection.file_bytes()
     }
 
     /// The log or journal is in the directory of the file.
-    fn places(&self) -> Vec<(PathBuf, &'static str)> {
+    fn storage_places(&self) -> Vec<(PathBuf, &'static str)> {
         vec![(self.url.path.clone(), "data"), (self.url.path.clone(), "log")]
     }
 }
@@ -157,7 +162,9 @@ impl Opened for Sqlite {
 /// of ours says that ours is not there.
 fn replaced_database(trouble: Trouble) -> Trouble {
     match trouble.kind {
-        Kind::Refused => Trouble::damaged(format!("what was committed during the run is not there: {trouble}")),
+        TroubleKind::Refused => {
+            Trouble::damaged_database(format!("what was committed during the run is not there: {trouble}"))
+        }
         _ => trouble,
     }
 }

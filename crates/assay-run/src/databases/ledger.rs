@@ -2,9 +2,9 @@
 //! the file before its session sends anything else, so that no entry is lost if this program is killed. The file is
 //! synced once a second, so that a loss of power loses only the last entries.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::files;
-use crate::host::threads::builder;
+use crate::host::threads::thread_builder;
 use assay_model::tpcc::{Outcome, Transaction};
 use assay_record::{Commit, CommitsHead, CommitsWriter, Committed};
 use assay_sql::Acknowledge;
@@ -41,7 +41,7 @@ struct State {
 
 impl State {
     /// Appends bytes, unless an earlier write failed: entries after a missing piece would prove nothing.
-    fn append(&mut self, bytes: &[u8]) {
+    fn append_bytes(&mut self, bytes: &[u8]) {
         if self.failed.is_none()
             && let Err(why) = self.file.write_all(bytes)
         {
@@ -52,43 +52,43 @@ impl State {
 
 impl LedgerFile {
     /// Begins the ledger of a run in `dir`.
-    pub(super) fn create(dir: &Path, head: &CommitsHead) -> Result<Arc<LedgerFile>, Failure> {
+    pub(super) fn create_in(dir: &Path, head: &CommitsHead) -> Result<Arc<LedgerFile>, Failure> {
         let path = dir.join(FILE);
-        let mut file = files::begin(&path).map_err(|why| cannot_be_written(&path, &why))?;
-        let (writer, bytes) = CommitsWriter::begin(head);
+        let mut file = files::begin_file(&path).map_err(|why| cannot_be_written(&path, &why))?;
+        let (writer, bytes) = CommitsWriter::begin_ledger(head);
         file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(|why| cannot_be_written(&path, &why))?;
         let synced = file.try_clone().map_err(|why| cannot_be_written(&path, &why))?;
         let state = Mutex::new(State { file, writer, ended: false, failed: None });
         let ledger = Arc::new(LedgerFile { path: path.clone(), run: head.run.clone(), state, synced });
         let weak = Arc::downgrade(&ledger);
-        builder("ledger").spawn(move || keep_durable(&weak)).map_err(|why| cannot_be_written(&path, &why))?;
+        thread_builder("ledger").spawn(move || keep_durable(&weak)).map_err(|why| cannot_be_written(&path, &why))?;
         Ok(ledger)
     }
 
     /// Path of the file.
-    pub(super) fn path(&self) -> &Path {
+    pub(super) fn file_path(&self) -> &Path {
         &self.path
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, entry: impl FnOnce(&mut CommitsWriter) -> [u8; 40]) {
-        let mut state = self.state();
+    fn append_entry(&self, entry: impl FnOnce(&mut CommitsWriter) -> [u8; 40]) {
+        let mut state = self.lock_state();
         // A session may receive an answer after the end of the run.
         if !state.ended && state.failed.is_none() {
             let entry = entry(&mut state.writer);
-            state.append(&entry);
+            state.append_bytes(&entry);
         }
     }
 
     /// Closes the ledger with the last number that each session has sent. The error says why the ledger is not
     /// complete.
-    pub(super) fn end(&self, sent: &[u64]) -> Result<(), String> {
-        let mut state = self.state();
-        let bytes = state.writer.end(sent);
-        state.append(&bytes);
+    pub(super) fn close_ledger(&self, sent: &[u64]) -> Result<(), String> {
+        let mut state = self.lock_state();
+        let bytes = state.writer.encode_end(sent);
+        state.append_bytes(&bytes);
         state.ended = true;
         match &state.failed {
             Some(why) => Err(why.clone()),
@@ -97,14 +97,14 @@ impl LedgerFile {
     }
 
     /// Removes the file, because the run did not begin.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn remove_file(&self) {
         // If the file stays, it has no entries and claims nothing.
-        let _ = files::remove(&self.path);
+        let _ = files::remove_file(&self.path);
     }
 }
 
 impl Acknowledge for LedgerFile {
-    fn committed(&self, session: u32, seq: u64, transaction: &Transaction, outcome: &Outcome) {
+    fn note_commit(&self, session: u32, seq: u64, transaction: &Transaction, outcome: &Outcome) {
         let what = match (transaction, outcome) {
             (Transaction::NewOrder(asked), Outcome::Ordered(made)) => {
                 Committed::Order { warehouse: asked.warehouse, district: asked.district, order: made.order }
@@ -113,11 +113,11 @@ impl Acknowledge for LedgerFile {
             (Transaction::Delivery(_), _) => Committed::Delivery,
             _ => return,
         };
-        self.note(|writer| writer.commit(&Commit { session, seq, what }));
+        self.append_entry(|writer| writer.encode_commit(&Commit { session, seq, what }));
     }
 
-    fn found(&self, session: u32, seq: u64) {
-        self.note(|writer| writer.found(session, seq));
+    fn note_reconnect(&self, session: u32, seq: u64) {
+        self.append_entry(|writer| writer.encode_found_number(session, seq));
     }
 }
 
@@ -126,18 +126,18 @@ fn keep_durable(ledger: &Weak<LedgerFile>) {
     while let Some(ledger) = ledger.upgrade() {
         // An error is reported when the ledger is closed.
         if let Err(why) = ledger.synced.sync_data() {
-            ledger.state().failed.get_or_insert(why.to_string());
+            ledger.lock_state().failed.get_or_insert(why.to_string());
         }
         drop(ledger);
-        pause(SYNC);
+        sleep_for(SYNC);
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a thread of its own waits between two syncs")]
-pub(super) fn pause(span: Duration) {
+pub(super) fn sleep_for(span: Duration) {
     std::thread::sleep(span);
 }
 
 fn cannot_be_written(path: &Path, why: &std::io::Error) -> Failure {
-    Failure::host(format!("{} cannot be written: {why}", shown(path)))
+    Failure::host_unable(format!("{} cannot be written: {why}", escaped_path(path)))
 }

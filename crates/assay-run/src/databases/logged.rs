@@ -1,7 +1,7 @@
 //! The commits of an interrupted run, as far as its log counts them. A database that is continued must have at least
 //! them: otherwise it has lost what it acknowledged, or it is another copy of it, such as a backup.
 
-use assay_model::tpcc::Kind;
+use assay_model::tpcc::TransactionKind;
 use assay_record::{DatabaseSums, Header, Interval};
 use assay_sql::ROLLED_BACK;
 
@@ -23,21 +23,23 @@ impl LoggedCommits {
     }
 
     /// Adds what an interval counts to the databases of its segment.
-    pub(crate) fn add(all: &mut [LoggedCommits], header: &Header, interval: &Interval) {
+    pub(crate) fn add_interval(all: &mut [LoggedCommits], header: &Header, interval: &Interval) {
         for (head, flow) in header.flows.iter().zip(&interval.flows) {
             let Some(database) = all.get_mut(usize::from(head.target)) else { continue };
             let stream = header.streams.get(usize::from(head.stream)).map(|stream| stream.name.as_str());
             let rolled_back = flow.counted.get(ROLLED_BACK).copied().unwrap_or(0);
             match stream {
-                Some(name) if name == Kind::NewOrder.name() => database.orders += flow.ok.saturating_sub(rolled_back),
-                Some(name) if name == Kind::Payment.name() => database.payments += flow.ok,
+                Some(name) if name == TransactionKind::NewOrder.stream_name() => {
+                    database.orders += flow.ok.saturating_sub(rolled_back)
+                }
+                Some(name) if name == TransactionKind::Payment.stream_name() => database.payments += flow.ok,
                 _ => {}
             }
         }
     }
 
     /// Says which of these commits a database does not have whose sums are `now`.
-    pub(super) fn missing(&self, now: DatabaseSums) -> Option<String> {
+    pub(super) fn describe_missing(&self, now: DatabaseSums) -> Option<String> {
         let sums = [
             ("D_NEXT_O_ID", now.next_orders, self.before.next_orders, self.orders),
             ("C_PAYMENT_CNT", now.payments, self.before.payments, self.payments),
@@ -61,9 +63,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn header(sums: Option<DatabaseSums>) -> Header {
-        let plan = crate::workloads::find("random-read").unwrap().plan(&Default::default()).unwrap();
-        let stream = |kind: Kind| StreamHead {
-            name: kind.name().to_owned(),
+        let plan = crate::workloads::find_workload("random-read").unwrap().make_plan(&Default::default()).unwrap();
+        let stream = |kind: TransactionKind| StreamHead {
+            name: kind.stream_name().to_owned(),
             direction: None,
             operation: None,
             arrival: String::new(),
@@ -72,10 +74,10 @@ mod tests {
             size_done: String::new(),
             per_target: true,
         };
-        let streams: Vec<StreamHead> = Kind::ALL.map(stream).into();
+        let streams: Vec<StreamHead> = TransactionKind::ALL.map(stream).into();
         let flows = (0..streams.len() as u16).map(|stream| FlowHead { stream, target: 0 }).collect();
         let databases = vec![DatabaseHead { sums, ..DatabaseHead::default() }];
-        Header { streams, flows, databases, ..crate::log::header::header(&plan, Default::default()) }
+        Header { streams, flows, databases, ..crate::log::header::make_header(&plan, Default::default()) }
     }
 
     #[test]
@@ -87,8 +89,8 @@ mod tests {
         let flow = |ok| FlowInterval { ok, ..FlowInterval::default() };
         let new_orders = FlowInterval { counted, ..flow(4) };
         let interval = Interval { flows: vec![new_orders, flow(3), flow(9), flow(9), flow(9)], ..Interval::default() };
-        LoggedCommits::add(&mut all, &header, &interval);
-        LoggedCommits::add(&mut all, &header, &interval);
+        LoggedCommits::add_interval(&mut all, &header, &interval);
+        LoggedCommits::add_interval(&mut all, &header, &interval);
         let [commits] = all.as_slice() else { panic!("one database") };
         for (next_orders, payments, missing) in [
             (106, 56, None),
@@ -97,7 +99,7 @@ mod tests {
             (106, 55, Some("the sum of C_PAYMENT_CNT is 55, and must be at least 56")),
             (100, 50, Some("at least 106; the sum of C_PAYMENT_CNT is 50")),
         ] {
-            let found = commits.missing(DatabaseSums { next_orders, payments, ytd: 0 });
+            let found = commits.describe_missing(DatabaseSums { next_orders, payments, ytd: 0 });
             assert_eq!(found.is_some(), missing.is_some(), "{found:?}");
             assert!(found.unwrap_or_default().contains(missing.unwrap_or_default()));
         }

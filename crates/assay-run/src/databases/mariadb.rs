@@ -1,12 +1,12 @@
 //! A MariaDB server as the target of a run.
 
-use super::opened::{Counters, Guarded, Life, Settings};
+use super::opened::{Counters, Guarded, ServerStart, Settings};
 use super::server::{Protocol, mode_of};
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
 use assay_model::tpcc::{Population, Scale};
 use assay_sql::mysql::{self, Connection, Session, Statistics, gate::Permit};
-use assay_sql::{Execute, Kept, Marker, MysqlUrl, Totals, Trouble};
+use assay_sql::{Execute, KeptCommits, Marker, MysqlUrl, Totals, Trouble};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ impl Protocol for Mysql {
     const ISOLATION: &'static str =
         "read committed, with what is written read under lock; order-status in one snapshot of repeatable read";
 
-    fn ready(url: &MysqlUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
-        mysql::ready(url, None)
+    fn pass_gate(url: &MysqlUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
+        mysql::open_for_run(url, None)
     }
 
-    fn guard(permit: &Permit) -> Result<Guarded, Trouble> {
-        permit.hold().map(|()| if permit.was_lost() { Guarded::Again } else { Guarded::Always })
+    fn hold_guard(permit: &Permit) -> Result<Guarded, Trouble> {
+        permit.ensure_held().map(|()| if permit.was_lost() { Guarded::Again } else { Guarded::Always })
     }
 
-    fn connect(permit: &Arc<Permit>, url: &MysqlUrl) -> Result<Connection, Trouble> {
-        Connection::open(permit, url)
+    fn open_connection(permit: &Arc<Permit>, url: &MysqlUrl) -> Result<Connection, Trouble> {
+        Connection::open_permitted(permit, url)
     }
 
-    fn session(
+    fn make_session(
         connection: Connection,
         scale: Scale,
         mode: Mode,
@@ -41,32 +41,32 @@ impl Protocol for Mysql {
     ) -> Result<Box<dyn Execute>, Trouble> {
         let mode = mode_of(mode);
         Ok(Box::new(match numbered {
-            Some(own) => Session::marked(connection, scale, mode, own)?,
+            Some(own) => Session::new_marked(connection, scale, mode, own)?,
             None => Session::new(connection, scale, mode)?,
         }))
     }
 
-    fn marker(connection: &mut Connection) -> Result<Marker, Trouble> {
-        mysql::marker(connection)
+    fn read_marker(connection: &mut Connection) -> Result<Marker, Trouble> {
+        mysql::read_marker(connection)
     }
 
-    fn shown(connection: &Connection) -> String {
-        connection.shown()
+    fn display_name(connection: &Connection) -> String {
+        connection.display_name()
     }
 
-    fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
-        mysql::mark(connection, run, sessions)
+    fn create_session_rows(connection: &mut Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
+        mysql::create_session_rows(connection, run, sessions)
     }
 
-    fn kept_commits(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
-        mysql::kept(connection, run, loaded)
+    fn kept_commits(connection: &mut Connection, run: &str, loaded: i32) -> Result<KeptCommits, Trouble> {
+        mysql::read_kept(connection, run, loaded)
     }
 
-    fn version(connection: &Connection) -> String {
-        connection.settings().value("version").to_owned()
+    fn server_version(connection: &Connection) -> String {
+        connection.session_settings().setting_value("version").to_owned()
     }
 
-    fn settings(connection: &mut Connection) -> Result<Settings, Trouble> {
+    fn read_settings(connection: &mut Connection) -> Result<Settings, Trouble> {
         connection.settings_now().map(settings_for_log)
     }
 
@@ -78,24 +78,25 @@ impl Protocol for Mysql {
         permit.settings_seen().iter().map(settings_for_log).collect()
     }
 
-    fn memory(connection: &Connection) -> Option<u64> {
-        connection.settings().value("innodb_buffer_pool_size").parse().ok()
+    fn server_memory(connection: &Connection) -> Option<u64> {
+        connection.session_settings().setting_value("innodb_buffer_pool_size").parse().ok()
     }
 
-    fn totals(connection: &mut Connection) -> Result<Totals, Trouble> {
-        mysql::totals(connection)
+    fn read_totals(connection: &mut Connection) -> Result<Totals, Trouble> {
+        mysql::read_totals(connection)
     }
 
-    fn check(connection: &mut Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
-        mysql::check(connection, population)
+    fn check_conditions(connection: &mut Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
+        mysql::check_conditions(connection, population)
     }
 
-    fn bytes(connection: &mut Connection) -> Result<u64, Trouble> {
-        Statistics::bytes(connection)
+    fn size_bytes(connection: &mut Connection) -> Result<u64, Trouble> {
+        Statistics::database_bytes(connection)
     }
 
-    fn counters(connection: &mut Connection) -> Result<Counters, Trouble> {
-        let Statistics { log_bytes, log_writes, log_syncs, checkpoint_bytes, commits } = Statistics::read(connection)?;
+    fn read_counters(connection: &mut Connection) -> Result<Counters, Trouble> {
+        let Statistics { log_bytes, log_writes, log_syncs, checkpoint_bytes, commits } =
+            Statistics::read_counters(connection)?;
         let all = [
             ("log_bytes", Some(log_bytes)),
             ("log_writes", Some(log_writes)),
@@ -107,13 +108,13 @@ impl Protocol for Mysql {
     }
 
     /// The server does not say how it ended before.
-    fn life(connection: &mut Connection) -> Result<Life, Trouble> {
-        Ok(Life { started: mysql::started(connection)?, recovered: None })
+    fn read_life(connection: &mut Connection) -> Result<ServerStart, Trouble> {
+        Ok(ServerStart { started: mysql::server_start(connection)?, recovered: None })
     }
 
-    fn places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {
+    fn storage_places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {
         let mut places = Vec::new();
-        if let Some(directories) = &connection.settings().directories {
+        if let Some(directories) = &connection.session_settings().directories {
             let mysql::Directories { data, log, binary_log, .. } = directories;
             places.extend([(data.clone(), "data"), (log.clone(), "log")]);
             places.extend(binary_log.clone().map(|path| (path, "log")));

@@ -3,7 +3,7 @@
 use crate::host::meter::Reading;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
-use assay_sql::{Execute, Kept, Marker, Totals, Trouble};
+use assay_sql::{Execute, KeptCommits, Marker, Totals, Trouble};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -11,27 +11,27 @@ use std::path::PathBuf;
 /// A database that the gate has accepted, and that is loaded completely.
 pub trait Opened: Debug + Send {
     /// Opens so many sessions. In each, the settings of the URL are set and read back.
-    fn sessions(&mut self, count: u32, mode: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble>;
+    fn start_sessions(&mut self, count: u32, mode: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble>;
     /// Creates a row for each session of a run, and waits until the rows are durable. No other run has the name `run`.
-    fn mark(&mut self, run: &str, sessions: u32) -> Result<(), Trouble>;
+    fn create_session_rows(&mut self, run: &str, sessions: u32) -> Result<(), Trouble>;
     /// As [`Opened::sessions`], for sessions that store their numbers in the rows of a run.
     fn marked_sessions(&mut self, count: u32, mode: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble>;
     /// Reads what the database still has of the commits of a run.
-    fn kept_commits(&mut self, run: &str) -> Result<Kept, Trouble>;
+    fn kept_commits(&mut self, run: &str) -> Result<KeptCommits, Trouble>;
     /// Facts about the database, and about its use in this mode.
-    fn facts(&self, mode: Mode) -> Facts;
+    fn database_facts(&self, mode: Mode) -> Facts;
     /// Its settings, as they are now.
-    fn settings(&mut self) -> Result<Settings, Trouble>;
+    fn read_settings(&mut self) -> Result<Settings, Trouble>;
     /// The settings that its connections were found with since the sessions of the run were opened, each different set
     /// once; empty if nobody else can change them.
     fn settings_seen(&self) -> Vec<Settings> {
         Vec::new()
     }
     /// The sums that transactions raise.
-    fn totals(&mut self) -> Result<Totals, Trouble>;
+    fn read_totals(&mut self) -> Result<Totals, Trouble>;
     /// Makes sure that no other Assay can work with it, and says whether one could at some time. An error that refuses
     /// says that one has.
-    fn guard(&mut self) -> Result<Guarded, Trouble> {
+    fn hold_guard(&mut self) -> Result<Guarded, Trouble> {
         Ok(Guarded::Always)
     }
     /// Opens the database anew by its name, for everything that is asked after a run, and makes sure that what the
@@ -42,27 +42,27 @@ pub trait Opened: Debug + Send {
         None
     }
     /// Checks all conditions, and returns where one does not hold.
-    fn check(&mut self) -> Result<Vec<Violation>, Trouble>;
+    fn check_conditions(&mut self) -> Result<Vec<Violation>, Trouble>;
     /// Its size in bytes, if it is known.
-    fn bytes(&mut self) -> Option<u64>;
+    fn size_bytes(&mut self) -> Option<u64>;
     /// The start of its server; `None` if there is no server.
-    fn life(&mut self) -> Result<Option<Life>, Trouble> {
+    fn server_life(&mut self) -> Result<Option<ServerStart>, Trouble> {
         Ok(None)
     }
     /// The present values of its server's counters; empty if there is no server.
-    fn counters(&mut self) -> Result<Counters, Trouble> {
+    fn server_counters(&mut self) -> Result<Counters, Trouble> {
         Ok(Counters::new())
     }
     /// Bytes of data that its server can keep in its own memory; `None` if there is no server.
-    fn memory(&self) -> Option<u64> {
+    fn server_memory(&self) -> Option<u64> {
         None
     }
     /// A reader of its server's counters during the run; `None` if there is no server.
-    fn meter(&mut self) -> Result<Option<Box<dyn Reading>>, Trouble> {
+    fn server_meter(&mut self) -> Result<Option<Box<dyn Reading>>, Trouble> {
         Ok(None)
     }
     /// Its files or directories on this machine, each with its content: `data` or `log`.
-    fn places(&self) -> Vec<(PathBuf, &'static str)>;
+    fn storage_places(&self) -> Vec<(PathBuf, &'static str)>;
 }
 
 /// Since when another Assay is kept out of a database.
@@ -101,7 +101,7 @@ pub(super) type Counters = Vec<(&'static str, u64)>;
 
 /// The start of a server, to be compared before and after a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct ServerStart {
     /// A text that differs after each start of the server.
     pub started: String,
     /// A text that differs after each start that was not preceded by an orderly stop. `None` if the server does not
@@ -114,5 +114,7 @@ pub(super) fn is_the_load(before: &Marker, now: &Marker, shown: &str) -> Result<
     if before.run == now.run {
         return Ok(());
     }
-    Err(Trouble::damaged(format!("{shown} holds another load than when the run began: what it committed is not there")))
+    Err(Trouble::damaged_database(format!(
+        "{shown} holds another load than when the run began: what it committed is not there"
+    )))
 }

@@ -1,12 +1,12 @@
 //! A PostgreSQL server as the target of a run.
 
-use super::opened::{Counters, Guarded, Life, Settings};
+use super::opened::{Counters, Guarded, ServerStart, Settings};
 use super::server::{Protocol, mode_of};
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
 use assay_model::tpcc::{Population, Scale};
 use assay_sql::postgres::{self, Connection, Directories, Session, Statistics, gate::Permit};
-use assay_sql::{Execute, Kept, Marker, PostgresUrl, Totals, Trouble};
+use assay_sql::{Execute, KeptCommits, Marker, PostgresUrl, Totals, Trouble};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,19 +22,19 @@ impl Protocol for Postgres {
     const ISOLATION: &'static str =
         "read committed, with what is written read under lock; order-status and stock-level in one snapshot";
 
-    fn ready(url: &PostgresUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
-        postgres::ready(url, None)
+    fn pass_gate(url: &PostgresUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
+        postgres::open_for_run(url, None)
     }
 
-    fn guard(permit: &Permit) -> Result<Guarded, Trouble> {
-        permit.hold().map(|()| if permit.was_lost() { Guarded::Again } else { Guarded::Always })
+    fn hold_guard(permit: &Permit) -> Result<Guarded, Trouble> {
+        permit.ensure_held().map(|()| if permit.was_lost() { Guarded::Again } else { Guarded::Always })
     }
 
-    fn connect(permit: &Arc<Permit>, url: &PostgresUrl) -> Result<Connection, Trouble> {
-        Connection::open(permit, url)
+    fn open_connection(permit: &Arc<Permit>, url: &PostgresUrl) -> Result<Connection, Trouble> {
+        Connection::open_permitted(permit, url)
     }
 
-    fn session(
+    fn make_session(
         connection: Connection,
         scale: Scale,
         mode: Mode,
@@ -42,32 +42,32 @@ impl Protocol for Postgres {
     ) -> Result<Box<dyn Execute>, Trouble> {
         let mode = mode_of(mode);
         Ok(Box::new(match numbered {
-            Some(own) => Session::marked(connection, scale, mode, own)?,
+            Some(own) => Session::new_marked(connection, scale, mode, own)?,
             None => Session::new(connection, scale, mode)?,
         }))
     }
 
-    fn marker(connection: &mut Connection) -> Result<Marker, Trouble> {
-        postgres::marker(connection)
+    fn read_marker(connection: &mut Connection) -> Result<Marker, Trouble> {
+        postgres::read_marker(connection)
     }
 
-    fn shown(connection: &Connection) -> String {
-        connection.shown()
+    fn display_name(connection: &Connection) -> String {
+        connection.display_name()
     }
 
-    fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
-        postgres::mark(connection, run, sessions)
+    fn create_session_rows(connection: &mut Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
+        postgres::create_session_rows(connection, run, sessions)
     }
 
-    fn kept_commits(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
-        postgres::kept(connection, run, loaded)
+    fn kept_commits(connection: &mut Connection, run: &str, loaded: i32) -> Result<KeptCommits, Trouble> {
+        postgres::read_kept(connection, run, loaded)
     }
 
-    fn version(connection: &Connection) -> String {
-        connection.settings().value("server_version").to_owned()
+    fn server_version(connection: &Connection) -> String {
+        connection.session_settings().setting_value("server_version").to_owned()
     }
 
-    fn settings(connection: &mut Connection) -> Result<Settings, Trouble> {
+    fn read_settings(connection: &mut Connection) -> Result<Settings, Trouble> {
         connection.settings_now().map(settings_for_log)
     }
 
@@ -79,24 +79,25 @@ impl Protocol for Postgres {
         permit.settings_seen().iter().map(settings_for_log).collect()
     }
 
-    fn memory(connection: &Connection) -> Option<u64> {
-        connection.settings().shared_buffers()
+    fn server_memory(connection: &Connection) -> Option<u64> {
+        connection.session_settings().shared_buffers()
     }
 
-    fn totals(connection: &mut Connection) -> Result<Totals, Trouble> {
-        postgres::totals(connection)
+    fn read_totals(connection: &mut Connection) -> Result<Totals, Trouble> {
+        postgres::read_totals(connection)
     }
 
-    fn check(connection: &mut Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
-        postgres::check(connection, population)
+    fn check_conditions(connection: &mut Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
+        postgres::check_conditions(connection, population)
     }
 
-    fn bytes(connection: &mut Connection) -> Result<u64, Trouble> {
-        Ok(u64::try_from(Statistics::read(connection)?.bytes).unwrap_or(0))
+    fn size_bytes(connection: &mut Connection) -> Result<u64, Trouble> {
+        Ok(u64::try_from(Statistics::read_counters(connection)?.bytes).unwrap_or(0))
     }
 
-    fn counters(connection: &mut Connection) -> Result<Counters, Trouble> {
-        let Statistics { log_bytes, log_syncs, log_sync_us, checkpoints, commits, .. } = Statistics::read(connection)?;
+    fn read_counters(connection: &mut Connection) -> Result<Counters, Trouble> {
+        let Statistics { log_bytes, log_syncs, log_sync_us, checkpoints, commits, .. } =
+            Statistics::read_counters(connection)?;
         let all = [
             ("log_bytes", Some(log_bytes)),
             ("log_syncs", log_syncs),
@@ -113,14 +114,14 @@ impl Protocol for Postgres {
         (!timed).then_some(off).into_iter().collect()
     }
 
-    fn life(connection: &mut Connection) -> Result<Life, Trouble> {
-        let assay_sql::postgres::Life { started, recovered } = assay_sql::postgres::Life::read(connection)?;
-        Ok(Life { started, recovered: Some(recovered) })
+    fn read_life(connection: &mut Connection) -> Result<ServerStart, Trouble> {
+        let assay_sql::postgres::Life { started, recovered } = assay_sql::postgres::Life::read_life(connection)?;
+        Ok(ServerStart { started, recovered: Some(recovered) })
     }
 
-    fn places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {
+    fn storage_places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {
         let mut places = Vec::new();
-        if let Some(directories) = &connection.settings().directories {
+        if let Some(directories) = &connection.session_settings().directories {
             let Directories { data, log, tablespaces, .. } = directories;
             places.extend([(data.clone(), "data"), (log.clone(), "log")]);
             places.extend(tablespaces.iter().map(|path| (path.clone(), "data")));

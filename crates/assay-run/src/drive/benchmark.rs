@@ -19,45 +19,45 @@ const LOAD: &str = "model = \"streams\"\nduration = \"1h\"\n[[stream]]\nname = \
 /// were not the limit. `None` when no time passed.
 pub(crate) fn self_benchmark(clock: Clock) -> Option<f64> {
     let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
-    let plan = workload::read("self-benchmark", LOAD).ok()?.plan(&adjust).ok()?;
+    let plan = workload::read_workload("self-benchmark", LOAD).ok()?.make_plan(&adjust).ok()?;
     let null = Null::new(vec![Geometry { size: 1 << 30, block: 512 }]);
     let (part, start) = (Part { index: 0, of: 1 }, clock.now());
-    let bound = assay_engine::bound(&plan, part);
+    let bound = assay_engine::in_flight_bound(&plan, part);
     let thresholds = Thresholds::new([]);
     let mut worker = Worker::new(
         &plan,
         null,
         Setup { part, thresholds, bound, start, run: 0, limits: Limits::default(), ledger: None, gates: None },
     )?;
-    let host = Brief { clock, end: start + BENCHMARK };
-    run_real(&mut worker, &host, &mut Nowhere, Waiting { spin: Spin::Fixed(Span::ZERO) });
+    let host = BenchmarkHost { clock, end: start + BENCHMARK };
+    run_real(&mut worker, &host, &mut DiscardingSink, Waiting { spin: Spin::Fixed(Span::ZERO) });
     let passed = clock.now().since(start);
-    (!passed.is_zero()).then(|| worker.totals().completed as f64 / (passed.as_ns() as f64 * 1e-9))
+    (!passed.is_zero()).then(|| worker.operation_totals().completed as f64 / (passed.as_ns() as f64 * 1e-9))
 }
 
-struct Brief {
+struct BenchmarkHost {
     clock: Clock,
     end: Instant,
 }
 
-impl Host for Brief {
+impl Host for BenchmarkHost {
     fn now(&self) -> Instant {
         self.clock.now()
     }
     fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
         None
     }
-    fn stop(&self) -> Option<Stop> {
+    fn requested_stop(&self) -> Option<Stop> {
         (self.clock.now() >= self.end).then_some(Stop::Drain(CloseReason::Interrupted))
     }
 }
 
-struct Nowhere;
+struct DiscardingSink;
 
-impl Sink for Nowhere {
-    fn frame(&mut self, _: Frame) {}
-    fn event(&mut self, _: Event) {}
-    fn spent(&mut self) -> Option<Frame> {
+impl Sink for DiscardingSink {
+    fn receive_frame(&mut self, _: Frame) {}
+    fn receive_event(&mut self, _: Event) {}
+    fn spent_frame(&mut self) -> Option<Frame> {
         None
     }
 }

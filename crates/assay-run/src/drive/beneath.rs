@@ -29,14 +29,14 @@ const MILLISECOND: u64 = 1_000_000;
 impl Disk {
     /// The disk with this number, where the kernel counts for it; `holds` says what it is there for.
     pub fn new(number: DevNum, holds: &str) -> Option<Disk> {
-        let roots = Roots::host();
+        let roots = Roots::of_machine();
         disk_stat(&roots, number)?;
         Some(Disk { number, name: disk_name(&roots, number)?, holds: holds.to_owned() })
     }
 }
 
 impl Reading for Disk {
-    fn head(&self) -> MeterHead {
+    fn meter_head(&self) -> MeterHead {
         MeterHead {
             name: self.name.clone(),
             kind: DISK.to_owned(),
@@ -46,8 +46,8 @@ impl Reading for Disk {
         }
     }
 
-    fn totals(&mut self) -> Option<Vec<u64>> {
-        let stat = disk_stat(&Roots::host(), self.number)?;
+    fn read_totals(&mut self) -> Option<Vec<u64>> {
+        let stat = disk_stat(&Roots::of_machine(), self.number)?;
         let flushes = (stat.flushes.unwrap_or(0), stat.flush_ms.unwrap_or(0).saturating_mul(MILLISECOND));
         Some(vec![
             stat.reads,
@@ -67,11 +67,11 @@ impl Reading for Disk {
 struct Holding(BTreeMap<DevNum, Vec<String>>);
 
 impl Holding {
-    fn add(&mut self, disk: Option<DevNum>, what: &str) {
+    fn add_disk(&mut self, disk: Option<DevNum>, what: &str) {
         disk.into_iter().for_each(|disk| self.0.entry(disk).or_default().push(what.to_owned()));
     }
 
-    fn readings(self, several: impl Fn(&[String]) -> String) -> Vec<Box<dyn Reading>> {
+    fn into_readings(self, several: impl Fn(&[String]) -> String) -> Vec<Box<dyn Reading>> {
         let mut readings: Vec<Box<dyn Reading>> = Vec::new();
         for (number, held) in self.0 {
             let holds = if let [one] = &held[..] { one.clone() } else { several(&held) };
@@ -87,43 +87,43 @@ impl Holding {
 /// device among the targets counts for itself.
 fn disks_below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Reading>> {
     let mut holding = Holding::default();
-    let databases = &targets.databases()[..targets.databases().len().min(n)];
+    let databases = &targets.all_databases()[..targets.all_databases().len().min(n)];
     if !databases.is_empty() {
         let several = databases.len() > 1;
         let mut servers: Vec<Box<dyn Reading>> = Vec::new();
         for database in databases {
-            let of = if several { format!(" of {}", database.name()) } else { String::new() };
+            let of = if several { format!(" of {}", database.url_name()) } else { String::new() };
             let mut held: BTreeMap<Option<DevNum>, Vec<&str>> = BTreeMap::new();
-            for (disk, what) in disks(database) {
+            for (disk, what) in disks_of_database(database) {
                 let held = held.entry(disk).or_default();
                 if !held.contains(&what) {
                     held.push(what);
                 }
             }
             for (disk, what) in held {
-                holding.add(disk, &format!("{}{of}", what.join(" and ")));
+                holding.add_disk(disk, &format!("{}{of}", what.join(" and ")));
             }
-            servers.extend(database.meter().map(|reading| {
-                if several { Box::new(NamedReading { reading, name: database.name().to_owned() }) } else { reading }
+            servers.extend(database.server_meter().map(|reading| {
+                if several { Box::new(NamedReading { reading, name: database.url_name().to_owned() }) } else { reading }
             }));
         }
         for disk in named {
             if !holding.0.contains_key(disk) {
-                holding.add(Some(*disk), AS_NAMED);
+                holding.add_disk(Some(*disk), AS_NAMED);
             }
         }
-        return servers.into_iter().chain(holding.readings(|held| held.join(", "))).collect();
+        return servers.into_iter().chain(holding.into_readings(|held| held.join(", "))).collect();
     }
-    for real in targets.real().iter().take(n).filter(|real| real.disk.is_none()) {
-        holding.add(real.under, &real.name);
+    for real in targets.real_targets().iter().take(n).filter(|real| real.disk.is_none()) {
+        holding.add_disk(real.under, &real.name);
     }
-    holding.readings(|held| format!("{} files", held.len()))
+    holding.into_readings(|held| format!("{} files", held.len()))
 }
 
 /// The disk below each place of a database on this machine, where it is known, with what it holds.
-fn disks(database: &Database) -> Vec<(Option<DevNum>, &'static str)> {
-    let roots = Roots::host();
-    database.places().into_iter().map(|(place, what)| (disk_under_path(&roots, &place), what)).collect()
+fn disks_of_database(database: &Database) -> Vec<(Option<DevNum>, &'static str)> {
+    let roots = Roots::of_machine();
+    database.storage_places().into_iter().map(|(place, what)| (disk_under_path(&roots, &place), what)).collect()
 }
 
 /// A counter of one of several databases, with its name.
@@ -133,12 +133,12 @@ struct NamedReading {
 }
 
 impl Reading for NamedReading {
-    fn head(&self) -> MeterHead {
-        MeterHead { holds: self.name.clone(), ..self.reading.head() }
+    fn meter_head(&self) -> MeterHead {
+        MeterHead { holds: self.name.clone(), ..self.reading.meter_head() }
     }
 
-    fn totals(&mut self) -> Option<Vec<u64>> {
-        self.reading.totals()
+    fn read_totals(&mut self) -> Option<Vec<u64>> {
+        self.reading.read_totals()
     }
 }
 
@@ -152,9 +152,9 @@ impl Read {
     /// By how much each counter rose since the last reading that succeeded; nothing where it cannot be read now, and where
     /// it began anew.
     fn take_increase(&mut self) -> Vec<u64> {
-        let Some(now) = self.reading.totals() else { return Vec::new() };
+        let Some(now) = self.reading.read_totals() else { return Vec::new() };
         let before = self.before.replace(now.clone());
-        before.and_then(|before| increase(&now, &before)).unwrap_or_default()
+        before.and_then(|before| counter_rises(&now, &before)).unwrap_or_default()
     }
 }
 
@@ -169,11 +169,12 @@ impl Beneath {
 
     /// A warning that nothing counts the disk of a database; `None` if all are counted.
     pub(super) fn lacks_disk(&self, targets: &Targets) -> Option<String> {
-        let known = self.heads().iter().any(|head| head.kind == DISK);
-        let databases = targets.databases().iter();
-        let lacking = databases.filter(|database| !known || disks(database).iter().all(|(disk, _)| disk.is_none()));
-        let named = self.heads().iter().any(|head| head.holds == AS_NAMED);
-        let lacking = lacking.map(Database::name).collect::<Vec<_>>().join(", ");
+        let known = self.meter_heads().iter().any(|head| head.kind == DISK);
+        let databases = targets.all_databases().iter();
+        let lacking =
+            databases.filter(|database| !known || disks_of_database(database).iter().all(|(disk, _)| disk.is_none()));
+        let named = self.meter_heads().iter().any(|head| head.holds == AS_NAMED);
+        let lacking = lacking.map(Database::url_name).collect::<Vec<_>>().join(", ");
         (!lacking.is_empty() && !named).then(|| {
             format!(
                 "the disk of {lacking} is not known on this machine, so that the report lacks what it did; name it with --disk"
@@ -183,22 +184,22 @@ impl Beneath {
 
     fn from_readings(readings: Vec<Box<dyn Reading>>) -> Beneath {
         let mut beneath = Beneath(readings.into_iter().map(|reading| Read { reading, before: None }).collect());
-        beneath.sample();
+        beneath.sample_rises();
         beneath
     }
 
-    pub(super) fn heads(&self) -> Vec<MeterHead> {
-        self.0.iter().map(|counter| counter.reading.head()).collect()
+    pub(super) fn meter_heads(&self) -> Vec<MeterHead> {
+        self.0.iter().map(|counter| counter.reading.meter_head()).collect()
     }
 
     /// The rise of each counter of each of them.
-    pub(super) fn sample(&mut self) -> Vec<Vec<u64>> {
+    pub(super) fn sample_rises(&mut self) -> Vec<Vec<u64>> {
         self.0.iter_mut().map(Read::take_increase).collect()
     }
 }
 
 /// None where a counter fell: what counts was started anew.
-fn increase(now: &[u64], before: &[u64]) -> Option<Vec<u64>> {
+fn counter_rises(now: &[u64], before: &[u64]) -> Option<Vec<u64>> {
     now.iter().zip(before).map(|(now, before)| now.checked_sub(*before)).collect()
 }
 
@@ -210,10 +211,10 @@ mod tests {
     struct Given(Vec<Option<Vec<u64>>>);
 
     impl Reading for Given {
-        fn head(&self) -> MeterHead {
+        fn meter_head(&self) -> MeterHead {
             MeterHead { name: "given".into(), counters: vec!["reads".into()], ..MeterHead::default() }
         }
-        fn totals(&mut self) -> Option<Vec<u64>> {
+        fn read_totals(&mut self) -> Option<Vec<u64>> {
             self.0.remove(0)
         }
     }
@@ -222,8 +223,8 @@ mod tests {
     fn what_cannot_be_read_is_in_the_next_reading_and_what_began_anew_in_none() {
         let given = [Some(5), Some(7), None, Some(12), Some(2), Some(3)].map(|total| total.map(|total| vec![total]));
         let mut beneath = Beneath::from_readings(vec![Box::new(Given(given.to_vec()))]);
-        assert_eq!(beneath.heads().len(), 1);
-        let read: Vec<Vec<Vec<u64>>> = (0..5).map(|_| beneath.sample()).collect();
+        assert_eq!(beneath.meter_heads().len(), 1);
+        let read: Vec<Vec<Vec<u64>>> = (0..5).map(|_| beneath.sample_rises()).collect();
         assert_eq!(read, [vec![vec![2]], vec![vec![]], vec![vec![5]], vec![vec![]], vec![vec![1]]]);
     }
 

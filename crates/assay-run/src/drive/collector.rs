@@ -33,45 +33,45 @@ pub(super) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     /// Opens a segment with its header.
-    pub(super) fn begin(
+    pub(super) fn open_segment(
         plan: &Plan,
         header: Header,
         log: &'a mut LogFile,
         observer: &'a mut dyn Observer,
     ) -> Collector<'a> {
-        observer.start(&header);
+        observer.begin_run(&header);
         let account = Account::new(plan, &header);
-        log.write(&Entry::Header(Box::new(header)));
+        log.write_entry(&Entry::Header(Box::new(header)));
         Collector { log, observer, account }
     }
 
     /// Writes an interval, whose figures of the flows are `interval`.
-    pub(super) fn interval(&mut self, frame: &Frame, interval: Interval, sample: Sample) {
+    pub(super) fn write_interval(&mut self, frame: &Frame, interval: Interval, sample: Sample) {
         let Sample { disks, foreign, cache, meters, host, clocks, counted } = sample;
         let cache = cache.map(Box::new);
         let mut interval = Interval { disks, foreign, cache, meters, host, clocks, ..interval };
         for (flow, counted) in counted {
             interval.flows[flow].counted = counted;
         }
-        self.observer.interval(&interval);
-        let event = self.account.interval(&interval);
-        self.log.write(&Entry::Interval(interval));
+        self.observer.interval_ended(&interval);
+        let event = self.account.receive_interval(&interval);
+        self.log.write_entry(&Entry::Interval(interval));
         if let Some(why) = self.log.newly_certain_failure() {
             self.observer.fails_for_certain(&why);
         }
-        if let Some(histograms) = frame.histograms() {
-            self.log.write(&Entry::Histograms(histograms));
+        if let Some(histograms) = frame.histograms_line() {
+            self.log.write_entry(&Entry::Histograms(histograms));
         }
         if let Some(event) = event {
-            self.event(event);
+            self.write_event(event);
         }
     }
 
-    pub(super) fn event(&mut self, event: Event) {
+    pub(super) fn write_event(&mut self, event: Event) {
         // A part of what several workers tell together is kept until the last of them has told it.
-        let Some(event) = self.account.event(event) else { return };
-        self.observer.event(&event);
-        self.log.write(&Entry::Event(event));
+        let Some(event) = self.account.receive_event(event) else { return };
+        self.observer.show_event(&event);
+        self.log.write_entry(&Entry::Event(event));
     }
 
     /// When the phase that waits ends, once that is decided.
@@ -80,8 +80,8 @@ impl<'a> Collector<'a> {
     }
 
     /// Closes the segment.
-    pub(super) fn close(&mut self, ending: &Ending) {
-        self.log.close(self.account.close(ending));
-        self.observer.finish();
+    pub(super) fn close_segment(&mut self, ending: &Ending) {
+        self.log.write_close(self.account.closing_line(ending));
+        self.observer.finish_part();
     }
 }

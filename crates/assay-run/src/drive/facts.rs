@@ -14,7 +14,7 @@ use assay_record::{Event, EventKind};
 use std::collections::BTreeMap;
 
 /// Describes how a run is carried: the facts that the engine reports, the scheduling of its workers, and what was measured before the run.
-pub(super) fn engine(
+pub(super) fn engine_facts(
     staffing: Staffing<'_>,
     targets: &Targets,
     facts: &EngineFacts,
@@ -24,7 +24,7 @@ pub(super) fn engine(
     clock: Clock,
 ) -> BTreeMap<String, String> {
     let Staffing { plan, how } = staffing;
-    let spin = match staffing.spin(chosen.workers) {
+    let spin = match staffing.spin_mode(chosen.workers) {
         Spin::Fixed(span) if how.manner.spin.is_none() => format!("{span}, because operations are so close together"),
         Spin::Fixed(span) => span.to_string(),
         Spin::Together(span) => format!("none; a sleep is at least {span}, for all that is due within it"),
@@ -43,13 +43,13 @@ pub(super) fn engine(
         ("workers", Some(chosen.workers.to_string())),
         ("in-flight bound", Some(bound)),
         ("buffer of a slot", (facts.slots.bytes > 0).then(|| Bytes::new(facts.slots.bytes.into()).to_string())),
-        ("clock", Some(clock.source().to_owned())),
+        ("clock", Some(clock.source_name().to_owned())),
         ("spin", Some(spin)),
-        ("program", tool::program().map(|sum| format!("BLAKE3 {sum}"))),
+        ("program", tool::program_checksum().map(|sum| format!("BLAKE3 {sum}"))),
         ("ring flags", by_ring.then(|| facts.flags.join(" "))),
         ("registered files", by_ring.then(|| yes_or_no(facts.registered_files))),
         ("registered buffers", by_ring.then(|| yes_or_no(facts.registered_buffers))),
-        ("verify", integrity::describe(plan, targets.geometry(0))),
+        ("verify", integrity::describe_verification(plan, targets.target_geometry(0))),
         ("blank check", matches!(targets, Targets::Real(_)).then(|| BLANK_CHECK.to_owned())),
         ("threads", (facts.threads > 0).then(|| facts.threads.to_string())),
         ("notes", (!facts.notes.is_empty()).then(|| facts.notes.join("; "))),
@@ -73,13 +73,13 @@ pub(super) fn of_sessions(sessions: u32, threads: usize, clock: Clock) -> Engine
         registered_buffers: false,
         threads: threads as u32,
         slots: Slots { count: sessions, spare: 0, bytes: 0 },
-        clock: clock.source(),
+        clock: clock.source_name(),
         notes: Vec::new(),
     }
 }
 
 /// Problems between the engine and the kernel, for the log.
-pub(super) fn troubles(now: Instant, health: Health) -> impl Iterator<Item = Event> {
+pub(super) fn trouble_events(now: Instant, health: Health) -> impl Iterator<Item = Event> {
     let refused = health.refused.map(|errno| {
         let text = format!("io_uring_enter gave {errno}: nothing more could be handed over; try --engine threads");
         let details = BTreeMap::from([("errno".to_owned(), errno.0.to_string())]);

@@ -39,11 +39,11 @@ pub struct Manner {
 impl Manner {
     /// Refuses what makes no sense for these targets: a number of workers on a database, whose sessions carry the
     /// transactions, and on anything else what is about databases.
-    pub fn suits(&self, named: &[(String, Named)]) -> Result<(), Failure> {
+    pub fn check_suits_targets(&self, named: &[(String, Named)]) -> Result<(), Failure> {
         let is_database = matches!(named.first(), Some((_, Named::Database(_))));
         let its_sessions = "--workers makes no sense on a database: its sessions carry the transactions; write sessions in the workload";
         if is_database {
-            return self.workers.map_or(Ok(()), |_| Err(Failure::usage(its_sessions)));
+            return self.workers.map_or(Ok(()), |_| Err(Failure::bad_usage(its_sessions)));
         }
         if self.unchecked {
             return Err(for_databases("--no-check"));
@@ -54,7 +54,7 @@ impl Manner {
 
 /// The refusal of an option that is about databases.
 fn for_databases(option: &str) -> Failure {
-    Failure::usage(format!("{option} is for databases, such as sqlite:shop.db"))
+    Failure::bad_usage(format!("{option} is for databases, such as sqlite:shop.db"))
 }
 
 /// The way in which a plan is carried out.
@@ -89,18 +89,18 @@ pub(super) fn header_facts(
 ) -> HeaderFacts {
     // Simulated time begins with the epoch, so that equal runs give equal logs.
     let created = match targets {
-        Targets::Simulated(_) => rundir::moment(0),
-        _ => clocks.map_or_else(rundir::timestamp, |clocks| rundir::moment(clocks.real_ns)),
+        Targets::Simulated(_) => rundir::format_moment(0),
+        _ => clocks.map_or_else(rundir::current_timestamp, |clocks| rundir::format_moment(clocks.real_ns)),
     };
     let count = usize::from(plan.load.targets);
-    let mut heads = targets.heads(count);
+    let mut heads = targets.target_heads(count);
     for (head, prepared) in heads.iter_mut().zip(&how.prepared) {
         head.prepared.clone_from(prepared);
     }
     let mut watermarks: Vec<String> = plan.likeness();
     watermarks.extend(how.watermarks.iter().cloned());
-    watermarks.extend(targets.watermarks(count));
-    let unchecked = how.manner.unchecked && !targets.databases().is_empty();
+    watermarks.extend(targets.result_watermarks(count));
+    let unchecked = how.manner.unchecked && !targets.all_databases().is_empty();
     watermarks.extend(unchecked.then(|| "UNCHECKED: what the run left in the database was not checked".to_owned()));
     let measured_before_ns = how.measured_before_ns;
     HeaderFacts {
@@ -111,14 +111,14 @@ pub(super) fn header_facts(
         signer: how.signer.clone(),
         watermarks,
         targets: heads,
-        cache: cache.map(Lookaside::head),
+        cache: cache.map(Lookaside::cache_head),
         in_real_time: RealTimeFacts::default(),
         engine,
-        host: host::host(matches!(targets, Targets::Simulated(_))),
+        host: host::host_facts(matches!(targets, Targets::Simulated(_))),
     }
 }
 
 /// The failure for a schedule that is too large to be counted.
 pub(super) fn too_large() -> Failure {
-    Failure::workload("a rate of the plan is too large to be scheduled")
+    Failure::bad_workload("a rate of the plan is too large to be scheduled")
 }

@@ -12,12 +12,12 @@ pub(super) struct Meters {
 impl Meters {
     /// Starts counting now.
     pub(super) fn new() -> Meters {
-        Meters { host: read() }
+        Meters { host: read_host() }
     }
 
     /// The counts since the last call, and the memory in use now.
-    pub(super) fn sample(&mut self) -> HostSample {
-        let now = read();
+    pub(super) fn sample_host(&mut self) -> HostSample {
+        let now = read_host();
         let before = std::mem::replace(&mut self.host, now);
         HostSample {
             cpu_ns: now.cpu_ns.saturating_sub(before.cpu_ns),
@@ -30,8 +30,8 @@ impl Meters {
     }
 }
 
-fn read() -> HostSample {
-    let throttled = probe::throttled(&Roots::host());
+fn read_host() -> HostSample {
+    let throttled = probe::throttled(&Roots::of_machine());
     HostSample {
         cpu_ns: usage::cpu_ns(),
         run_queue_ns: usage::run_queue_ns(),

@@ -37,9 +37,9 @@ pub(crate) struct Partners {
 impl Partners {
     /// Begins to watch. Where the kernel cannot report, every interval is looked at.
     pub(crate) fn new(targets: &Targets) -> Partners {
-        let shared: Vec<Shared> = targets.real().iter().filter_map(Shared::from_target).collect();
-        let opened = if shared.is_empty() { None } else { watched(&crate::open::consents::locked_paths()).ok() };
-        let company = targets.company().filter(|(_, mark)| matches!(mark, Watermark::SharedDevice(_)));
+        let shared: Vec<Shared> = targets.real_targets().iter().filter_map(Shared::from_target).collect();
+        let opened = if shared.is_empty() { None } else { watch_paths(&crate::open::consents::locked_paths()).ok() };
+        let company = targets.shared_targets().filter(|(_, mark)| matches!(mark, Watermark::SharedDevice(_)));
         let known = company.map(|(name, mark)| in_words(name, mark)).collect();
         Partners { shared, opened, looks: LOOKS, known }
     }
@@ -56,17 +56,17 @@ impl Partners {
             return Vec::new();
         }
         self.looks -= 1;
-        let marks = self.marks(gate);
+        let marks = self.watermarks_of_partners(gate);
         let new = marks.into_iter().filter(|mark| self.known.insert(mark.clone()));
         new.map(|text| Event { at_ns: at.as_ns(), what: EventKind::Watermark, text, details: BTreeMap::new() })
             .collect()
     }
 
     /// The watermarks of all runs that are there now.
-    fn marks(&self, gate: &Gate) -> Vec<String> {
+    fn watermarks_of_partners(&self, gate: &Gate) -> Vec<String> {
         let mut marks = Vec::new();
         for shared in &self.shared {
-            for run in gate.partners(shared.device, shared.record).unwrap_or_default() {
+            for run in gate.partner_runs(shared.device, shared.record).unwrap_or_default() {
                 marks.push(in_words(&shared.name, &Watermark::SharedDevice(run)));
             }
         }
@@ -75,17 +75,17 @@ impl Partners {
 }
 
 fn in_words(target: &str, mark: &Watermark) -> String {
-    format!("{}: {target}: {mark}", mark.word())
+    format!("{}: {target}: {mark}", mark.leading_word())
 }
 
 impl Shared {
-    fn from_target(real: &crate::open::targets::Real) -> Option<Shared> {
+    fn from_target(real: &crate::open::targets::RealTarget) -> Option<Shared> {
         let record = real.shared_under()?;
         Some(Shared { name: real.name.clone(), device: real.disk?, record })
     }
 }
 
-fn watched(paths: &[String]) -> rustix::io::Result<OwnedFd> {
+fn watch_paths(paths: &[String]) -> rustix::io::Result<OwnedFd> {
     let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
     for path in paths {
         inotify::add_watch(&watch, path.as_str(), WatchFlags::OPEN)?;
@@ -110,18 +110,18 @@ mod tests {
     #[test]
     fn a_record_that_is_opened_is_reported_once() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let watch = watched(&[file.path().display().to_string()]).unwrap();
+        let watch = watch_paths(&[file.path().display().to_string()]).unwrap();
         assert!(!was_opened(&watch));
         drop(std::fs::File::open(file.path()).unwrap());
         assert!(was_opened(&watch));
         assert!(!was_opened(&watch));
-        assert!(watched(&["/no/such/record".to_owned()]).is_err());
+        assert!(watch_paths(&["/no/such/record".to_owned()]).is_err());
     }
 
     #[test]
     fn where_nothing_is_shared_nothing_is_looked_at() {
         let targets = Targets::Simulated(Vec::new());
-        let gate = Gate::host();
+        let gate = Gate::of_machine();
         let mut partners = Partners::new(&targets);
         assert!(partners.opened.is_none() && partners.events_of_new_partners(&gate, Instant::ZERO).is_empty());
     }

@@ -9,11 +9,11 @@ use super::meters::Meters;
 use super::sampler::{Sampler, Sampling};
 use super::staffing::{Scheduling, Staffing};
 use super::target_watch::TargetWatch;
-use super::watched::{Beside, Neighbours, Watched};
-use super::worker::{Leaving, Marked, Notice, Recruit, Shared};
+use super::watched::{CountersBesideOperations, Neighbours, Watched};
+use super::worker::{Marked, Shared, StartingWorker, StopOnDrop, WorkerMessage};
 use crate::cache::lookaside::{Lookaside, Meter};
 use crate::cache::page_cache;
-use crate::databases::carrying::{self, Carried};
+use crate::databases::carrying::{self, DatabaseRun};
 use crate::databases::{Database, LedgerFile, fit_in_memory};
 use crate::drive::benchmark::self_benchmark;
 use crate::drive::integrity;
@@ -21,7 +21,7 @@ use crate::drive::partners::Partners;
 use crate::failure::Failure;
 use crate::host::pulse::Pulse;
 use crate::host::signals::StopCell;
-use crate::host::threads::spawn;
+use crate::host::threads::spawn_scoped;
 use crate::host::watch::{self, Watch};
 use crate::log::header;
 use crate::log::header::{HeaderFacts, RealTimeFacts};
@@ -54,7 +54,7 @@ const LEAD: Span = Span::from_ms(20);
 const TICK: Duration = Duration::from_millis(250);
 
 /// A run in real time.
-pub(super) struct Real<'a> {
+pub(super) struct RealTimeRun<'a> {
     plan: &'a Plan,
     targets: &'a Targets,
     cache: Option<&'a Lookaside>,
@@ -71,14 +71,14 @@ pub(super) struct Real<'a> {
 }
 
 /// The channels from the collecting thread to one worker.
-struct Lines {
+struct WorkerChannels {
     /// Tells the worker when the schedule begins.
     go: Sender<Instant>,
     /// Returns frames to the worker.
     spend: Sender<Frame>,
 }
 
-impl<'a> Real<'a> {
+impl<'a> RealTimeRun<'a> {
     /// A run of `plan` on `targets`, until it is over or `stop` ends it.
     pub(super) fn new(
         plan: &'a Plan,
@@ -86,9 +86,9 @@ impl<'a> Real<'a> {
         cache: Option<&'a Lookaside>,
         how: &'a Drive,
         stop: &'a StopCell,
-    ) -> Real<'a> {
+    ) -> RealTimeRun<'a> {
         let (own, phase_end, pulse) = (StopCell::default(), AtomicU64::new(0), Pulse::default());
-        Real {
+        RealTimeRun {
             plan,
             targets,
             cache,
@@ -97,31 +97,31 @@ impl<'a> Real<'a> {
             own,
             phase_end,
             pulse,
-            accounts: targets.databases().iter().map(|_| OnceLock::new()).collect(),
+            accounts: targets.all_databases().iter().map(|_| OnceLock::new()).collect(),
             commits: OnceLock::new(),
         }
     }
 
-    fn staffing(&self) -> Staffing<'_> {
+    fn plan_staffing(&self) -> Staffing<'_> {
         Staffing { plan: self.plan, how: self.how }
     }
 
     /// Carries it out, into `log`.
-    pub(super) fn run(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
-        self.begin_ledger(log.path())?;
+    pub(super) fn carry_out_run(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
+        self.begin_ledger(log.log_path())?;
         self.carry_out(log, observer).inspect_err(|_| {
             if let Some(ledger) =
                 self.commits.get().filter(|_| self.accounts.iter().all(|account| account.get().is_none()))
             {
-                ledger.forget();
+                ledger.remove_file();
             }
         })
     }
 
     /// Begins the ledger of commits, where the load of a database asks for one.
     fn begin_ledger(&self, log: &Path) -> Result<(), Failure> {
-        let [database] = self.targets.databases() else { return Ok(()) };
-        if let Some(ledger) = database.ledger(carrying::load(self.plan)?, log)? {
+        let [database] = self.targets.all_databases() else { return Ok(()) };
+        if let Some(ledger) = database.begin_ledger(carrying::database_load(self.plan)?, log)? {
             // This is called once.
             let _ = self.commits.set(ledger);
         }
@@ -129,26 +129,27 @@ impl<'a> Real<'a> {
     }
 
     /// The databases that the plan drives, each with its place among the targets.
-    fn databases(&self) -> impl Iterator<Item = (u16, &'a Database)> {
-        (0..self.plan.load.targets).zip(self.targets.databases())
+    fn driven_databases(&self) -> impl Iterator<Item = (u16, &'a Database)> {
+        (0..self.plan.load.targets).zip(self.targets.all_databases())
     }
 
     /// Reads what each database holds before the first transaction.
-    fn begin_databases(&self) -> Result<Vec<Carried<'a>>, Failure> {
+    fn begin_databases(&self) -> Result<Vec<DatabaseRun<'a>>, Failure> {
         let (unchecked, mut all) = (self.how.manner.unchecked, Vec::new());
-        for (target, database) in self.databases() {
+        for (target, database) in self.driven_databases() {
             let Some(account) = self.accounts[usize::from(target)].get().cloned() else {
-                return Err(Failure::bug("a worker that is ready has no sessions"));
+                return Err(Failure::internal_bug("a worker that is ready has no sessions"));
             };
-            let carried = Carried::begin(database, target, account, unchecked, self.commits.get().cloned())?;
+            let carried =
+                DatabaseRun::read_before_load(database, target, account, unchecked, self.commits.get().cloned())?;
             all.push(carried.for_plan(self.plan));
         }
         Ok(all)
     }
 
     fn carry_out(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
-        let staffing = self.staffing();
-        let workers = staffing.workers();
+        let staffing = self.plan_staffing();
+        let workers = staffing.worker_counts();
         let clock = Clock::start();
         let alone = self_benchmark(clock);
         refuse_impossible(self.plan, self.how.manner.engine, self.how.manner.workers)?;
@@ -157,72 +158,73 @@ impl<'a> Real<'a> {
             _ => Chosen::by_request(self.how.manner.engine, workers.usual),
         };
         let chosen = &chosen;
-        let mut watched = Watched::new(self.plan, self.targets, log.path());
-        let sampler = Sampler::new(watched.devices(), self.plan.timing.interval);
+        let mut watched = Watched::new(self.plan, self.targets, log.log_path());
+        let sampler = Sampler::new(watched.counted_disks(), self.plan.timing.interval);
         let sampler = &sampler;
         std::thread::scope(|scope| {
-            let beating = spawn(scope, "pulse".to_owned(), || {
+            let beating = spawn_scoped(scope, "pulse".to_owned(), || {
                 staffing.take_priority(chosen.workers, chosen.normal.as_deref());
-                self.pulse.run(|| clock.now());
+                self.pulse.beat_until_dropped(|| clock.now());
             })?;
             let _beating = self.pulse.until_dropped(beating.thread());
-            let _leaving = Leaving(&self.own);
-            let _sampling = self.sample(scope, sampler, chosen, clock)?;
-            let (lines, receiver) = self.recruit(scope, chosen, clock)?;
+            let _leaving = StopOnDrop(&self.own);
+            let _sampling = self.start_sampling(scope, sampler, chosen, clock)?;
+            let (lines, receiver) = self.start_workers(scope, chosen, clock)?;
             let mut coordinator = Coordinator::new(lines.len());
             let (facts, scheduling) = wait_until_ready(&receiver, &mut coordinator)?;
-            let readings = self.how.readings.unwrap_or(watch::machine);
-            let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.load.targets)));
-            let engine = facts::engine(staffing, self.targets, &facts, &scheduling, chosen, alone, clock);
-            let facts = header_facts(self.plan, self.targets, self.cache, self.how, engine, watch.clocks());
+            let readings = self.how.readings.unwrap_or(watch::machine_clocks);
+            let watch = Watch::new(clock, readings, self.targets.disks_beneath(usize::from(self.plan.load.targets)));
+            let engine = facts::engine_facts(staffing, self.targets, &facts, &scheduling, chosen, alone, clock);
+            let facts = header_facts(self.plan, self.targets, self.cache, self.how, engine, watch.clock_readings());
             let beneath = Beneath::new(self.targets, usize::from(self.plan.load.targets), &self.how.manner.disks);
             let unchecked = self.how.manner.unchecked;
             let (mut databases, carried) = (Vec::new(), self.begin_databases()?);
-            for ((target, database), carried) in self.databases().zip(&carried) {
-                let (ledger, sums) = (self.commits.get().map(|ledger| ledger.run.clone()), Some(carried.sums()));
-                databases.push(DatabaseHead { ledger, sums, ..database.head(self.plan, target, unchecked)? });
+            for ((target, database), carried) in self.driven_databases().zip(&carried) {
+                let (ledger, sums) = (self.commits.get().map(|ledger| ledger.run.clone()), Some(carried.raised_sums()));
+                databases.push(DatabaseHead { ledger, sums, ..database.database_head(self.plan, target, unchecked)? });
             }
-            let fit = fit_in_memory(self.targets.databases(), &databases);
+            let fit = fit_in_memory(self.targets.all_databases(), &databases);
             let lacks_disk = beneath.lacks_disk(self.targets);
-            let target_watch = TargetWatch::begin(self.targets);
-            let neighbours = Neighbours::begin(!sampler.is_empty());
+            let target_watch = TargetWatch::begin_watch(self.targets);
+            let neighbours = Neighbours::begin_looking(!sampler.is_empty());
             let in_real_time = RealTimeFacts {
                 lateness: true,
                 databases,
-                meters: beneath.heads(),
-                watched: watched.heads(),
-                unwatched: watched.unwatched().to_vec(),
+                meters: beneath.meter_heads(),
+                watched: watched.disk_heads(),
+                unwatched: watched.unwatched_disks().to_vec(),
             };
             let facts = HeaderFacts { in_real_time, ..facts };
-            let mut collector = Collector::begin(self.plan, header::header(self.plan, facts), log, observer);
-            self.health(clock, collector.log);
+            let mut collector =
+                Collector::open_segment(self.plan, header::make_header(self.plan, facts), log, observer);
+            self.record_health(clock, collector.log);
             for (carried, commits) in carried.iter().zip(&self.how.committed_before) {
-                carried.lost_before(commits, clock.now()).into_iter().for_each(|event| collector.event(event));
+                carried.lost_before(commits, clock.now()).into_iter().for_each(|event| collector.write_event(event));
             }
             // This comes last, because the reads above may have brought something to memory.
-            page_cache::begin(self.plan, self.targets, |text| {
+            page_cache::advise_kernel(self.plan, self.targets, |text| {
                 let (what, details) = (EventKind::Warning, BTreeMap::new());
-                collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
+                collector.write_event(Event { at_ns: clock.now().as_ns(), what, text, details });
             });
-            watched.begin(sampler, || clock.now(), collector.log.bytes());
+            watched.begin_counting(sampler, || clock.now(), collector.log.bytes_written());
             let start = clock.now() + LEAD;
-            sampler.align(start);
-            let spenders = begin(lines, start);
+            sampler.align_intervals(start);
+            let spenders = start_schedule(lines, start);
             let warnings = chosen.warning.clone().into_iter().chain(fit).chain(lacks_disk);
-            for text in warnings.chain(target_watch.warning()) {
+            for text in warnings.chain(target_watch.initial_warning()) {
                 let (what, details) = (EventKind::Warning, BTreeMap::new());
-                collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
+                collector.write_event(Event { at_ns: clock.now().as_ns(), what, text, details });
             }
             let (meters, cached) = (Meters::new(), Meter::default());
             let account = Accounts { meters, cached, carried, beneath, watched, sampler, neighbours };
             let partners = Partners::new(self.targets);
             Collecting { real: self, coordinator, receiver, spenders, account, watch, target_watch, partners, clock }
-                .run(&mut collector)
+                .collect_notices(&mut collector)
         })
     }
 
     /// Starts to read the disks at the ends of intervals, in a thread that is as punctual as a worker.
-    fn sample<'scope>(
+    fn start_sampling<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         sampler: &'scope Sampler,
@@ -232,29 +234,29 @@ impl<'a> Real<'a> {
         if sampler.is_empty() {
             return Ok(None);
         }
-        let thread = spawn(scope, "sampler".to_owned(), move || {
-            self.staffing().take_priority(chosen.workers, chosen.normal.as_deref());
-            sampler.run(|| clock.now());
+        let thread = spawn_scoped(scope, "sampler".to_owned(), move || {
+            self.plan_staffing().take_priority(chosen.workers, chosen.normal.as_deref());
+            sampler.sample_until_dropped(|| clock.now());
         })?;
         Ok(Some(sampler.until_dropped(thread.thread())))
     }
 
     /// Starts the workers, each in a thread of its own.
-    fn recruit<'scope>(
+    fn start_workers<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         chosen: &'scope Chosen,
         clock: Clock,
-    ) -> Result<(Vec<Lines>, Receiver<Notice>), Failure> {
+    ) -> Result<(Vec<WorkerChannels>, Receiver<WorkerMessage>), Failure> {
         let workers = chosen.workers;
         let marked = Marked {
             run: (self.plan.load.seed ^ clock_seed()) as u32,
-            ledger: integrity::ledger(self.plan, self.targets, workers),
+            ledger: integrity::ledger_for_plan(self.plan, self.targets, workers),
             gates: self.plan.load.has_lives().then(|| Gates::new(self.plan, workers as u64)),
             peers: (workers > 1).then(|| Peers::new(self.plan.load.targets)),
         };
         let shared = Shared {
-            staffing: self.staffing(),
+            staffing: self.plan_staffing(),
             targets: self.targets,
             cache: self.cache,
             clock,
@@ -271,55 +273,64 @@ impl<'a> Real<'a> {
             let ((go, going), (spend, spent)) = (channel(), channel());
             let part = Part { index: index as u64, of: workers as u64 };
             let recruit =
-                Recruit { shared, part, chosen, marked: marked.clone(), notices: sender.clone(), going, spent };
-            spawn(scope, format!("worker-{index}"), move || recruit.work())?;
-            lines.push(Lines { go, spend });
+                StartingWorker { shared, part, chosen, marked: marked.clone(), notices: sender.clone(), going, spent };
+            spawn_scoped(scope, format!("worker-{index}"), move || recruit.work_or_report_panic())?;
+            lines.push(WorkerChannels { go, spend });
         }
         Ok((lines, receiver))
     }
 
     /// Reads what the targets report about their health. A disk that hangs is not asked.
-    fn health(&self, clock: Clock, log: &mut LogFile) {
-        for (target, real) in self.targets.real().iter().take(usize::from(self.plan.load.targets)).enumerate() {
-            let mut details = real.health();
+    fn record_health(&self, clock: Clock, log: &mut LogFile) {
+        for (target, real) in self.targets.real_targets().iter().take(usize::from(self.plan.load.targets)).enumerate() {
+            let mut details = real.disk_health();
             details.insert("target".to_owned(), target.to_string());
-            let text = format!("health of {}", self.targets.name(target));
-            log.write(&Entry::Event(Event { at_ns: clock.now().as_ns(), what: EventKind::Health, text, details }));
+            let text = format!("health of {}", self.targets.target_name(target));
+            log.write_entry(&Entry::Event(Event {
+                at_ns: clock.now().as_ns(),
+                what: EventKind::Health,
+                text,
+                details,
+            }));
         }
     }
 }
 
 /// A number that differs between runs, for marking data.
 fn clock_seed() -> u64 {
-    let now = assay_device::clock::wall().duration_since(std::time::UNIX_EPOCH);
+    let now = assay_device::clock::wall_time().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// Waits until all workers have their engines.
 fn wait_until_ready(
-    receiver: &Receiver<Notice>,
+    receiver: &Receiver<WorkerMessage>,
     coordinator: &mut Coordinator,
 ) -> Result<(EngineFacts, Scheduling), Failure> {
     let mut facts = None;
     while !coordinator.may_begin() {
         match receiver.recv() {
-            Ok(Notice::Ready(worker, engine, scheduling)) => {
-                coordinator.hear(worker, Report::Ready);
+            Ok(WorkerMessage::Ready(worker, engine, scheduling)) => {
+                coordinator.receive_report(worker, Report::Ready);
                 facts = Some((engine, scheduling));
             }
-            Ok(Notice::Unable(failure)) => return Err(failure),
-            Ok(Notice::Report(worker, report)) => {
-                coordinator.hear(worker, report);
-                return Err(Failure::bug(coordinator.death().unwrap_or("a worker ended before it began")));
+            Ok(WorkerMessage::Unable(failure)) => return Err(failure),
+            Ok(WorkerMessage::Report(worker, report)) => {
+                coordinator.receive_report(worker, report);
+                return Err(Failure::internal_bug(
+                    coordinator.death_message().unwrap_or("a worker ended before it began"),
+                ));
             }
-            Ok(Notice::Event(_)) | Err(_) => return Err(Failure::bug("a worker ended before it began")),
+            Ok(WorkerMessage::Event(_)) | Err(_) => {
+                return Err(Failure::internal_bug("a worker ended before it began"));
+            }
         }
     }
-    facts.ok_or_else(|| Failure::bug("a run without workers"))
+    facts.ok_or_else(|| Failure::internal_bug("a run without workers"))
 }
 
 /// Tells the workers when the schedule begins; returns the channels by which they get their frames back.
-fn begin(lines: Vec<Lines>, start: Instant) -> Vec<Sender<Frame>> {
+fn start_schedule(lines: Vec<WorkerChannels>, start: Instant) -> Vec<Sender<Frame>> {
     for line in &lines {
         // If a worker died meanwhile, this is noticed when its frames do not arrive.
         let _ = line.go.send(start);
@@ -329,9 +340,9 @@ fn begin(lines: Vec<Lines>, start: Instant) -> Vec<Sender<Frame>> {
 
 /// The collecting side of a real run.
 struct Collecting<'a> {
-    real: &'a Real<'a>,
+    real: &'a RealTimeRun<'a>,
     coordinator: Coordinator,
-    receiver: Receiver<Notice>,
+    receiver: Receiver<WorkerMessage>,
     spenders: Vec<Sender<Frame>>,
     account: Accounts<'a>,
     watch: Watch,
@@ -344,7 +355,7 @@ struct Collecting<'a> {
 struct Accounts<'a> {
     meters: Meters,
     cached: Meter,
-    carried: Vec<Carried<'a>>,
+    carried: Vec<DatabaseRun<'a>>,
     beneath: Beneath,
     watched: Watched,
     sampler: &'a Sampler,
@@ -353,26 +364,26 @@ struct Accounts<'a> {
 
 impl Accounts<'_> {
     /// The counters of the targets' devices in an interval, and the load of others on the disks that serve the targets.
-    fn disks(
+    fn counters_and_foreign_load(
         &mut self,
         interval: &Interval,
-        beside: &Beside<'_>,
+        beside: &CountersBesideOperations<'_>,
         clock: Clock,
     ) -> (Vec<DiskCounters>, Vec<ForeignLoad>) {
         if self.sampler.is_empty() {
             return (Vec::new(), Vec::new());
         }
         let end = Instant::from_ns(interval.end_ns);
-        let reading = self.sampler.after(end, || clock.now());
+        let reading = self.sampler.reading_after(end, || clock.now());
         // A phase that ended early has moved the ends of the intervals.
-        self.sampler.align(end);
-        self.watched.interval(reading, interval, beside)
+        self.sampler.align_intervals(end);
+        self.watched.counters_and_foreign_load(reading, interval, beside)
     }
 
     /// The event that names the programs which read and write most, where others use a disk.
     fn name_neighbours(&mut self, at_ns: u64, foreign: &[ForeignLoad]) -> Option<Event> {
         let watched = &self.watched;
-        self.neighbours.look(at_ns, foreign, || watched.processes())
+        self.neighbours.foreign_programs(at_ns, foreign, || watched.working_processes())
     }
 
     /// The figures that the transactions of an interval report, by flow.
@@ -380,88 +391,91 @@ impl Accounts<'_> {
         if self.carried.is_empty() {
             return BTreeMap::new();
         }
-        let ended: Vec<u64> = frame.interval().flows.iter().map(FlowInterval::ended).collect();
+        let ended: Vec<u64> = frame.interval_line().flows.iter().map(FlowInterval::ended_operations).collect();
         self.carried.iter_mut().flat_map(|carried| carried.counted_transactions(&ended)).collect()
     }
 }
 
 impl Collecting<'_> {
-    fn run(mut self, collector: &mut Collector<'_>) -> Result<CloseReason, Failure> {
+    fn collect_notices(mut self, collector: &mut Collector<'_>) -> Result<CloseReason, Failure> {
         while !self.coordinator.is_over() {
-            self.hear(collector)?;
-            self.intervals(collector);
-            if let Some(reason) = self.coordinator.stop() {
-                self.real.own.ask(reason);
+            self.hear_workers(collector)?;
+            self.write_complete_intervals(collector);
+            if let Some(reason) = self.coordinator.stop_reason() {
+                self.real.own.request_stop(reason);
             }
         }
         if self.coordinator.ended_well() {
-            self.real.health(self.clock, collector.log);
-            self.target_watch.end(self.clock.now()).into_iter().for_each(|event| collector.event(event));
+            self.real.record_health(self.clock, collector.log);
+            self.target_watch.end_watch(self.clock.now()).into_iter().for_each(|event| collector.write_event(event));
         }
-        let ending = self.coordinator.ending(self.real.stop.why());
+        let ending = self.coordinator.run_ending(self.real.stop.stop_reason());
         for carried in &self.account.carried {
             let clock = self.clock;
-            carried.announcement(ending.reason).into_iter().for_each(|text| collector.observer.say(&text));
-            carried.end(ending.reason, || clock.now()).into_iter().for_each(|event| collector.event(event));
+            carried.end_announcement(ending.reason).into_iter().for_each(|text| collector.observer.say_line(&text));
+            carried
+                .examine_after_run(ending.reason, || clock.now())
+                .into_iter()
+                .for_each(|event| collector.write_event(event));
         }
-        collector.close(&ending);
+        collector.close_segment(&ending);
         Ok(ending.reason)
     }
 
     /// Waits for the next notice of a worker. When none is waiting, the lines already written are made durable first.
     /// So a failed operation is in the file as soon as it is known, long before the interval that counts it has ended.
-    fn next(&self, collector: &mut Collector<'_>) -> Result<Notice, RecvTimeoutError> {
+    fn next(&self, collector: &mut Collector<'_>) -> Result<WorkerMessage, RecvTimeoutError> {
         self.receiver.try_recv().or_else(|_| {
-            collector.log.settle();
+            collector.log.settle_events();
             self.receiver.recv_timeout(TICK)
         })
     }
 
-    fn hear(&mut self, collector: &mut Collector<'_>) -> Result<(), Failure> {
+    fn hear_workers(&mut self, collector: &mut Collector<'_>) -> Result<(), Failure> {
         match self.next(collector) {
-            Ok(Notice::Report(worker, report)) => {
-                if let Some(event) = self.coordinator.hear(worker, report) {
-                    collector.event(event);
+            Ok(WorkerMessage::Report(worker, report)) => {
+                if let Some(event) = self.coordinator.receive_report(worker, report) {
+                    collector.write_event(event);
                 }
             }
-            Ok(Notice::Event(event)) => collector.event(event),
-            Ok(Notice::Unable(failure)) => return Err(failure),
-            Ok(Notice::Ready(..)) => {}
-            Err(RecvTimeoutError::Timeout) => collector.observer.tick(),
+            Ok(WorkerMessage::Event(event)) => collector.write_event(event),
+            Ok(WorkerMessage::Unable(failure)) => return Err(failure),
+            Ok(WorkerMessage::Ready(..)) => {}
+            Err(RecvTimeoutError::Timeout) => collector.observer.time_passes(),
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::bug("a worker died; the run log up to here is valid"));
+                return Err(Failure::internal_bug("a worker died; the run log up to here is valid"));
             }
         }
         Ok(())
     }
 
     /// Writes the complete intervals, and returns their frames.
-    fn intervals(&mut self, collector: &mut Collector<'_>) {
+    fn write_complete_intervals(&mut self, collector: &mut Collector<'_>) {
         while let Some(merged) = self.coordinator.next_interval() {
-            self.watch.changes().into_iter().for_each(|event| collector.event(event));
-            let changes = self.target_watch.changes(self.clock.now());
-            changes.into_iter().for_each(|event| collector.event(event));
-            let joined = self.partners.events_of_new_partners(&Gate::host(), self.clock.now());
-            joined.into_iter().for_each(|event| collector.event(event));
-            let interval = merged.frame.interval();
-            let host = self.account.meters.sample();
-            let cache = self.real.cache.map(|cache| self.account.cached.sample(cache));
-            let beside = Beside { cache: cache.as_ref(), log_bytes: collector.log.bytes() };
-            let (disks, foreign) = self.account.disks(&interval, &beside, self.clock);
+            self.watch.changes_since_last().into_iter().for_each(|event| collector.write_event(event));
+            let changes = self.target_watch.changes_since_last(self.clock.now());
+            changes.into_iter().for_each(|event| collector.write_event(event));
+            let joined = self.partners.events_of_new_partners(&Gate::of_machine(), self.clock.now());
+            joined.into_iter().for_each(|event| collector.write_event(event));
+            let interval = merged.frame.interval_line();
+            let host = self.account.meters.sample_host();
+            let cache = self.real.cache.map(|cache| self.account.cached.sample_counters(cache));
+            let beside = CountersBesideOperations { cache: cache.as_ref(), log_bytes: collector.log.bytes_written() };
+            let (disks, foreign) = self.account.counters_and_foreign_load(&interval, &beside, self.clock);
             let named = self.account.name_neighbours(interval.end_ns, &foreign);
-            named.into_iter().for_each(|event| collector.event(event));
+            named.into_iter().for_each(|event| collector.write_event(event));
             let counted = self.account.counted_transactions(&merged.frame);
-            let clocks = self.watch.clocks();
-            let meters = self.account.beneath.sample();
+            let clocks = self.watch.clock_readings();
+            let meters = self.account.beneath.sample_rises();
             let sample = Sample { disks, foreign, cache, meters, host: Some(host), clocks, counted };
-            collector.interval(&merged.frame, interval, sample);
+            collector.write_interval(&merged.frame, interval, sample);
             if let Some(at) = collector.phase_end() {
                 self.real.phase_end.store(at.as_ns(), Ordering::Release);
             }
             for (worker, frame) in merged.spent.into_iter().chain([(merged.owner, merged.frame)]) {
                 let _ = self.spenders[worker].send(frame);
             }
-            if collector.log.failure().is_some() {
+            if collector.log.write_failure().is_some() {
                 self.coordinator.log_failed();
             }
         }

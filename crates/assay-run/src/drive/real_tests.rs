@@ -5,7 +5,7 @@ use super::super::worker::tell_of_death;
 use super::*;
 use crate::certificate;
 use crate::drive::Manner;
-use crate::drive::drive;
+use crate::drive::drive_plan;
 use crate::failure::code;
 use crate::log::logfile::Listen;
 use crate::observer::Unobserved;
@@ -24,7 +24,7 @@ fn hour() -> (Plan, Targets) {
     };
     let (measure, load) = (Some(Span::from_secs(3600)), "0.01x".parse().ok());
     let adjust = Adjust { measure, load, targets: 1, seed: 1, ..Adjust::default() };
-    let plan = crate::workloads::find("random-read").unwrap().plan(&adjust).unwrap();
+    let plan = crate::workloads::find_workload("random-read").unwrap().make_plan(&adjust).unwrap();
     (plan, Targets::Null(vec![("null".to_owned(), geometry)]))
 }
 
@@ -34,10 +34,10 @@ fn how() -> Drive {
 
 /// One second of one worker, all of whose operations completed.
 fn frame(recorder: &mut Recorder, index: u64, ok: u64) -> Frame {
-    let cell = recorder.cell(0);
+    let cell = recorder.flow_counters_mut(0);
     (cell.scheduled, cell.issued) = (ok, ok);
-    (0..ok).for_each(|_| recorder.prompt(0, 4096, Span::from_us(100)));
-    recorder.take(index, index * 1_000_000_000, (index + 1) * 1_000_000_000, 0, false)
+    (0..ok).for_each(|_| recorder.count_prompt(0, 4096, Span::from_us(100)));
+    recorder.take_frame(index, index * 1_000_000_000, (index + 1) * 1_000_000_000, 0, false)
 }
 
 #[test]
@@ -45,25 +45,25 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.jsonl");
     let ((plan, targets), how, stop, clock) = (hour(), how(), StopCell::default(), Clock::start());
-    let real = Real::new(&plan, &targets, None, &how, &stop);
-    let mut recorder = Recorder::new(header::thresholds(&plan), 1);
+    let real = RealTimeRun::new(&plan, &targets, None, &how, &stop);
+    let mut recorder = Recorder::new(header::exact_thresholds(&plan), 1);
     let (sender, receiver) = channel();
     for index in 0..3 {
-        sender.send(Notice::Report(0, Report::Frame(frame(&mut recorder, index, 10)))).unwrap();
+        sender.send(WorkerMessage::Report(0, Report::Frame(frame(&mut recorder, index, 10)))).unwrap();
     }
-    sender.send(Notice::Report(1, Report::Frame(frame(&mut recorder, 0, 5)))).unwrap();
+    sender.send(WorkerMessage::Report(1, Report::Frame(frame(&mut recorder, 0, 5)))).unwrap();
     tell_of_death(1, clock, &sender, || panic!("on purpose"));
     let totals = Totals { issued: 30, completed: 30, stuck: 0 };
     let (reason, at) = (CloseReason::EngineFailed, Instant::from_ns(3_000_000_000));
-    sender.send(Notice::Report(0, Report::Finished { reason, totals, at })).unwrap();
+    sender.send(WorkerMessage::Report(0, Report::Finished { reason, totals, at })).unwrap();
 
-    let (mut log, mut progress) = (LogFile::create(&path).unwrap(), Unobserved);
+    let (mut log, mut progress) = (LogFile::create_new(&path).unwrap(), Unobserved);
     let facts = header_facts(&plan, &targets, None, &how, BTreeMap::new(), None);
-    let mut collector = Collector::begin(&plan, header::header(&plan, facts), &mut log, &mut progress);
+    let mut collector = Collector::open_segment(&plan, header::make_header(&plan, facts), &mut log, &mut progress);
     let spenders = vec![channel().0, channel().0];
     let watch = Watch::new(clock, |_| None, Vec::new());
     let watched = Watched::new(&plan, &targets, &path);
-    let sampler = Sampler::new(watched.devices(), plan.timing.interval);
+    let sampler = Sampler::new(watched.counted_disks(), plan.timing.interval);
     let collecting = Collecting {
         real: &real,
         coordinator: Coordinator::new(2),
@@ -76,19 +76,19 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
             beneath: Beneath::new(&targets, 0, &[]),
             watched,
             sampler: &sampler,
-            neighbours: Neighbours::begin(false),
+            neighbours: Neighbours::begin_looking(false),
         },
         watch,
         partners: Partners::new(&targets),
-        target_watch: TargetWatch::begin(&targets),
+        target_watch: TargetWatch::begin_watch(&targets),
         clock,
     };
     // `tell` still exists: only the report of the worker's death shows that no more frames will come.
-    assert_eq!(collecting.run(&mut collector).unwrap(), CloseReason::EngineFailed);
+    assert_eq!(collecting.collect_notices(&mut collector).unwrap(), CloseReason::EngineFailed);
     assert!(real.own.is_set() && !stop.is_set(), "the others are asked to end, later runs are not");
     drop((log, sender));
 
-    let mut reader = crate::log::reading::read(&path).unwrap();
+    let mut reader = crate::log::reading::open_reader(&path).unwrap();
     let (mut issued, mut close) = (Vec::new(), None);
     while let Some(entry) = reader.next_entry().unwrap() {
         match entry.unwrap() {
@@ -101,7 +101,8 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     assert_eq!(issued, [15], "the one interval that both had a part in");
     assert_eq!((close.reason, close.issued, close.completed), (CloseReason::EngineFailed, 15, 15));
     assert!(close.text.contains("worker 1 died") && close.text.contains("on purpose"), "{}", close.text);
-    let judged = certificate::judge(std::fs::File::open(&path).unwrap(), &Options::default()).unwrap().judgement;
+    let judged =
+        certificate::judge_with_sum(std::fs::File::open(&path).unwrap(), &Options::default()).unwrap().judgement;
     assert_eq!((judged.verdict, judged.part.history.contradictions), (Verdict::Invalid, 0), "{}", judged.reason);
     assert!(judged.reason.contains("worker 1 died"), "{}", judged.reason);
 }
@@ -120,7 +121,7 @@ fn a_worker_that_dies_before_it_is_ready_is_not_waited_for() {
 struct Fragile;
 
 impl Listen for Fragile {
-    fn hear(&mut self, entry: &Entry) {
+    fn hear_entry(&mut self, entry: &Entry) {
         assert!(!matches!(entry, Entry::Interval(_)), "on purpose");
     }
 }
@@ -128,9 +129,9 @@ impl Listen for Fragile {
 #[test]
 fn workers_end_with_the_thread_that_collects() {
     let dir = tempfile::tempdir().unwrap();
-    let mut log = LogFile::create(&dir.path().join("run.jsonl")).unwrap().heard_by(Box::new(Fragile));
+    let mut log = LogFile::create_new(&dir.path().join("run.jsonl")).unwrap().heard_by(Box::new(Fragile));
     let ((plan, targets), stop, mut progress) = (hour(), StopCell::default(), Unobserved);
-    let run = AssertUnwindSafe(|| drive(&plan, &targets, &how(), &mut log, &mut progress, &stop));
+    let run = AssertUnwindSafe(|| drive_plan(&plan, &targets, &how(), &mut log, &mut progress, &stop));
     // Without a request to end, the workers would return after an hour.
     assert!(catch_unwind(run).is_err() && !stop.is_set());
 }
@@ -139,13 +140,13 @@ fn workers_end_with_the_thread_that_collects() {
 fn nothing_is_left_of_a_run_whose_target_became_another_before_it_began() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
-    let target = targets::Real::scratch(&at("scratch"), Bytes::new(64 << 20), &at("run")).unwrap();
+    let target = targets::RealTarget::create_scratch(&at("scratch"), Bytes::new(64 << 20), &at("run")).unwrap();
     std::fs::write(at("other"), "").unwrap();
     std::fs::rename(at("other"), at("scratch")).unwrap();
     std::fs::create_dir(at("run")).unwrap();
-    let mut log = LogFile::create(&at("run/run.jsonl")).unwrap();
+    let mut log = LogFile::create_new(&at("run/run.jsonl")).unwrap();
     let ((plan, _), stop, mut progress) = (hour(), StopCell::default(), Unobserved);
-    let failure = drive(&plan, &Targets::Real(vec![target]), &how(), &mut log, &mut progress, &stop).unwrap_err();
+    let failure = drive_plan(&plan, &Targets::Real(vec![target]), &how(), &mut log, &mut progress, &stop).unwrap_err();
     assert_eq!(failure.code, code::REFUSED);
     assert!(!at("run").exists());
 }

@@ -38,7 +38,7 @@ impl Sampler {
     /// A sampler of these disks, for intervals of this length.
     pub(super) fn new(devices: Vec<DevNum>, interval: Span) -> Sampler {
         Sampler {
-            roots: Roots::host(),
+            roots: Roots::of_machine(),
             devices,
             interval,
             anchor: AtomicU64::new(0),
@@ -53,13 +53,13 @@ impl Sampler {
     }
 
     /// Tells when an interval begins or ends.
-    pub(super) fn align(&self, at: Instant) {
+    pub(super) fn align_intervals(&self, at: Instant) {
         self.anchor.store(at.as_ns(), Ordering::Relaxed);
     }
 
     /// Reads at the end of each interval, in the calling thread, until the value returned by [`Sampler::until_dropped`] is
     /// dropped.
-    pub(super) fn run(&self, now: impl Fn() -> Instant) {
+    pub(super) fn sample_until_dropped(&self, now: impl Fn() -> Instant) {
         let mut next = self.end_after(now());
         while !self.over.load(Ordering::Relaxed) {
             let wait = next.since(now());
@@ -67,7 +67,7 @@ impl Sampler {
                 std::thread::park_timeout(Duration::from_nanos(wait.as_ns()));
                 continue;
             }
-            self.keep(self.read(&now));
+            self.keep_reading(self.read_disks(&now));
             next = self.end_after(now());
         }
     }
@@ -78,18 +78,18 @@ impl Sampler {
     }
 
     /// Reads all disks now.
-    pub(super) fn read(&self, now: impl Fn() -> Instant) -> Reading {
+    pub(super) fn read_disks(&self, now: impl Fn() -> Instant) -> Reading {
         let disks = self.devices.iter().map(|device| disk_stat(&self.roots, *device)).collect();
         // After the counters, which hold nothing that completed later.
         Reading { at: now(), disks }
     }
 
     /// The first reading at or after `end`; one made now where there is none yet. Earlier readings are forgotten.
-    pub(super) fn after(&self, end: Instant, now: impl Fn() -> Instant) -> Reading {
-        let mut readings = self.readings();
+    pub(super) fn reading_after(&self, end: Instant, now: impl Fn() -> Instant) -> Reading {
+        let mut readings = self.lock_readings();
         let earlier = readings.iter().take_while(|reading| reading.at < end).count();
         readings.drain(..earlier);
-        readings.front().cloned().unwrap_or_else(|| self.read(now))
+        readings.front().cloned().unwrap_or_else(|| self.read_disks(now))
     }
 
     /// When the interval ends that is open at `now`.
@@ -100,15 +100,15 @@ impl Sampler {
         Instant::from_ns(anchor.saturating_add(begun.saturating_mul(interval)))
     }
 
-    fn keep(&self, reading: Reading) {
-        let mut readings = self.readings();
+    fn keep_reading(&self, reading: Reading) {
+        let mut readings = self.lock_readings();
         if readings.len() >= MOST {
             readings.pop_front();
         }
         readings.push_back(reading);
     }
 
-    fn readings(&self) -> MutexGuard<'_, VecDeque<Reading>> {
+    fn lock_readings(&self) -> MutexGuard<'_, VecDeque<Reading>> {
         self.readings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -142,11 +142,11 @@ mod tests {
     #[test]
     fn intervals_end_at_multiples_from_the_last_one_that_is_known() {
         let sampler = sampler();
-        sampler.align(at(500));
+        sampler.align_intervals(at(500));
         for (now, end) in [(0, 500), (499, 500), (500, 1500), (1499, 1500), (1500, 2500), (9000, 9500)] {
             assert_eq!(sampler.end_after(at(now)), at(end), "{now}");
         }
-        sampler.align(at(9250));
+        sampler.align_intervals(at(9250));
         assert_eq!(sampler.end_after(at(9300)), at(10_250));
     }
 
@@ -154,14 +154,14 @@ mod tests {
     fn an_interval_gets_the_first_reading_after_its_end() {
         let sampler = sampler();
         let reading = |ms| Reading { at: at(ms), disks: Vec::new() };
-        [1001, 2003, 3000].into_iter().for_each(|ms| sampler.keep(reading(ms)));
-        let taken = |end, now| sampler.after(at(end), || at(now)).at;
+        [1001, 2003, 3000].into_iter().for_each(|ms| sampler.keep_reading(reading(ms)));
+        let taken = |end, now| sampler.reading_after(at(end), || at(now)).at;
         assert_eq!(taken(1000, 3500), at(1001));
         assert_eq!(taken(1000, 3500), at(1001), "two intervals may end between two readings");
         assert_eq!((taken(2000, 3500), taken(3000, 3500)), (at(2003), at(3000)));
         assert_eq!(taken(3400, 3500), at(3500), "nobody has read since");
-        (0..2 * MOST as u64).for_each(|ms| sampler.keep(reading(ms)));
-        assert_eq!(sampler.readings().len(), MOST);
+        (0..2 * MOST as u64).for_each(|ms| sampler.keep_reading(reading(ms)));
+        assert_eq!(sampler.lock_readings().len(), MOST);
     }
 
     #[test]
@@ -169,14 +169,14 @@ mod tests {
         let clock = assay_device::clock::Clock::start();
         let sampler = Sampler::new(Vec::new(), Span::from_ms(5));
         std::thread::scope(|scope| {
-            let reading = scope.spawn(|| sampler.run(|| clock.now()));
+            let reading = scope.spawn(|| sampler.sample_until_dropped(|| clock.now()));
             let reading = sampler.until_dropped(reading.thread());
-            while sampler.readings().len() < 3 {
+            while sampler.lock_readings().len() < 3 {
                 std::thread::yield_now();
             }
             drop(reading);
         });
-        let readings = sampler.readings();
+        let readings = sampler.lock_readings();
         let ends: Vec<u64> = readings.iter().map(|reading| reading.at.as_ns() / 5_000_000).collect();
         assert!(ends[0] > 0 && ends.is_sorted_by(|one, next| one < next), "one for each: {ends:?}");
     }

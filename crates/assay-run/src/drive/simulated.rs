@@ -19,7 +19,7 @@ use assay_record::{CloseReason, Event, Frame, Header};
 use std::collections::BTreeMap;
 
 /// Writes the frames of the only virtual worker directly into the log.
-struct Direct<'a, 'b> {
+struct DirectLogSink<'a, 'b> {
     collector: &'b mut Collector<'a>,
     cache: Option<&'b Lookaside>,
     cached: Meter,
@@ -27,17 +27,17 @@ struct Direct<'a, 'b> {
     last: Instant,
 }
 
-impl Sink for Direct<'_, '_> {
-    fn frame(&mut self, frame: Frame) {
-        let cache = self.cache.map(|cache| self.cached.sample(cache));
-        self.collector.interval(&frame, frame.interval(), Sample { cache, ..Sample::default() });
+impl Sink for DirectLogSink<'_, '_> {
+    fn receive_frame(&mut self, frame: Frame) {
+        let cache = self.cache.map(|cache| self.cached.sample_counters(cache));
+        self.collector.write_interval(&frame, frame.interval_line(), Sample { cache, ..Sample::default() });
         self.last = Instant::from_ns(frame.end_ns);
         self.spent.push(frame);
     }
-    fn event(&mut self, event: Event) {
-        self.collector.event(event);
+    fn receive_event(&mut self, event: Event) {
+        self.collector.write_event(event);
     }
-    fn spent(&mut self) -> Option<Frame> {
+    fn spent_frame(&mut self) -> Option<Frame> {
         self.spent.pop()
     }
     fn phase_end(&mut self) -> Option<Instant> {
@@ -59,13 +59,13 @@ pub(super) struct Simulated<'a> {
 
 impl Simulated<'_> {
     /// Carries it out with one worker on a bank of simulated devices.
-    pub(super) fn run(self, bank: Bank) -> Result<CloseReason, Failure> {
+    pub(super) fn run_on_bank(self, bank: Bank) -> Result<CloseReason, Failure> {
         let Simulated { plan, targets, cache, how, log, observer, stop } = self;
         let part = Part { index: 0, of: 1 };
         let setup = Setup {
             part,
-            thresholds: header::thresholds(plan),
-            bound: assay_engine::bound(plan, part),
+            thresholds: header::exact_thresholds(plan),
+            bound: assay_engine::in_flight_bound(plan, part),
             start: Instant::ZERO,
             run: plan.load.seed as u32,
             limits: how.manner.limits,
@@ -78,14 +78,14 @@ impl Simulated<'_> {
             ("clock".to_owned(), "virtual".to_owned()),
             ("in-flight bound".to_owned(), format!("{}{}", plan.load.in_flight_bound, plan.load.lanes_in_words())),
         ]);
-        let header = header::header(plan, header_facts(plan, targets, cache, how, engine, None));
+        let header = header::make_header(plan, header_facts(plan, targets, cache, how, engine, None));
         let rest = VirtualRun { plan, header, cache, log, observer, stop };
         match cache {
-            None => Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling())),
+            None => Ok(rest.run_to_end(Worker::new(plan, bank, setup).ok_or_else(too_large)?.with_foretelling())),
             Some(cache) => {
-                let slots = assay_engine::slots(plan, part, setup.bound);
-                let bank = cache.before(bank, slots, |now| now);
-                Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?))
+                let slots = assay_engine::slots_upper_bound(plan, part, setup.bound);
+                let bank = cache.cached_device(bank, slots, |now| now);
+                Ok(rest.run_to_end(Worker::new(plan, bank, setup).ok_or_else(too_large)?))
             }
         }
     }
@@ -102,15 +102,16 @@ struct VirtualRun<'a> {
 }
 
 impl VirtualRun<'_> {
-    fn run<D: BlockDevice>(self, mut worker: Worker<D, Blocks, Data>) -> CloseReason {
+    fn run_to_end<D: BlockDevice>(self, mut worker: Worker<D, Blocks, Data>) -> CloseReason {
         let VirtualRun { plan, header, cache, log, observer, stop } = self;
-        let mut collector = Collector::begin(plan, header, log, observer);
+        let mut collector = Collector::open_segment(plan, header, log, observer);
         let cached = Meter::default();
-        let mut sink = Direct { collector: &mut collector, cache, cached, spent: Vec::new(), last: Instant::ZERO };
+        let mut sink =
+            DirectLogSink { collector: &mut collector, cache, cached, spent: Vec::new(), last: Instant::ZERO };
         run_virtual(&mut worker, Instant::ZERO, &mut sink, || stop.is_set());
-        let (end, reason) = (sink.last, worker.reason());
-        let totals = Some(worker.totals());
-        collector.close(&Ending { reason, why: stop.why().map(str::to_owned), at: end, totals });
+        let (end, reason) = (sink.last, worker.close_reason());
+        let totals = Some(worker.operation_totals());
+        collector.close_segment(&Ending { reason, why: stop.stop_reason().map(str::to_owned), at: end, totals });
         reason
     }
 }

@@ -3,8 +3,8 @@
 
 use super::how::Drive;
 use crate::failure::Failure;
-use crate::host::threads::spawn;
-use crate::open::engine::{self, Case, Chosen, Priority, Workers, choose_engine, in_memory, measured};
+use crate::host::threads::spawn_scoped;
+use crate::open::engine::{self, Case, Chosen, Priority, Workers, choose_engine, in_memory, measure_paths};
 use crate::open::targets;
 use assay_base::Span;
 use assay_device::clock::Clock;
@@ -56,9 +56,9 @@ pub(super) struct Staffing<'a> {
 
 impl Staffing<'_> {
     /// The number of workers that carry the load, and the most that there may be.
-    pub(super) fn workers(&self) -> Workers {
+    pub(super) fn worker_counts(&self) -> Workers {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
+        let needed = ((engine::scheduled_rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
         if self.plan.load.tpcc().is_some() {
             // One for each database, whose sessions have threads of their own.
             let databases = usize::from(self.plan.load.targets);
@@ -81,7 +81,7 @@ impl Staffing<'_> {
     /// operations inherit its priority or wait behind it, which decides how fast they wake.
     pub(super) fn choose_engine(
         &self,
-        targets: &[targets::Real],
+        targets: &[targets::RealTarget],
         workers: Workers,
         clock: Clock,
     ) -> Result<Chosen, Failure> {
@@ -99,12 +99,13 @@ impl Staffing<'_> {
                 return Ok(Vec::new());
             }
             std::thread::scope(|scope| {
-                let thread = spawn(scope, "compare".to_owned(), || {
+                let thread = spawn_scoped(scope, "compare".to_owned(), || {
                     let in_real_time = priority == Priority::Workers
                         && self.take_priority(workers.usual, None) == Scheduling::RealTime;
-                    (in_real_time, measured(self.plan, targets, workers, clock))
+                    (in_real_time, measure_paths(self.plan, targets, workers, clock))
                 })?;
-                let compared = thread.join().map_err(|_| Failure::bug("comparing the ways to the target failed"))?;
+                let compared =
+                    thread.join().map_err(|_| Failure::internal_bug("comparing the ways to the target failed"))?;
                 granted &= compared.0 || priority == Priority::Normal;
                 Ok(compared.1)
             })
@@ -144,7 +145,7 @@ impl Staffing<'_> {
     }
 
     /// The way in which a worker waits until its next operation is due.
-    pub(super) fn spin(&self, workers: usize) -> Spin {
+    pub(super) fn spin_mode(&self, workers: usize) -> Spin {
         match self.how.manner.spin {
             Some(asked) => asked,
             None if self.is_sleepless(workers) => Spin::Fixed(SPIN),
@@ -154,8 +155,8 @@ impl Staffing<'_> {
 
     /// Upper bound on the operations that one worker has in flight per target, over all streams without a lane of their
     /// own: its share of the plan's bound.
-    pub(super) fn bound(&self, part: Part, choice: Choice) -> u32 {
-        if choice == Choice::Inline { 1 } else { assay_engine::bound(self.plan, part) }
+    pub(super) fn in_flight_bound(&self, part: Part, choice: Choice) -> u32 {
+        if choice == Choice::Inline { 1 } else { assay_engine::in_flight_bound(self.plan, part) }
     }
 
     /// The plan as an engine carries it: with an engine that carries one operation at a time, all streams share one

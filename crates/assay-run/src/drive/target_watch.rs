@@ -9,9 +9,9 @@
 //!
 //! Block devices are watched by their counters; here only their identity is compared at the end.
 
-use crate::open::targets::{Altered, FileStamp, Real, Targets};
+use crate::open::targets::{Altered, FileStamp, RealTarget, Targets};
 use assay_base::Instant;
-use assay_device::safety::writers;
+use assay_device::safety::other_writers;
 use assay_record::{Event, EventKind};
 use rustix::fd::OwnedFd;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
@@ -37,7 +37,7 @@ pub(super) struct TargetWatch<'a> {
 struct Watched<'a> {
     /// Index among the targets.
     index: usize,
-    real: &'a Real,
+    real: &'a RealTarget,
     /// The stamp of a file when the run began; `None` for a device.
     before: Option<FileStamp>,
     /// The number by which notices name it.
@@ -52,7 +52,7 @@ struct Watched<'a> {
 
 /// The content of a notice about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Notice {
+enum FileNotice {
     Opened,
     ClosedAfterReading,
     ClosedAfterWriting,
@@ -62,8 +62,8 @@ enum Notice {
 
 impl<'a> TargetWatch<'a> {
     /// Begins to watch the real targets, which are open.
-    pub(super) fn begin(targets: &'a Targets) -> TargetWatch<'a> {
-        let watched = targets.real().iter().enumerate().map(|(index, real)| Watched {
+    pub(super) fn begin_watch(targets: &'a Targets) -> TargetWatch<'a> {
+        let watched = targets.real_targets().iter().enumerate().map(|(index, real)| Watched {
             index,
             real,
             before: real.file_stamp(),
@@ -92,26 +92,26 @@ impl<'a> TargetWatch<'a> {
     }
 
     /// The events that are reported once, when the run begins.
-    pub(super) fn warning(&self) -> Option<String> {
+    pub(super) fn initial_warning(&self) -> Option<String> {
         let why = self.blind.as_ref()?;
         Some(format!("the kernel does not tell whether somebody else writes to the files of the run: {why}"))
     }
 
     /// Reports what others did since the last call. It asks only the kernel, and no file, which may hang.
-    pub(super) fn changes(&mut self, now: Instant) -> Vec<Event> {
+    pub(super) fn changes_since_last(&mut self, now: Instant) -> Vec<Event> {
         for (number, notice) in self.read_notices() {
-            self.take(number, notice);
+            self.take_notice(number, notice);
         }
         let mut events = Vec::new();
         for target in self.targets.iter_mut().filter(|target| target.was_written && !target.is_told) {
             target.is_told = true;
             let text = format!("somebody else had {} open for writing during the run", target.real.name);
-            events.push(target.event(now, EventKind::Disturbed, text));
+            events.push(target.target_event(now, EventKind::Disturbed, text));
         }
         events
     }
 
-    fn read_notices(&self) -> Vec<(Option<i32>, Notice)> {
+    fn read_notices(&self) -> Vec<(Option<i32>, FileNotice)> {
         let mut read = Vec::new();
         let Some(notices) = &self.notices else { return read };
         let mut buffer = [MaybeUninit::uninit(); BUFFER];
@@ -119,45 +119,45 @@ impl<'a> TargetWatch<'a> {
         while let Ok(event) = reader.next() {
             let flags = event.events();
             for (flag, notice) in [
-                (ReadFlags::OPEN, Notice::Opened),
-                (ReadFlags::CLOSE_NOWRITE, Notice::ClosedAfterReading),
-                (ReadFlags::CLOSE_WRITE, Notice::ClosedAfterWriting),
+                (ReadFlags::OPEN, FileNotice::Opened),
+                (ReadFlags::CLOSE_NOWRITE, FileNotice::ClosedAfterReading),
+                (ReadFlags::CLOSE_WRITE, FileNotice::ClosedAfterWriting),
             ] {
                 if flags.contains(flag) {
                     read.push((Some(event.wd()), notice));
                 }
             }
             if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
-                read.push((None, Notice::Lost));
+                read.push((None, FileNotice::Lost));
             }
         }
         read
     }
 
-    fn take(&mut self, number: Option<i32>, notice: Notice) {
+    fn take_notice(&mut self, number: Option<i32>, notice: FileNotice) {
         let concerned = self.targets.iter_mut().filter(|target| match number {
             Some(_) => target.number == number,
             None => target.number.is_some(),
         });
         for target in concerned {
             match notice {
-                Notice::Opened => target.open += 1,
-                Notice::ClosedAfterReading => target.open = target.open.saturating_sub(1),
-                Notice::ClosedAfterWriting => {
+                FileNotice::Opened => target.open += 1,
+                FileNotice::ClosedAfterReading => target.open = target.open.saturating_sub(1),
+                FileNotice::ClosedAfterWriting => {
                     target.open = target.open.saturating_sub(1);
                     target.was_written = true;
                 }
-                Notice::Lost => target.was_written = true,
+                FileNotice::Lost => target.was_written = true,
             }
         }
     }
 
     /// Reports what others did until the end, and whether the targets are still what was written. It asks the files: a run whose
     /// targets hang does not call it.
-    pub(super) fn end(&mut self, now: Instant) -> Vec<Event> {
-        let mut events = self.changes(now);
+    pub(super) fn end_watch(&mut self, now: Instant) -> Vec<Event> {
+        let mut events = self.changes_since_last(now);
         for target in &self.targets {
-            events.extend(target.alteration().map(|altered| target.altered_event(now, altered)));
+            events.extend(target.find_alteration().map(|altered| target.altered_event(now, altered)));
             events.extend(target.still_written(now));
         }
         events
@@ -170,17 +170,17 @@ impl Watched<'_> {
         if self.open == 0 || self.is_told {
             return None;
         }
-        let text = match writers(self.real.as_fd()) {
+        let text = match other_writers(self.real.as_fd()) {
             Ok(others) if others.is_empty() => return None,
             Ok(others) => format!("somebody else has {} open for writing: {}", self.real.name, others.join("; ")),
             Err(why) => {
                 format!("somebody else has opened {} during the run, who cannot be found: {why}", self.real.name)
             }
         };
-        Some(self.event(now, EventKind::Disturbed, text))
+        Some(self.target_event(now, EventKind::Disturbed, text))
     }
 
-    fn alteration(&self) -> Option<Altered> {
+    fn find_alteration(&self) -> Option<Altered> {
         self.real.altered_since(self.before.as_ref())
     }
 
@@ -189,15 +189,17 @@ impl Watched<'_> {
         match altered {
             Altered::Gone(how) if self.real.is_written() => {
                 let text = format!("{name}: what the run wrote is no longer there: {how}");
-                self.event(now, EventKind::ConditionBroken, text)
+                self.target_event(now, EventKind::ConditionBroken, text)
             }
-            Altered::Gone(how) | Altered::ByOthers(how) => {
-                self.event(now, EventKind::Disturbed, format!("{name}: somebody else changed it during the run: {how}"))
-            }
+            Altered::Gone(how) | Altered::ByOthers(how) => self.target_event(
+                now,
+                EventKind::Disturbed,
+                format!("{name}: somebody else changed it during the run: {how}"),
+            ),
         }
     }
 
-    fn event(&self, now: Instant, what: EventKind, text: String) -> Event {
+    fn target_event(&self, now: Instant, what: EventKind, text: String) -> Event {
         let details = BTreeMap::from([("target".to_owned(), self.index.to_string())]);
         Event { at_ns: now.as_ns(), what, text, details }
     }

@@ -14,7 +14,7 @@ use assay_model::Plan;
 use assay_record::{CacheCounters, DiskCounters, DiskWork, ForeignAccount, ForeignLoad, Interval, WatchedDisk};
 use own::{Flows, MILLISECOND};
 use std::path::Path;
-use ways::{Way, ways};
+use ways::{DiskPath, ways_of_run};
 
 pub(super) use busiest::Neighbours;
 
@@ -22,7 +22,7 @@ pub(super) use busiest::Neighbours;
 const SECTOR: u64 = 512;
 
 /// One disk, or several whose counters are only compared together.
-struct Station {
+struct DiskGroup {
     head: WatchedDisk,
     /// Places in the list of all disks.
     disks: Vec<usize>,
@@ -35,8 +35,8 @@ struct Station {
 
 /// All that is watched in a run.
 pub(super) struct Watched {
-    ways: Vec<Way>,
-    stations: Vec<Station>,
+    ways: Vec<DiskPath>,
+    stations: Vec<DiskGroup>,
     devices: Vec<DevNum>,
     /// The place of each target's own device in the list of all disks.
     own_device: Vec<Option<usize>>,
@@ -47,7 +47,7 @@ pub(super) struct Watched {
 }
 
 /// The counters of the run beside its operations, for an interval.
-pub(super) struct Beside<'a> {
+pub(super) struct CountersBesideOperations<'a> {
     /// The work of the cache before the targets.
     pub(super) cache: Option<&'a CacheCounters>,
     /// Bytes that the run has written to its log so far.
@@ -57,13 +57,13 @@ pub(super) struct Beside<'a> {
 impl Watched {
     /// Finds the disks that serve the targets of a plan, and its cache device; `log` is the path of the run's log.
     pub(super) fn new(plan: &Plan, targets: &Targets, log: &Path) -> Watched {
-        let roots = Roots::host();
-        let found = ways(&roots, plan, targets, log);
+        let roots = Roots::of_machine();
+        let found = ways_of_run(&roots, plan, targets, log);
         let mut devices: Vec<DevNum> = found.ways.iter().flat_map(|way| way.served.disks.iter().copied()).collect();
-        devices.extend(targets.real().iter().take(plan.load.targets.into()).filter_map(|real| real.disk));
+        devices.extend(targets.real_targets().iter().take(plan.load.targets.into()).filter_map(|real| real.disk));
         devices.sort();
         devices.dedup();
-        let own_device = targets.real().iter().take(plan.load.targets.into());
+        let own_device = targets.real_targets().iter().take(plan.load.targets.into());
         let own_device =
             own_device.map(|real| real.disk.as_ref().and_then(|device| devices.binary_search(device).ok())).collect();
         let mut watched = Watched {
@@ -81,70 +81,70 @@ impl Watched {
     }
 
     /// A station for each set of disks to which a way leads. The log's own way explains what the run writes, and makes none.
-    fn make_stations(&self, roots: &Roots, targets: u16) -> Vec<Station> {
-        let mut stations: Vec<Station> = Vec::new();
-        for way in self.ways.iter().filter(|way| way.serves(targets).next().is_some()) {
+    fn make_stations(&self, roots: &Roots, targets: u16) -> Vec<DiskGroup> {
+        let mut stations: Vec<DiskGroup> = Vec::new();
+        for way in self.ways.iter().filter(|way| way.targets_served(targets).next().is_some()) {
             let disks: Vec<usize> =
                 way.served.disks.iter().filter_map(|device| self.devices.binary_search(device).ok()).collect();
             let known = stations.iter_mut().find(|station| station.disks == disks);
             if let Some(known) = known {
-                known.head.targets.extend(way.serves(targets));
+                known.head.targets.extend(way.targets_served(targets));
                 known.head.targets.sort_unstable();
                 known.head.targets.dedup();
                 known.head.beneath &= way.is_beneath;
                 continue;
             }
-            stations.push(self.station(roots, way, disks, targets));
+            stations.push(self.make_station(roots, way, disks, targets));
         }
         stations
     }
 
-    fn station(&self, roots: &Roots, way: &Way, disks: Vec<usize>, targets: u16) -> Station {
-        let reaches = |other: &Way| other.served.disks.iter().any(|disk| way.served.disks.contains(disk));
+    fn make_station(&self, roots: &Roots, way: &DiskPath, disks: Vec<usize>, targets: u16) -> DiskGroup {
+        let reaches = |other: &DiskPath| other.served.disks.iter().any(|disk| way.served.disks.contains(disk));
         let ways: Vec<usize> = (0..self.ways.len()).filter(|at| reaches(&self.ways[*at])).collect();
-        let credit = ways.iter().map(|at| self.ways[*at].most_credit()).fold(DiskWork::default(), DiskWork::plus);
+        let credit = ways.iter().map(|at| self.ways[*at].most_credit()).fold(DiskWork::default(), DiskWork::sum_with);
         let head = WatchedDisk {
             name: ways::name_of(roots, &way.served.disks),
-            targets: way.serves(targets).collect(),
+            targets: way.targets_served(targets).collect(),
             beneath: way.is_beneath,
         };
         let is_timed = way.served.disks.iter().all(|disk| ways::is_timed(roots, *disk));
-        Station { head, disks, ways, is_timed, account: ForeignAccount::new(credit) }
+        DiskGroup { head, disks, ways, is_timed, account: ForeignAccount::new(credit) }
     }
 
     /// The disks whose counters are read.
-    pub(super) fn devices(&self) -> Vec<DevNum> {
+    pub(super) fn counted_disks(&self) -> Vec<DevNum> {
         self.devices.clone()
     }
 
     /// The processes that work for the run, besides its own.
-    pub(super) fn processes(&self) -> Vec<u32> {
-        self.ways.iter().flat_map(Way::processes).collect()
+    pub(super) fn working_processes(&self) -> Vec<u32> {
+        self.ways.iter().flat_map(DiskPath::process_ids).collect()
     }
 
     /// The disks that are watched, for the header of the log.
-    pub(super) fn heads(&self) -> Vec<WatchedDisk> {
+    pub(super) fn disk_heads(&self) -> Vec<WatchedDisk> {
         self.stations.iter().map(|station| station.head.clone()).collect()
     }
 
     /// The disks that are not watched, and why.
-    pub(super) fn unwatched(&self) -> &[String] {
+    pub(super) fn unwatched_disks(&self) -> &[String] {
         &self.unwatched
     }
 
     /// Counts from now on; nothing may be in flight.
-    pub(super) fn begin(&mut self, sampler: &Sampler, now: impl Fn() -> Instant, log_bytes: u64) {
-        self.before = sampler.read(now);
+    pub(super) fn begin_counting(&mut self, sampler: &Sampler, now: impl Fn() -> Instant, log_bytes: u64) {
+        self.before = sampler.read_disks(now);
         self.log_bytes = log_bytes;
-        self.ways.iter_mut().for_each(Way::begin);
+        self.ways.iter_mut().for_each(DiskPath::begin_counting);
     }
 
     /// The counters of the targets' own devices in an interval, and the load of others on all disks.
-    pub(super) fn interval(
+    pub(super) fn counters_and_foreign_load(
         &mut self,
         reading: Reading,
         interval: &Interval,
-        beside: &Beside<'_>,
+        beside: &CountersBesideOperations<'_>,
     ) -> (Vec<DiskCounters>, Vec<ForeignLoad>) {
         let before = std::mem::replace(&mut self.before, reading);
         let rose: Vec<Option<DiskStat>> = (0..self.devices.len()).map(|at| self.risen_counters(at, &before)).collect();
@@ -152,9 +152,9 @@ impl Watched {
         self.log_bytes = beside.log_bytes;
         let late_ns = self.before.at.as_ns().saturating_sub(interval.end_ns);
         let made = own::IntervalWork { interval, cache: beside.cache, log_bytes, late_ns };
-        self.ways.iter_mut().for_each(|way| way.count(&self.flows, &made));
+        self.ways.iter_mut().for_each(|way| way.count_interval(&self.flows, &made));
         let disks = self.own_device.iter().enumerate();
-        let disks = disks.filter_map(|(target, at)| Some(counters(target as u16, &rose[(*at)?]?))).collect();
+        let disks = disks.filter_map(|(target, at)| Some(disk_counters(target as u16, &rose[(*at)?]?))).collect();
         let (ways, stations) = (&self.ways, &mut self.stations);
         let foreign = stations.iter_mut().enumerate();
         let foreign = foreign.filter_map(|(at, station)| station.foreign_load(at as u16, ways, &rose)).collect();
@@ -163,7 +163,7 @@ impl Watched {
     }
 
     fn risen_counters(&self, at: usize, before: &Reading) -> Option<DiskStat> {
-        self.before.disks.get(at)?.as_ref()?.since(before.disks.get(at)?.as_ref()?)
+        self.before.disks.get(at)?.as_ref()?.rise_since(before.disks.get(at)?.as_ref()?)
     }
 
     /// A disk that could not be read now is compared with its last reading next time.
@@ -176,15 +176,16 @@ impl Watched {
     }
 }
 
-impl Station {
+impl DiskGroup {
     /// The load of others; `None` if there is none.
-    fn foreign_load(&mut self, number: u16, ways: &[Way], rose: &[Option<DiskStat>]) -> Option<ForeignLoad> {
-        let own = self.ways.iter().map(|at| ways[*at].own_work()).fold(own::nothing(), own::plus);
-        let counted = self.disks.iter().map(|at| rose[*at].as_ref().map(|rose| work(rose, self.is_timed)));
+    fn foreign_load(&mut self, number: u16, ways: &[DiskPath], rose: &[Option<DiskStat>]) -> Option<ForeignLoad> {
+        let own = self.ways.iter().map(|at| ways[*at].own_work()).fold(own::no_work(), own::sum_work);
+        let counted =
+            self.disks.iter().map(|at| rose[*at].as_ref().map(|rose| work_from_counters(rose, self.is_timed)));
         let counted = counted.sum_of_all();
         let by_bytes = self.ways.iter().any(|at| ways[*at].counts_bytes_only());
         let own = if by_bytes { own::without_operations(own, counted) } else { own };
-        let foreign = self.account.interval(counted, &own);
+        let foreign = self.account.account_interval(counted, &own);
         ForeignLoad::new(number, foreign, counted?)
     }
 }
@@ -196,12 +197,12 @@ trait SumOfAll {
 
 impl<I: Iterator<Item = Option<DiskWork>>> SumOfAll for I {
     fn sum_of_all(mut self) -> Option<DiskWork> {
-        self.try_fold(DiskWork::default(), |sum, work| Some(sum.plus(work?)))
+        self.try_fold(DiskWork::default(), |sum, work| Some(sum.sum_with(work?)))
     }
 }
 
 /// The work of a disk, from its counters. Requests that were merged with others were operations too.
-fn work(rose: &DiskStat, is_timed: bool) -> DiskWork {
+fn work_from_counters(rose: &DiskStat, is_timed: bool) -> DiskWork {
     let milliseconds = [Some(rose.read_ms), Some(rose.write_ms), rose.discard_ms, rose.flush_ms];
     let time = milliseconds.into_iter().flatten().fold(0, u64::saturating_add).saturating_mul(MILLISECOND);
     DiskWork {
@@ -215,7 +216,7 @@ fn work(rose: &DiskStat, is_timed: bool) -> DiskWork {
     }
 }
 
-fn counters(target: u16, rose: &DiskStat) -> DiskCounters {
+fn disk_counters(target: u16, rose: &DiskStat) -> DiskCounters {
     DiskCounters {
         target,
         reads: rose.reads,

@@ -25,25 +25,25 @@ pub(super) struct Dir {
 impl Dir {
     /// The directory of a path, and the name in it.
     pub(super) fn open_parent(path: &Path) -> io::Result<(Dir, &OsStr)> {
-        Ok((Dir::open_directory(held::parent(path))?, held::name(path)?))
+        Ok((Dir::open_directory(held::parent_directory(path))?, held::last_name(path)?))
     }
 
     /// The directory with this path: the one that this process holds, or is below it, or the one that is there now.
     pub(super) fn open_directory(path: &Path) -> io::Result<Dir> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = match held::open(path) {
+        let fd = match held::open_below_held(path) {
             Some(opened) => opened?,
             None => rustix::fs::open(path, flags, Mode::empty())?,
         };
         Ok(Dir { fd })
     }
 
-    pub(super) fn open(&self, name: &OsStr, flags: OFlags) -> Result<File, Errno> {
+    pub(super) fn open_entry(&self, name: &OsStr, flags: OFlags) -> Result<File, Errno> {
         rustix::fs::openat(&self.fd, name, flags, NEW).map(File::from)
     }
 
     /// The entry with this name itself; a link is not followed.
-    pub(super) fn stat(&self, name: &OsStr) -> io::Result<Option<Stat>> {
+    pub(super) fn stat_entry(&self, name: &OsStr) -> io::Result<Option<Stat>> {
         match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
@@ -52,23 +52,23 @@ impl Dir {
     }
 
     /// The path that a symbolic link leads to.
-    pub(super) fn target(&self, name: &OsStr) -> Option<PathBuf> {
+    pub(super) fn link_target(&self, name: &OsStr) -> Option<PathBuf> {
         let target = rustix::fs::readlinkat(&self.fd, name, Vec::new()).ok()?;
         Some(PathBuf::from(OsString::from(String::from_utf8_lossy(target.as_bytes()).into_owned())))
     }
 
     /// The regular file with one name that is there; `None` if there is nothing.
-    pub(super) fn ordinary(&self, name: &OsStr) -> io::Result<Option<Stat>> {
-        let Some(stat) = self.stat(name)? else { return Ok(None) };
-        match obstacle(&stat, self.target(name)) {
+    pub(super) fn stat_regular_file(&self, name: &OsStr) -> io::Result<Option<Stat>> {
+        let Some(stat) = self.stat_entry(name)? else { return Ok(None) };
+        match describe_obstacle(&stat, self.link_target(name)) {
             Some(what) => Err(in_the_way(&what)),
             None => Ok(Some(stat)),
         }
     }
 
     /// The names in it, without `.` and `..`.
-    pub(super) fn names(&self) -> io::Result<Vec<OsString>> {
-        let readable = self.open(OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)?;
+    pub(super) fn entry_names(&self) -> io::Result<Vec<OsString>> {
+        let readable = self.open_entry(OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)?;
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::new(readable)? {
             let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
@@ -84,41 +84,41 @@ impl Dir {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let Ok(fd) = rustix::fs::openat(&self.fd, directory, flags, Mode::empty()) else { return false };
         Dir { fd }
-            .stat(OsStr::new(file))
-            .is_ok_and(|stat| stat.is_some_and(|stat| kind(&stat) == FileType::RegularFile))
+            .stat_entry(OsStr::new(file))
+            .is_ok_and(|stat| stat.is_some_and(|stat| file_kind(&stat) == FileType::RegularFile))
     }
 
     pub(super) fn name_is_taken(&self, name: &OsStr, stat: &Stat) -> io::Error {
-        let what = obstacle(stat, self.target(name)).map_or(String::new(), |what| format!(", as {what}"));
+        let what = describe_obstacle(stat, self.link_target(name)).map_or(String::new(), |what| format!(", as {what}"));
         let text = format!("it is there already{what}, and existing files are never overwritten");
         io::Error::new(io::ErrorKind::AlreadyExists, text)
     }
 
     /// Writes a copy of a file to a temporary name and renames it when all data are durable. Nothing is overwritten.
     pub(super) fn put_copy(&self, name: &OsStr, mut from: &File) -> io::Result<()> {
-        let mut half = Half::new(self)?;
+        let mut half = UnfinishedFile::new(self)?;
         io::copy(&mut from, &mut half.file)?;
         half.file.sync_all()?;
-        half.take(name, false)?;
-        self.sync()
+        half.rename_to(name, false)?;
+        self.sync_entries()
     }
 
     /// Writes to a temporary name and renames when all data are durable; `over` says whether an existing file may be replaced.
     pub(super) fn write_file(&self, name: &OsStr, bytes: &[u8], mode: Option<Mode>, over: bool) -> io::Result<()> {
-        let mut half = Half::new(self)?;
+        let mut half = UnfinishedFile::new(self)?;
         if let Some(mode) = mode {
             rustix::fs::fchmod(&half.file, mode)?;
         }
         half.file.write_all(bytes)?;
         // If the new name reached the disk before the data, a crash would leave an empty file.
         half.file.sync_all()?;
-        half.take(name, over)?;
-        self.sync()
+        half.rename_to(name, over)?;
+        self.sync_entries()
     }
 
     /// Makes the directory's entries durable.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        match self.open(OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC) {
+    pub(super) fn sync_entries(&self) -> io::Result<()> {
+        match self.open_entry(OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC) {
             // A directory that is writable but not readable cannot be synced.
             Err(Errno::ACCESS) => Ok(()),
             Err(e) => Err(e.into()),
@@ -132,21 +132,21 @@ impl Dir {
 }
 
 /// A temporary file that is not complete yet. It is removed on drop unless it was renamed.
-pub(super) struct Half<'a> {
+pub(super) struct UnfinishedFile<'a> {
     dir: &'a Dir,
     pub(super) name: OsString,
     pub(super) file: File,
     pub(super) taken: bool,
 }
 
-impl<'a> Half<'a> {
-    pub(super) fn new(dir: &'a Dir) -> io::Result<Half<'a>> {
+impl<'a> UnfinishedFile<'a> {
+    pub(super) fn new(dir: &'a Dir) -> io::Result<UnfinishedFile<'a>> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         for _ in 0..1000 {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
             let name = OsString::from(format!(".assay-{}-{number}.new", std::process::id()));
-            match dir.open(&name, OURS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
-                Ok(file) => return Ok(Half { dir, name, file, taken: false }),
+            match dir.open_entry(&name, OURS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
+                Ok(file) => return Ok(UnfinishedFile { dir, name, file, taken: false }),
                 // It was left by a killed process or made by somebody else, so it must not be touched.
                 Err(Errno::EXIST) => {}
                 Err(e) => return Err(e.into()),
@@ -156,14 +156,14 @@ impl<'a> Half<'a> {
     }
 
     /// Renames to the final name: over the existing file, or only if there is none.
-    pub(super) fn take(&mut self, name: &OsStr, over: bool) -> io::Result<()> {
+    pub(super) fn rename_to(&mut self, name: &OsStr, over: bool) -> io::Result<()> {
         let Dir { fd } = self.dir;
         if over {
             rustix::fs::renameat(fd, &self.name, fd, name)?;
         } else {
             match rustix::fs::renameat_with(fd, &self.name, fd, name, RenameFlags::NOREPLACE) {
                 // A file system that cannot promise that: the name is claimed first, and what we claimed is replaced.
-                Err(Errno::INVAL | Errno::NOSYS) => self.claim(name)?,
+                Err(Errno::INVAL | Errno::NOSYS) => self.claim_name(name)?,
                 other => other?,
             }
         }
@@ -171,9 +171,9 @@ impl<'a> Half<'a> {
         Ok(())
     }
 
-    pub(super) fn claim(&self, name: &OsStr) -> io::Result<()> {
+    pub(super) fn claim_name(&self, name: &OsStr) -> io::Result<()> {
         let Dir { fd } = self.dir;
-        drop(self.dir.open(name, OURS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
+        drop(self.dir.open_entry(name, OURS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
         rustix::fs::renameat(fd, &self.name, fd, name).map_err(|e| {
             // It is empty, and ours.
             let _ = rustix::fs::unlinkat(fd, name, AtFlags::empty());
@@ -182,7 +182,7 @@ impl<'a> Half<'a> {
     }
 }
 
-impl Drop for Half<'_> {
+impl Drop for UnfinishedFile<'_> {
     fn drop(&mut self) {
         if !self.taken {
             let _ = rustix::fs::unlinkat(&self.dir.fd, &self.name, AtFlags::empty());
@@ -190,13 +190,13 @@ impl Drop for Half<'_> {
     }
 }
 
-pub(super) fn kind(stat: &Stat) -> FileType {
+pub(super) fn file_kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
 /// Says in words what is in the way; `None` for a regular file with one name.
-pub(super) fn obstacle(stat: &Stat, target: Option<PathBuf>) -> Option<String> {
-    Some(match kind(stat) {
+pub(super) fn describe_obstacle(stat: &Stat, target: Option<PathBuf>) -> Option<String> {
+    Some(match file_kind(stat) {
         FileType::RegularFile if stat.st_nlink <= 1 => return None,
         FileType::RegularFile => format!("one of {} names (hard links) of a file", stat.st_nlink),
         FileType::Symlink => match target {

@@ -38,7 +38,7 @@ struct Begun {
 static DIRECTORIES: Mutex<Vec<Directory>> = Mutex::new(Vec::new());
 
 /// Each entry is whole, also after a panic of another thread.
-fn directories() -> MutexGuard<'static, Vec<Directory>> {
+fn lock_directories() -> MutexGuard<'static, Vec<Directory>> {
     DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -57,7 +57,7 @@ impl HeldDirectory {
 impl Drop for HeldDirectory {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            directories().retain(|directory| directory.path != *path);
+            lock_directories().retain(|directory| directory.path != *path);
         }
     }
 }
@@ -66,8 +66,8 @@ impl Drop for HeldDirectory {
 ///
 /// # Errors
 /// `WouldBlock`: another process holds it.
-pub(super) fn hold(path: &Path, descriptor: OwnedFd) -> io::Result<HeldDirectory> {
-    let mut all = directories();
+pub(super) fn hold_open_directory(path: &Path, descriptor: OwnedFd) -> io::Result<HeldDirectory> {
+    let mut all = lock_directories();
     if all.iter().any(|directory| directory.path == path) {
         return Ok(HeldDirectory(None));
     }
@@ -80,8 +80,8 @@ pub(super) fn hold(path: &Path, descriptor: OwnedFd) -> io::Result<HeldDirectory
 }
 
 /// Opens a directory by its path, from the nearest directory above it that is held; `None` if none is.
-pub(super) fn open(path: &Path) -> Option<io::Result<OwnedFd>> {
-    let all = directories();
+pub(super) fn open_below_held(path: &Path) -> Option<io::Result<OwnedFd>> {
+    let all = lock_directories();
     let above = all.iter().filter(|directory| path.starts_with(&directory.path));
     let nearest = above.max_by_key(|directory| directory.path.components().count())?;
     let rest = path.strip_prefix(&nearest.path).ok()?;
@@ -103,18 +103,18 @@ fn open_below(from: &OwnedFd, rest: &Path) -> io::Result<OwnedFd> {
 }
 
 impl Directory {
-    fn begun(&self, path: &Path) -> Option<&Begun> {
+    fn find_begun(&self, path: &Path) -> Option<&Begun> {
         let name = path.file_name().filter(|_| path.parent() == Some(&self.path))?;
         self.begun.iter().find(|begun| begun.name == name)
     }
 }
 
 /// Remembers a file that was begun or is continued, if its directory is held.
-pub(super) fn begin(path: &Path, file: &File) -> io::Result<()> {
-    let mut all = directories();
+pub(super) fn remember_begun(path: &Path, file: &File) -> io::Result<()> {
+    let mut all = lock_directories();
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
     if let Some(directory) = all.iter_mut().find(|directory| directory.path == parent) {
-        let file = reopen(file)?;
+        let file = reopen_for_reading(file)?;
         directory.begun.retain(|begun| begun.name != name);
         directory.begun.push(Begun { name: name.to_owned(), file });
     }
@@ -122,28 +122,28 @@ pub(super) fn begin(path: &Path, file: &File) -> io::Result<()> {
 }
 
 /// Forgets a file that was begun, because it is removed.
-pub(super) fn forget(path: &Path) {
-    let mut all = directories();
+pub(super) fn forget_begun(path: &Path) {
+    let mut all = lock_directories();
     for directory in all.iter_mut().filter(|directory| path.parent() == Some(&directory.path)) {
         directory.begun.retain(|begun| path.file_name() != Some(&begun.name));
     }
 }
 
 /// A file that this process has begun, opened for reading from its beginning; `None` if it has not.
-pub(super) fn read(path: &Path) -> Option<io::Result<File>> {
-    let all = directories();
-    all.iter().find_map(|directory| directory.begun(path)).map(|begun| reopen(&begun.file))
+pub(super) fn open_begun(path: &Path) -> Option<io::Result<File>> {
+    let all = lock_directories();
+    all.iter().find_map(|directory| directory.find_begun(path)).map(|begun| reopen_for_reading(&begun.file))
 }
 
 /// A file that this process has begun.
-pub(super) fn stat(path: &Path) -> Option<io::Result<Stat>> {
-    let all = directories();
-    all.iter().find_map(|directory| directory.begun(path)).map(|begun| Ok(rustix::fs::fstat(&begun.file)?))
+pub(super) fn stat_begun(path: &Path) -> Option<io::Result<Stat>> {
+    let all = lock_directories();
+    all.iter().find_map(|directory| directory.find_begun(path)).map(|begun| Ok(rustix::fs::fstat(&begun.file)?))
 }
 
 /// The present path of a directory that is held, if its name does not lead to it any more; an empty path if nothing does.
-pub(super) fn moved(path: &Path) -> Option<PathBuf> {
-    let all = directories();
+pub(super) fn moved_to(path: &Path) -> Option<PathBuf> {
+    let all = lock_directories();
     let directory = all.iter().find(|directory| directory.path == path)?;
     let held = rustix::fs::fstat(&directory.descriptor).ok()?;
     if leads_to(path, &held) {
@@ -168,32 +168,35 @@ fn descriptor_path(descriptor: &impl AsRawFd) -> PathBuf {
 }
 
 /// The same file with a position of its own, and without the lock of the one that writes it.
-fn reopen(file: &File) -> io::Result<File> {
+fn reopen_for_reading(file: &File) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     Ok(rustix::fs::open(descriptor_path(file), flags, Mode::empty())?.into())
 }
 
 /// The parent of a path, as [`open`] takes it.
-pub(super) fn parent(path: &Path) -> &Path {
+pub(super) fn parent_directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The last name of a path.
-pub(super) fn name(path: &Path) -> io::Result<&OsStr> {
+pub(super) fn last_name(path: &Path) -> io::Result<&OsStr> {
     path.file_name().ok_or_else(|| io::Error::other("it names no file"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{Rescue, directories_with, moved_directory};
-    use super::super::{begin, create, hold_directory, make_directory, open, remove, replace, rescue};
+    use super::super::{
+        begin_file, create_file, hold_directory, make_directory, open_named_file, remove_file, replace_file,
+        rescue_if_moved,
+    };
     use super::*;
     use std::fs;
     use std::io::{Read, Write};
 
     fn text(path: &Path) -> String {
         let mut text = String::new();
-        open(path).unwrap().read_to_string(&mut text).unwrap();
+        open_named_file(path).unwrap().read_to_string(&mut text).unwrap();
         text
     }
 
@@ -204,16 +207,16 @@ mod tests {
         let held = make_directory(&run).unwrap();
         let below = make_directory(&run.join("01")).unwrap();
         drop(below);
-        let mut log = begin(&run.join("run.jsonl")).unwrap();
+        let mut log = begin_file(&run.join("run.jsonl")).unwrap();
         assert_eq!(moved_directory(&run), None);
         fs::rename(&run, &elsewhere).unwrap();
         fs::create_dir(&run).unwrap();
         fs::write(run.join("run.jsonl"), "theirs").unwrap();
         log.write_all(b"ours").unwrap();
         assert_eq!(text(&run.join("run.jsonl")), "ours");
-        create(&run.join("verdict.json"), b"one").unwrap();
-        replace(&run.join("verdict.json"), b"two").unwrap();
-        create(&run.join("01/run.jsonl"), b"below").unwrap();
+        create_file(&run.join("verdict.json"), b"one").unwrap();
+        replace_file(&run.join("verdict.json"), b"two").unwrap();
+        create_file(&run.join("01/run.jsonl"), b"below").unwrap();
         assert_eq!(directories_with(&run, "run.jsonl"), [PathBuf::from("01")]);
         assert_eq!(moved_directory(&run), Some(elsewhere.clone()));
         assert_eq!(fs::read_to_string(elsewhere.join("verdict.json")).unwrap(), "two");
@@ -229,19 +232,19 @@ mod tests {
         let run = place.path().join("run");
         let _held = make_directory(&run).unwrap();
         let path = run.join("run.jsonl");
-        let mut log = begin(&path).unwrap();
+        let mut log = begin_file(&path).unwrap();
         log.write_all(b"ours").unwrap();
-        assert_eq!(rescue(&path, "rescued").unwrap(), Rescue::NotNeeded);
+        assert_eq!(rescue_if_moved(&path, "rescued").unwrap(), Rescue::NotNeeded);
         fs::remove_file(&path).unwrap();
-        assert_eq!((text(&path).as_str(), rescue(&path, "rescued").unwrap()), ("ours", Rescue::Copied));
+        assert_eq!((text(&path).as_str(), rescue_if_moved(&path, "rescued").unwrap()), ("ours", Rescue::Copied));
         assert_eq!(text(&run.join("rescued")), "ours");
         fs::write(&path, "theirs").unwrap();
         fs::remove_file(run.join("rescued")).unwrap();
-        assert_eq!((text(&path).as_str(), rescue(&path, "rescued").unwrap()), ("ours", Rescue::Copied));
-        remove(&path).unwrap();
-        assert!(open(&path).is_err(), "a file that was removed by us is forgotten");
+        assert_eq!((text(&path).as_str(), rescue_if_moved(&path, "rescued").unwrap()), ("ours", Rescue::Copied));
+        remove_file(&path).unwrap();
+        assert!(open_named_file(&path).is_err(), "a file that was removed by us is forgotten");
         fs::remove_dir_all(&run).unwrap();
-        assert!(create(&run.join("verdict.json"), b"").is_err(), "the directory is not there any more");
+        assert!(create_file(&run.join("verdict.json"), b"").is_err(), "the directory is not there any more");
         assert_eq!(moved_directory(&run), Some(PathBuf::new()));
     }
 
@@ -256,7 +259,7 @@ mod tests {
         assert_eq!(hold_directory(&other).unwrap_err().kind(), io::ErrorKind::WouldBlock, "it is held still");
         std::os::unix::fs::symlink(place.path(), run.join("out")).unwrap();
         for path in [run.join("out/file"), run.join("../file"), run.join("out/../file")] {
-            assert!(create(&path, b"").is_err(), "{}", path.display());
+            assert!(create_file(&path, b"").is_err(), "{}", path.display());
         }
         drop(held);
         drop(hold_directory(&other).unwrap());

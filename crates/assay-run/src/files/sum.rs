@@ -4,7 +4,7 @@ use assay_judge::judgement::LogSum;
 use std::io::{self, Read};
 
 /// BLAKE3 of some bytes, in hexadecimal.
-pub fn sum(bytes: &[u8]) -> String {
+pub fn blake3_hex(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
@@ -12,7 +12,7 @@ pub fn sum(bytes: &[u8]) -> String {
 pub fn sum_of(from: impl Read) -> io::Result<String> {
     let mut hashing = Hashing::new(from);
     io::copy(&mut hashing, &mut io::sink())?;
-    Ok(hashing.sum().blake3)
+    Ok(hashing.into_sum().blake3)
 }
 
 /// Counts and hashes what is read through it.
@@ -27,7 +27,7 @@ impl<R> Hashing<R> {
         Hashing { inner, hasher: blake3::Hasher::new(), bytes: 0 }
     }
 
-    pub(crate) fn sum(self) -> LogSum {
+    pub(crate) fn into_sum(self) -> LogSum {
         LogSum { bytes: self.bytes, blake3: self.hasher.finalize().to_hex().to_string() }
     }
 }

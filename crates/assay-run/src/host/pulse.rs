@@ -56,11 +56,11 @@ impl Pulse {
     }
 
     /// Beats in the calling thread until the value returned by [`Pulse::until_dropped`] is dropped.
-    pub(crate) fn run(&self, now: impl Fn() -> Instant) {
-        self.beat(now());
+    pub(crate) fn beat_until_dropped(&self, now: impl Fn() -> Instant) {
+        self.note_beat(now());
         while !self.over.load(Ordering::Relaxed) {
             std::thread::park_timeout(Duration::from_nanos(self.latest_beat().as_ns() / BEATS));
-            self.beat(now());
+            self.note_beat(now());
         }
     }
 
@@ -69,7 +69,7 @@ impl Pulse {
         Beating { pulse: self, thread: thread.clone() }
     }
 
-    fn beat(&self, now: Instant) {
+    fn note_beat(&self, now: Instant) {
         let last = self.last.load(Ordering::Relaxed);
         if last > 0 && now.as_ns().saturating_sub(last) > self.latest_beat().as_ns() {
             self.still_from.store(last, Ordering::Relaxed);
@@ -121,7 +121,7 @@ mod tests {
 
     fn beating(until_ms: u64) -> Pulse {
         let pulse = Pulse::default();
-        (20..=until_ms).step_by(20).for_each(|ms| pulse.beat(at(ms)));
+        (20..=until_ms).step_by(20).for_each(|ms| pulse.note_beat(at(ms)));
         pulse
     }
 
@@ -137,9 +137,9 @@ mod tests {
         let pulse = beating(1000);
         let stop = Some((at(1001), at(3000)));
         assert_eq!(pulse.stood_still(at(1001), at(3000)), stop, "the worker first");
-        pulse.beat(at(3001));
+        pulse.note_beat(at(3001));
         assert_eq!(pulse.stood_still(at(1001), at(3000)), stop, "the beat first");
-        (3020..=9000).step_by(20).for_each(|ms| pulse.beat(at(ms)));
+        (3020..=9000).step_by(20).for_each(|ms| pulse.note_beat(at(ms)));
         assert_eq!(pulse.stood_still(at(1001), at(3000)), stop, "and later");
         assert_eq!(pulse.stood_still(at(4000), at(8000)), None, "a later call has nothing to do with it");
         assert_eq!(pulse.stood_still(at(2900), at(4000)), Some((at(2900), at(3001))), "only what lies within");
@@ -157,8 +157,8 @@ mod tests {
             if fine {
                 pulse.set_fine();
             }
-            (4..=1000).step_by(4).for_each(|ms| pulse.beat(at(ms)));
-            pulse.beat(at(1038));
+            (4..=1000).step_by(4).for_each(|ms| pulse.note_beat(at(ms)));
+            pulse.note_beat(at(1038));
             pulse.stood_still(at(1001), at(1037))
         };
         assert_eq!(stop(false), None);
@@ -170,7 +170,7 @@ mod tests {
         let pulse = Pulse::default();
         let clock = assay_device::clock::Clock::start();
         std::thread::scope(|scope| {
-            let beating = scope.spawn(|| pulse.run(|| clock.now()));
+            let beating = scope.spawn(|| pulse.beat_until_dropped(|| clock.now()));
             let first = pulse.last.load(Ordering::Acquire);
             while pulse.last.load(Ordering::Acquire) == first {
                 std::thread::yield_now();

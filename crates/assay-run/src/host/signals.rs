@@ -37,7 +37,7 @@ const AT_ONCE: u8 = REASONS.len() as u8;
 impl StopCell {
     /// The request to stop, if there is one.
     #[inline]
-    pub fn get(&self) -> Option<Stop> {
+    pub fn stop_request(&self) -> Option<Stop> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
             AT_ONCE => Some(Stop::Now(CloseReason::Interrupted)),
@@ -46,7 +46,7 @@ impl StopCell {
     }
 
     /// Requests the end; the first reason stays.
-    pub fn ask(&self, reason: CloseReason) {
+    pub fn request_stop(&self, reason: CloseReason) {
         let number = REASONS.iter().position(|known| *known == reason).map_or(1, |at| at as u8 + 1);
         let _ = self.0.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -55,17 +55,17 @@ impl StopCell {
     pub fn ask_because(&self, why: &str) {
         if !self.is_set() {
             let _ = self.1.set(why.to_owned());
-            self.ask(CloseReason::Interrupted);
+            self.request_stop(CloseReason::Interrupted);
         }
     }
 
     /// The reason why the end was requested, if one was given.
-    pub fn why(&self) -> Option<&str> {
+    pub fn stop_reason(&self) -> Option<&str> {
         self.1.get().map(String::as_str)
     }
 
     /// A signal arrived: the first requests the end, the second does not wait for operations in flight.
-    fn signal(&self) {
+    fn note_signal(&self) {
         if self.0.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             self.0.store(AT_ONCE, Ordering::Relaxed);
         }
@@ -73,7 +73,7 @@ impl StopCell {
 
     /// True once an end was requested.
     pub fn is_set(&self) -> bool {
-        self.get().is_some()
+        self.stop_request().is_some()
     }
 }
 
@@ -85,18 +85,18 @@ static ARRIVED: AtomicI32 = AtomicI32::new(0);
 
 /// Makes SIGINT, SIGTERM and SIGHUP end the run regularly from now on. One that is ignored stays ignored: whoever started
 /// this program under nohup, or in the background of a script, wants it to go on.
-pub fn watch() -> Result<StopCell, Failure> {
-    watch_signals().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))
+pub fn stop_on_signals() -> Result<StopCell, Failure> {
+    watch_signals().map_err(|e| Failure::host_unable(format!("signals cannot be watched: {e}")))
 }
 
 fn watch_signals() -> std::io::Result<StopCell> {
     let cell = StopCell::default();
     let mut signals = signal_hook::iterator::Signals::new(ENDING.into_iter().filter(|signal| !is_ignored(*signal)))?;
     let shared = cell.clone();
-    crate::host::threads::builder("signals").spawn(move || {
+    crate::host::threads::thread_builder("signals").spawn(move || {
         for signal in signals.forever() {
             ARRIVED.store(signal, Ordering::Relaxed);
-            shared.signal();
+            shared.note_signal();
         }
     })?;
     Ok(cell)
@@ -118,11 +118,11 @@ mod tests {
     #[test]
     fn first_reason_stands_and_a_second_signal_hurries() {
         let cell = StopCell::default();
-        assert_eq!(cell.get(), None);
-        cell.ask(CloseReason::DeviceLag);
-        cell.ask(CloseReason::LogFailed);
-        assert_eq!(cell.get(), Some(Stop::Drain(CloseReason::DeviceLag)));
-        cell.signal();
-        assert_eq!(cell.get(), Some(Stop::Now(CloseReason::Interrupted)));
+        assert_eq!(cell.stop_request(), None);
+        cell.request_stop(CloseReason::DeviceLag);
+        cell.request_stop(CloseReason::LogFailed);
+        assert_eq!(cell.stop_request(), Some(Stop::Drain(CloseReason::DeviceLag)));
+        cell.note_signal();
+        assert_eq!(cell.stop_request(), Some(Stop::Now(CloseReason::Interrupted)));
     }
 }

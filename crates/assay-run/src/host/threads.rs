@@ -9,18 +9,18 @@ const STACK: usize = 2 << 20;
 const STACK_OF_ALL: usize = 8 << 20;
 
 /// A builder for a thread.
-pub fn builder(name: &str) -> Builder {
+pub fn thread_builder(name: &str) -> Builder {
     Builder::new().name(name.to_owned()).stack_size(STACK)
 }
 
 /// Starts a thread within `scope`.
-pub fn spawn<'scope, T: Send + 'scope>(
+pub fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: String,
     body: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, Failure> {
-    let thread = builder(&name).spawn_scoped(scope, body);
-    thread.map_err(|e| Failure::host(format!("the thread {name} could not be started: {e}")))
+    let thread = thread_builder(&name).spawn_scoped(scope, body);
+    thread.map_err(|e| Failure::host_unable(format!("the thread {name} could not be started: {e}")))
 }
 
 /// Does all of the program's work on a separate stack: on the one that the kernel gives to the first thread, a small

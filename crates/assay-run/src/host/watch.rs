@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 pub(crate) type Readings = fn(&Clock) -> Option<ClockSample>;
 
 /// The clocks of this machine; `None` where they could not be read together.
-pub(crate) fn machine(clock: &Clock) -> Option<ClockSample> {
-    let read = clock.readings()?;
+pub(crate) fn machine_clocks(clock: &Clock) -> Option<ClockSample> {
+    let read = clock.read_clocks()?;
     Some(ClockSample { at_ns: read.at.as_ns(), real_ns: read.real_ns, boot_ns: read.boot_ns, mono_ns: read.mono_ns })
 }
 
@@ -30,27 +30,27 @@ pub(crate) struct Watch {
 impl Watch {
     /// Begins to watch.
     pub(crate) fn new(clock: Clock, readings: Readings, disks: Vec<(String, DevNum)>) -> Watch {
-        let mut watch = Watch { clock, readings, roots: Roots::host(), disks, before: BTreeMap::new() };
-        watch.before = watch.facts();
+        let mut watch = Watch { clock, readings, roots: Roots::of_machine(), disks, before: BTreeMap::new() };
+        watch.before = watch.current_facts();
         watch
     }
 
     /// The present clock readings.
-    pub(crate) fn clocks(&self) -> Option<ClockSample> {
+    pub(crate) fn clock_readings(&self) -> Option<ClockSample> {
         (self.readings)(&self.clock)
     }
 
     /// The changes since the last check.
-    pub(crate) fn changes(&mut self) -> Vec<Event> {
-        let now = self.facts();
+    pub(crate) fn changes_since_last(&mut self) -> Vec<Event> {
+        let now = self.current_facts();
         let before = std::mem::replace(&mut self.before, now);
         events_of_changes(&before, &self.before, self.clock.now().as_ns())
     }
 
-    fn facts(&self) -> BTreeMap<String, String> {
-        let source = probe::clocksource(&self.roots).map(|source| ("the clock source".to_owned(), source));
+    fn current_facts(&self) -> BTreeMap<String, String> {
+        let source = probe::current_clocksource(&self.roots).map(|source| ("the clock source".to_owned(), source));
         let queues = self.disks.iter().flat_map(|(name, number)| {
-            let queue = probe::queue(&self.roots, *number);
+            let queue = probe::queue_settings(&self.roots, *number);
             queue.into_iter().map(move |(fact, value)| (format!("{fact} of {name}"), value))
         });
         source.into_iter().chain(queues).collect()
@@ -78,7 +78,7 @@ fn value_of(facts: &BTreeMap<String, String>, name: &str) -> String {
 mod tests {
     use super::*;
     use crate::certificate;
-    use crate::drive::{Drive, drive};
+    use crate::drive::{Drive, drive_plan};
     use crate::host::signals::StopCell;
     use crate::log::logfile::LogFile;
     use crate::observer::Unobserved;
@@ -99,12 +99,12 @@ mod tests {
         let (measure, slice) = (Some(Span::from_secs(3)), Some(Span::from_secs(1)));
         let load = "0.01x".parse().ok();
         let adjust = Adjust { measure, slice, load, targets: 1, seed: 1, ..Adjust::default() };
-        let plan = crate::workloads::find("random-read").unwrap().plan(&adjust).unwrap();
-        let mut log = LogFile::create(&path).unwrap();
+        let plan = crate::workloads::find_workload("random-read").unwrap().make_plan(&adjust).unwrap();
+        let mut log = LogFile::create_new(&path).unwrap();
         let how = Drive { prepared: vec![None], readings: Some(readings), ..Drive::default() };
-        drive(&plan, &targets, &how, &mut log, &mut Unobserved, &StopCell::default()).unwrap();
+        drive_plan(&plan, &targets, &how, &mut log, &mut Unobserved, &StopCell::default()).unwrap();
         drop(log);
-        certificate::judge(std::fs::File::open(path).unwrap(), &Options::default()).unwrap().judgement
+        certificate::judge_with_sum(std::fs::File::open(path).unwrap(), &Options::default()).unwrap().judgement
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
         const HOUR: i64 = 3_600_000_000_000;
         let judged = run(|clock| {
             let late = LOOKS.fetch_add(1, Ordering::Relaxed) >= 2;
-            let sample = machine(clock)?;
+            let sample = machine_clocks(clock)?;
             Some(ClockSample { real_ns: sample.real_ns + if late { HOUR as u64 } else { 0 }, ..sample })
         });
         let clocks = judged.part.history.clocks.unwrap();
@@ -131,7 +131,7 @@ mod tests {
         static LOOKS: AtomicU64 = AtomicU64::new(0);
         let judged = run(|clock| {
             let slept = if LOOKS.fetch_add(1, Ordering::Relaxed) >= 2 { 5_000_000_000 } else { 0 };
-            let sample = machine(clock)?;
+            let sample = machine_clocks(clock)?;
             Some(ClockSample { real_ns: sample.real_ns + slept, boot_ns: sample.boot_ns + slept, ..sample })
         });
         assert_eq!(

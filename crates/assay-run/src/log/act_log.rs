@@ -12,7 +12,7 @@ use std::io::{BufReader, Read};
 const SLICE: Span = Span::from_secs(3600);
 
 /// Judges a log of ACT with the name `name`; `hear` also gets each entry.
-pub(crate) fn judge(
+pub(crate) fn judge_act_log(
     name: &str,
     log: impl Read,
     options: Options,
@@ -30,14 +30,14 @@ pub(crate) fn judge(
             head = Some(header.clone());
         }
         heard = std::mem::replace(&mut heard, Ok(())).and_then(|()| hear(&entry));
-        fold.entry(&entry);
+        fold.take_entry(&entry);
     };
-    import::entries(name, input, slice, &mut both).map_err(Failure::workload)?;
+    import::import_entries(name, input, slice, &mut both).map_err(Failure::bad_workload)?;
     if let Some(why) = unfit {
-        return Err(Failure::usage(why));
+        return Err(Failure::bad_usage(why));
     }
-    heard.map_err(|why| Failure::workload(format!("{name}: {why}")))?;
-    let judgement = fold.finish().map_err(|e| Failure::workload(format!("{name}: {e}")))?;
+    heard.map_err(|why| Failure::bad_workload(format!("{name}: {why}")))?;
+    let judgement = fold.finish().map_err(|e| Failure::bad_workload(format!("{name}: {e}")))?;
     Ok(without_the_unknown(judgement, head.as_deref()))
 }
 
@@ -79,14 +79,14 @@ fn device_histogram(stream: &str) -> String {
 fn without_the_unknown(mut judgement: Judgement, head: Option<&Header>) -> Judgement {
     judgement.warnings.push(import::KNOWS_NO_MEANS.to_owned());
     let waits = |stream: &str| head.is_some_and(|head| import::counts_waiting(head, stream));
-    clear(&mut judgement.part, &waits);
+    clear_unjudged(&mut judgement.part, &waits);
     for step in &mut judgement.steps {
-        clear(&mut step.part, &waits);
+        clear_unjudged(&mut step.part, &waits);
     }
     judgement
 }
 
-fn clear(part: &mut StepFigures, waits: &dyn Fn(&str) -> bool) {
+fn clear_unjudged(part: &mut StepFigures, waits: &dyn Fn(&str) -> bool) {
     part.targets.each.retain(|target| target.head.kind != import::TOGETHER_KIND);
     for stream in &mut part.streams.each {
         let (known, unknown) = if waits(&stream.name) {

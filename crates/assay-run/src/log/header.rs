@@ -1,6 +1,6 @@
 //! The header of a segment: everything that a judge needs, and everything needed to repeat the run.
 
-use crate::log::tool::tool;
+use crate::log::tool::tool_version;
 use assay_base::Span;
 use assay_model::{PhaseKind as PlannedKind, Plan};
 use assay_record::{
@@ -10,8 +10,8 @@ use assay_record::{
 use std::collections::BTreeMap;
 
 /// The boundaries of the exact counters: ACT's and those of the plan's criteria.
-pub fn thresholds(plan: &Plan) -> Thresholds {
-    Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::threshold))
+pub fn exact_thresholds(plan: &Plan) -> Thresholds {
+    Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::counted_threshold))
 }
 
 /// The content of a log's header besides the plan.
@@ -57,10 +57,10 @@ pub struct RealTimeFacts {
 }
 
 /// Makes the header of `plan`.
-pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
+pub fn make_header(plan: &Plan, facts: HeaderFacts) -> Header {
     Header {
         format: assay_record::header::FORMAT,
-        tool: tool(),
+        tool: tool_version(),
         created: facts.created,
         clocks: facts.clocks,
         signer: facts.signer,
@@ -76,7 +76,7 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         phases: plan.timing.phases.iter().map(phase_head).collect(),
         streams: (0..plan.load.streams.len()).map(|index| stream_head(plan, index, &facts.targets)).collect(),
         flows: plan.load.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
-        loops: loops(plan),
+        loops: loop_heads(plan),
         targets: facts.targets,
         cache: facts.cache,
         meters: facts.in_real_time.meters,
@@ -84,7 +84,7 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         unwatched: facts.in_real_time.unwatched,
         databases: facts.in_real_time.databases,
         per_minute: crate::databases::per_minute(plan),
-        thresholds_ns: thresholds(plan).bounds().to_vec(),
+        thresholds_ns: exact_thresholds(plan).bounds_ns().to_vec(),
         criteria: plan.criteria.clone(),
         max_lag_ns: plan.timing.max_lag.as_ns(),
         lateness: facts.in_real_time.lateness,
@@ -120,7 +120,7 @@ fn phase_head(phase: &assay_model::Phase) -> PhaseHead {
 }
 
 /// The closed loops of a plan.
-fn loops(plan: &Plan) -> Vec<LoopHead> {
+fn loop_heads(plan: &Plan) -> Vec<LoopHead> {
     let all = plan.closed_loops().into_iter();
     all.map(|closed_loop| LoopHead {
         flows: closed_loop.flows.iter().map(|flow| *flow as u32).collect(),
@@ -139,7 +139,7 @@ fn size_done(plan: &Plan, index: usize, targets: &[TargetHead]) -> String {
     let blocks =
         own.filter_map(|(_, target)| Some(targets.get(usize::from(target))?.block_bytes)).filter(|block| *block > 0);
     let done: std::collections::BTreeSet<String> =
-        blocks.map(|block| size.done(block).as_ref().unwrap_or(size).to_string()).collect();
+        blocks.map(|block| size.size_on_target(block).as_ref().unwrap_or(size).to_string()).collect();
     match done.len() {
         1 if done.contains(&size.to_string()) => String::new(),
         _ => done.into_iter().collect::<Vec<_>>().join(" or "),
@@ -147,7 +147,7 @@ fn size_done(plan: &Plan, index: usize, targets: &[TargetHead]) -> String {
 }
 
 /// `QUICK`, `SHORT` and the like, when the judged time is shorter than the workload's own.
-pub fn short(measured: Span, full: Span) -> Option<String> {
+pub fn shortness_word(measured: Span, full: Span) -> Option<String> {
     (measured < full).then(|| format!("SHORT: {measured} measured, the workload's own time is {full}"))
 }
 
@@ -173,8 +173,8 @@ mod tests {
             let file = format!(
                 "model = \"streams\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"9/s\"\naddress = {keys}\n"
             );
-            let plan = workload::read("t", &file).unwrap().plan(&Adjust::default()).unwrap();
-            let header = header(&plan, HeaderFacts::default());
+            let plan = workload::read_workload("t", &file).unwrap().make_plan(&Adjust::default()).unwrap();
+            let header = make_header(&plan, HeaderFacts::default());
             assert_eq!(PlanHead::parse(&header.plan).streams[0].address, expected, "{keys}");
         }
     }

@@ -1,7 +1,7 @@
 //! A log to be judged, ours or one that ACT wrote: opened once, examined as often as necessary, and read to its end.
 
 use crate::certificate;
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::log::{act_log, reading, reading_ahead};
 use assay_base::{Measure, Span};
 use assay_formats::act::{import, latency};
@@ -31,14 +31,14 @@ impl Log {
     ///
     /// # Errors
     /// There is no such file, it is not a regular file, or it is a table made from a log.
-    pub fn open(path: &Path) -> Result<Log, Failure> {
-        let file = reading::open(path)?;
-        let beginning = start(&file).unwrap_or_default();
+    pub fn open_log(path: &Path) -> Result<Log, Failure> {
+        let file = reading::open_log_file(path)?;
+        let beginning = first_bytes(&file).unwrap_or_default();
         let of_act = import::looks_like(&beginning);
         if !of_act && latency::is_table(&beginning) {
-            return Err(Failure::workload(format!(
+            return Err(Failure::bad_workload(format!(
                 "{} is a table that act_latency made from a log, and the log itself is judged\n  = name the log: the table's first lines say which one it was",
-                shown(path)
+                escaped_path(path)
             )));
         }
         Ok(Log { path: path.to_path_buf(), file, of_act })
@@ -59,7 +59,7 @@ impl Log {
     /// # Errors
     /// The kernel's error.
     pub fn from_the_beginning(&self) -> Result<&File, Failure> {
-        (&self.file).rewind().map_err(|e| self.unusable(&e))?;
+        (&self.file).rewind().map_err(|e| self.unusable_log(&e))?;
         Ok(&self.file)
     }
 
@@ -67,7 +67,7 @@ impl Log {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub fn read_bytes(&self, buffer: &mut [u8]) -> io::Result<usize> {
         (&self.file).read(buffer)
     }
 
@@ -75,16 +75,16 @@ impl Log {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn reader(&self) -> Result<Reader<BufReader<&File>>, Failure> {
-        Ok(reading::reader(self.from_the_beginning()?))
+    pub fn line_reader(&self) -> Result<Reader<BufReader<&File>>, Failure> {
+        Ok(reading::reader_from(self.from_the_beginning()?))
     }
 
     /// The length of its intervals; `None` where it does not begin like a log of ours.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn interval(&self) -> Result<Option<Span>, Failure> {
-        match self.reader()?.next_entry() {
+    pub fn interval_length(&self) -> Result<Option<Span>, Failure> {
+        match self.line_reader()?.next_entry() {
             Ok(Some(Ok(Entry::Header(header)))) => Ok(Some(Span::from_ns(header.interval_ns))),
             _ => Ok(None),
         }
@@ -94,36 +94,37 @@ impl Log {
     ///
     /// # Errors
     /// It cannot be read, or it contains nothing to judge.
-    pub fn judge(&self, options: Options) -> Result<Judgement, Failure> {
+    pub fn judge_log(&self, options: Options) -> Result<Judgement, Failure> {
         let log = self.from_the_beginning()?;
         if self.of_act {
-            return act_log::judge(&shown(&self.path), log, options, &mut |_| Ok(()));
+            return act_log::judge_act_log(&escaped_path(&self.path), log, options, &mut |_| Ok(()));
         }
-        Ok(certificate::judge(log, &options).map_err(|e| self.unusable(&e))?.judgement)
+        Ok(certificate::judge_with_sum(log, &options).map_err(|e| self.unusable_log(&e))?.judgement)
     }
 
     /// Judges it, and takes the samples that a comparison needs.
     ///
     /// # Errors
     /// As [`judge`](Log::judge), or it contains no samples that can be compared.
-    pub fn sampled(&self) -> Result<(Judgement, Sampled), Failure> {
+    pub fn judge_with_samples(&self) -> Result<(Judgement, Sampled), Failure> {
         let log = self.from_the_beginning()?;
         if self.of_act {
             let mut sampled = Sampled::of_one_measure(import::counts_waiting);
-            let judgement =
-                act_log::judge(&shown(&self.path), log, Options::default(), &mut |entry| sampled.entry(entry))?;
+            let judgement = act_log::judge_act_log(&escaped_path(&self.path), log, Options::default(), &mut |entry| {
+                sampled.take_entry(entry)
+            })?;
             return Ok((judgement, sampled));
         }
         let (mut fold, mut sampled) = (Fold::new(Options::default()), Sampled::default());
-        let read = reading_ahead::for_each_entry(&mut reading::reader(log), |item| {
+        let read = reading_ahead::for_each_entry(&mut reading::reader_from(log), |item| {
             if let Ok(entry) = item {
-                sampled.entry(entry)?;
+                sampled.take_entry(entry)?;
             }
-            fold.item(item);
+            fold.take_item(item);
             Ok::<(), String>(())
         });
-        read.map_err(|e| self.unusable(&e))?.map_err(|why| self.unusable(&why))?;
-        Ok((fold.finish().map_err(|e| self.unusable(&e))?, sampled))
+        read.map_err(|e| self.unusable_log(&e))?.map_err(|why| self.unusable_log(&why))?;
+        Ok((fold.finish().map_err(|e| self.unusable_log(&e))?, sampled))
     }
 
     /// Judges each of these measured phases by itself. The log, which is our own, is read once.
@@ -132,21 +133,21 @@ impl Log {
         let names = phases.iter().map(|phase| Some(phase.name.clone()));
         let mut folds: Vec<Fold> =
             names.map(|phase| Fold::new(Options { judge_on, phase, ..Options::default() })).collect();
-        let read = reading_ahead::for_each_entry(&mut reading::reader(log), |item| {
-            folds.iter_mut().for_each(|fold| fold.item(item));
+        let read = reading_ahead::for_each_entry(&mut reading::reader_from(log), |item| {
+            folds.iter_mut().for_each(|fold| fold.take_item(item));
             Ok::<(), Infallible>(())
         });
-        let Ok(()) = read.map_err(|e| self.unusable(&e))?;
-        folds.into_iter().map(|fold| fold.finish().map_err(|e| self.unusable(&e))).collect()
+        let Ok(()) = read.map_err(|e| self.unusable_log(&e))?;
+        folds.into_iter().map(|fold| fold.finish().map_err(|e| self.unusable_log(&e))).collect()
     }
 
-    fn unusable(&self, why: &dyn std::fmt::Display) -> Failure {
-        Failure::workload(format!("{}: {why}", shown(&self.path)))
+    fn unusable_log(&self, why: &dyn std::fmt::Display) -> Failure {
+        Failure::bad_workload(format!("{}: {why}", escaped_path(&self.path)))
     }
 }
 
 /// The first bytes, independent of the current position.
-fn start(file: &File) -> io::Result<Vec<u8>> {
+fn first_bytes(file: &File) -> io::Result<Vec<u8>> {
     let mut start = vec![0; START];
     let mut length = 0;
     while length < START {

@@ -1,7 +1,7 @@
 //! The run log on disk: appended line by line, made durable at least every ten seconds. The collecting thread writes
 //! it, never one that issues operations. Its space on the disk is reserved before the run begins.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::files;
 use crate::log::lock::mark_as_written;
 use crate::log::remembered::{self, Remembered};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct LogFile {
     path: PathBuf,
     /// Absent where nothing is stored and only a listener gets the lines.
-    writer: Option<Writer<Box<dyn Keep>>>,
+    writer: Option<Writer<Box<dyn LogStorage>>>,
     listener: Option<Box<dyn Listen>>,
     unsynced: u32,
     /// The end of the run's last interval, and the same when the file was last made durable; nanoseconds.
@@ -36,17 +36,17 @@ pub struct LogFile {
 }
 
 /// The storage of a log's bytes.
-trait Keep: Write + std::fmt::Debug {
+trait LogStorage: Write + std::fmt::Debug {
     /// Makes everything written durable.
-    fn sync(&self) -> io::Result<()>;
+    fn make_durable(&self) -> io::Result<()>;
     /// Bytes that are written.
-    fn length(&self) -> io::Result<u64>;
+    fn written_bytes(&self) -> io::Result<u64>;
     /// Reserves space from an offset on, without changing the length.
-    fn reserve(&self, from: u64, bytes: u64) -> io::Result<()>;
+    fn reserve_space(&self, from: u64, bytes: u64) -> io::Result<()>;
     /// Bytes that are free on its file system.
-    fn free(&self) -> io::Result<u64>;
+    fn free_bytes(&self) -> io::Result<u64>;
     /// Releases space that was reserved and not used.
-    fn release(&self) -> io::Result<()>;
+    fn release_space(&self) -> io::Result<()>;
 }
 
 /// The file of a log, whose bytes are summed while they are written.
@@ -59,7 +59,7 @@ struct LogBytes {
 impl Write for LogBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
-        self.remembered.written(&bytes[..written]);
+        self.remembered.add_written(&bytes[..written]);
         Ok(written)
     }
 
@@ -68,25 +68,25 @@ impl Write for LogBytes {
     }
 }
 
-impl Keep for LogBytes {
-    fn sync(&self) -> io::Result<()> {
+impl LogStorage for LogBytes {
+    fn make_durable(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    fn length(&self) -> io::Result<u64> {
+    fn written_bytes(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
-    fn reserve(&self, from: u64, bytes: u64) -> io::Result<()> {
+    fn reserve_space(&self, from: u64, bytes: u64) -> io::Result<()> {
         Ok(rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::KEEP_SIZE, from, bytes)?)
     }
 
-    fn free(&self) -> io::Result<u64> {
+    fn free_bytes(&self) -> io::Result<u64> {
         let system = rustix::fs::fstatvfs(&self.file)?;
         Ok(system.f_bavail.saturating_mul(system.f_frsize))
     }
 
-    fn release(&self) -> io::Result<()> {
+    fn release_space(&self) -> io::Result<()> {
         // Setting the present length frees the space reserved after it.
         self.file.set_len(self.file.metadata()?.len())
     }
@@ -108,7 +108,7 @@ struct Reservation {
 impl Drop for LogFile {
     fn drop(&mut self) {
         if let Some(writer) = &self.writer {
-            let _ = writer.get_ref().release();
+            let _ = writer.get_ref().release_space();
         }
     }
 }
@@ -116,7 +116,7 @@ impl Drop for LogFile {
 /// Gets every line as it is written.
 pub trait Listen: std::fmt::Debug {
     /// Called for the next line.
-    fn hear(&mut self, entry: &Entry);
+    fn hear_entry(&mut self, entry: &Entry);
 }
 
 /// Number of lines after which the file is made durable, and the run time, which matters where intervals are long.
@@ -125,15 +125,15 @@ const SYNC_AFTER_NS: u64 = 10_000_000_000;
 
 impl LogFile {
     /// A new log at `path`, where nothing may exist yet.
-    pub fn create(path: &Path) -> Result<LogFile, Failure> {
-        let file = files::begin(path)
-            .map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", shown(path))))?;
+    pub fn create_new(path: &Path) -> Result<LogFile, Failure> {
+        let file = files::begin_file(path)
+            .map_err(|e| Failure::host_unable(format!("the run log {} cannot be made: {e}", escaped_path(path))))?;
         mark_as_written(&file);
-        Ok(LogFile::behind(path, file, 0))
+        Ok(LogFile::continue_behind(path, file, 0))
     }
 
     /// The log at `path`, continued after the content of `file`; the next line has number `next`.
-    pub(crate) fn behind(path: &Path, file: File, next: u64) -> LogFile {
+    pub(crate) fn continue_behind(path: &Path, file: File, next: u64) -> LogFile {
         let remembered = Remembered::default();
         let bytes = LogBytes { file, remembered: remembered.clone() };
         let mut log = LogFile::new(path, Some(Writer::new(Box::new(bytes), next)));
@@ -141,7 +141,7 @@ impl LogFile {
         log
     }
 
-    fn new(path: &Path, writer: Option<Writer<Box<dyn Keep>>>) -> LogFile {
+    fn new(path: &Path, writer: Option<Writer<Box<dyn LogStorage>>>) -> LogFile {
         LogFile {
             path: path.to_path_buf(),
             writer,
@@ -159,9 +159,9 @@ impl LogFile {
     }
 
     /// From now on keeps in memory what is written, with what the log holds already.
-    pub(crate) fn remember(&self, judge_on: Option<Measure>) {
+    pub(crate) fn keep_in_memory(&self, judge_on: Option<Measure>) {
         if self.writer.is_some() {
-            self.remembered.begin(&self.path, judge_on);
+            self.remembered.begin_remembering(&self.path, judge_on);
         }
     }
 
@@ -179,17 +179,17 @@ impl LogFile {
     /// Makes sure that there is room for a log of this size, and reserves it, so that a disk that fills up later does not
     /// end the run: all of it, or the first part of a long log, which is reserved further while it grows. The run must
     /// not begin when this fails.
-    pub fn reserve(&mut self, bytes: u64) -> Result<(), Failure> {
+    pub fn reserve_room(&mut self, bytes: u64) -> Result<(), Failure> {
         self.try_reserve(bytes).map_err(|e| {
-            let room = assay_base::Bytes::new(bytes).human();
+            let room = assay_base::Bytes::new(bytes).human_text();
             let advice = if e.raw_os_error() == Some(rustix::io::Errno::FBIG.raw_os_error()) {
                 "raise the largest size of a file that this process may write (ulimit -f)"
             } else {
                 "free some space there, or give another directory with --out"
             };
-            Failure::host(format!(
+            Failure::host_unable(format!(
                 "the run log {} needs {room} on its disk, which cannot be reserved: {e}\n  = {advice}",
-                shown(&self.path)
+                escaped_path(&self.path)
             ))
         })
     }
@@ -197,22 +197,22 @@ impl LogFile {
     fn try_reserve(&mut self, bytes: u64) -> io::Result<()> {
         let Some(writer) = &self.writer else { return Ok(()) };
         let keep = writer.get_ref();
-        let from = keep.length()?;
+        let from = keep.written_bytes()?;
         // The kernel compares the largest size of a file only when something is written.
         if largest_file().is_some_and(|largest| from.saturating_add(bytes) > largest) {
             return Err(rustix::io::Errno::FBIG.into());
         }
         let first = bytes.min(RESERVED_AT_ONCE);
-        match keep.reserve(from, first) {
+        match keep.reserve_space(from, first) {
             // On a file system that cannot reserve space, the free space is checked alone.
-            Err(e) if e.kind() == io::ErrorKind::Unsupported && keep.free()? < bytes => {
+            Err(e) if e.kind() == io::ErrorKind::Unsupported && keep.free_bytes()? < bytes => {
                 return Err(io::ErrorKind::StorageFull.into());
             }
             Err(e) if e.kind() == io::ErrorKind::Unsupported => return Ok(()),
             other => other?,
         }
-        if keep.free()? < bytes - first {
-            let _ = keep.release();
+        if keep.free_bytes()? < bytes - first {
+            let _ = keep.release_space();
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.reservation = Reservation { until: from + first, wanted: from.saturating_add(bytes) };
@@ -223,9 +223,9 @@ impl LogFile {
     /// when the log gets there.
     fn reserve_ahead(&mut self) -> io::Result<()> {
         let (Reservation { until, wanted }, Some(writer)) = (self.reservation, &self.writer) else { return Ok(()) };
-        if until < wanted && writer.get_ref().length()?.saturating_add(RESERVE_AHEAD) > until {
+        if until < wanted && writer.get_ref().written_bytes()?.saturating_add(RESERVE_AHEAD) > until {
             let next = (wanted - until).min(RESERVED_AT_ONCE);
-            if writer.get_ref().reserve(until, next).is_ok() {
+            if writer.get_ref().reserve_space(until, next).is_ok() {
                 self.reservation.until = until + next;
             }
         }
@@ -236,11 +236,11 @@ impl LogFile {
     /// operating system has the event, so that no kill of this program loses it. It becomes durable with
     /// [`settle`](LogFile::settle) or the next line: of a thousand events at once, the last one must not wait for a
     /// thousand syncs.
-    pub fn write(&mut self, entry: &Entry) {
+    pub fn write_entry(&mut self, entry: &Entry) {
         if let Some(listener) = &mut self.listener {
-            listener.hear(entry);
+            listener.hear_entry(entry);
         }
-        self.remembered.hear(entry);
+        self.remembered.hear_line(entry);
         let Some(writer) = self.writer.as_mut().filter(|_| self.failed.is_none()) else { return };
         let urgent = match entry {
             Entry::Interval(interval) => {
@@ -260,12 +260,16 @@ impl LogFile {
             }
             Entry::Close(_) => true,
         };
-        let written = writer.write(entry).and_then(|()| {
+        let written = writer.write_entry(entry).and_then(|()| {
             self.unsynced += 1;
-            if urgent || self.unsynced >= SYNC_EVERY { self.sync().and_then(|()| self.reserve_ahead()) } else { Ok(()) }
+            if urgent || self.unsynced >= SYNC_EVERY {
+                self.sync_file().and_then(|()| self.reserve_ahead())
+            } else {
+                Ok(())
+            }
         });
         if let Err(e) = written {
-            self.remembered.failed();
+            self.remembered.note_failed_write();
             self.failed = Some(e.to_string());
         }
     }
@@ -277,26 +281,26 @@ impl LogFile {
     }
 
     /// Makes written events durable; called when no line is waiting to be written.
-    pub fn settle(&mut self) {
+    pub fn settle_events(&mut self) {
         if !self.unsynced_event || self.failed.is_some() {
             return;
         }
-        if let Err(e) = self.sync() {
-            self.remembered.failed();
+        if let Err(e) = self.sync_file() {
+            self.remembered.note_failed_write();
             self.failed = Some(e.to_string());
         }
     }
 
     /// Appends the closing line.
-    pub fn close(&mut self, close: Close) {
-        self.write(&Entry::Close(close));
+    pub fn write_close(&mut self, close: Close) {
+        self.write_entry(&Entry::Close(close));
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    fn sync_file(&mut self) -> io::Result<()> {
         (self.unsynced, self.synced_ns, self.unsynced_event) = (0, self.at_ns, false);
         let Some(writer) = &self.writer else { return Ok(()) };
-        writer.get_ref().sync()?;
-        self.durable = writer.seq();
+        writer.get_ref().make_durable()?;
+        self.durable = writer.next_seq();
         Ok(())
     }
 
@@ -309,11 +313,11 @@ impl LogFile {
     /// Removes a log without content, and the run directory that was created for it, when the run could not even begin.
     pub(crate) fn forget_unbegun(&self) {
         let Some(writer) = &self.writer else { return };
-        if writer.get_ref().length().map_or(true, |length| length > 0) {
+        if writer.get_ref().written_bytes().map_or(true, |length| length > 0) {
             return;
         }
-        remembered::forget(&self.path);
-        let _ = files::remove(&self.path);
+        remembered::forget_log(&self.path);
+        let _ = files::remove_file(&self.path);
         // Directories with other content stay.
         for dir in self.path.ancestors().skip(1).take(2).filter(|dir| !dir.as_os_str().is_empty()) {
             if dir.file_name().is_some_and(|name| name == "assay-runs") || Some(dir) == self.path.parent() {
@@ -323,22 +327,22 @@ impl LogFile {
     }
 
     /// The reason why the log could not be written, if it could not.
-    pub fn failure(&self) -> Option<&str> {
+    pub fn write_failure(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
     /// Whether it contains no complete line.
     pub fn is_empty(&self) -> bool {
-        self.writer.as_ref().is_none_or(|writer| writer.seq() == 0)
+        self.writer.as_ref().is_none_or(|writer| writer.next_seq() == 0)
     }
 
     /// Bytes that were written to its file so far.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.writer.as_ref().map_or(0, Writer::bytes)
+    pub(crate) fn bytes_written(&self) -> u64 {
+        self.writer.as_ref().map_or(0, Writer::bytes_written)
     }
 
     /// Its path.
-    pub fn path(&self) -> &Path {
+    pub fn log_path(&self) -> &Path {
         &self.path
     }
 }

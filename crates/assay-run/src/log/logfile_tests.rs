@@ -59,15 +59,15 @@ fn the_writer_that_is_killed() {
         let file = File::options().append(true).create_new(true).open(path).unwrap();
         let mut writer = Writer::new(BufWriter::new(file), 0);
         for index in 0..u64::MAX {
-            writer.write(&interval(index)).unwrap();
+            writer.write_entry(&interval(index)).unwrap();
             say(format!("ack {}\n", index + 1));
         }
     }
-    let mut log = LogFile::create(Path::new(path)).unwrap();
-    log.reserve(1 << 20).unwrap();
+    let mut log = LogFile::create_new(Path::new(path)).unwrap();
+    log.reserve_room(1 << 20).unwrap();
     for index in 0..u64::MAX {
-        log.write(&interval(index));
-        assert_eq!(log.failure(), None);
+        log.write_entry(&interval(index));
+        assert_eq!(log.write_failure(), None);
         say(format!("ack {}\n", index + 1));
     }
 }
@@ -83,14 +83,14 @@ fn killed(how: &str, path: &Path, prng: &mut Prng) -> u64 {
         .spawn()
         .unwrap();
     let mut lines = std::io::BufReader::new(child.stdout.take().unwrap());
-    let enough = prng.below(120);
+    let enough = prng.uniform_below(120);
     let (mut acknowledged, mut line) = (0, String::new());
     while acknowledged <= enough {
         line.clear();
         assert!(lines.read_line(&mut line).unwrap() > 0, "the writer ended by itself");
         acknowledged = count(&line).unwrap_or(acknowledged);
     }
-    let pause = prng.below(400_000);
+    let pause = prng.uniform_below(400_000);
     for _ in 0..pause {
         std::hint::spin_loop();
     }
@@ -115,7 +115,7 @@ fn kill_9_at_a_thousand_moments_loses_nothing_that_was_acknowledged() {
         let lane = |lane: u64| {
             let dir = dir.path();
             scope.spawn(move || {
-                let mut prng = Prng::seeded(lane);
+                let mut prng = Prng::from_seed(lane);
                 let mut torn = 0;
                 for kill in 0..KILLS / 2 {
                     let path = dir.join(format!("{lane}-{kill}"));
@@ -137,7 +137,7 @@ fn kill_9_at_a_thousand_moments_loses_nothing_that_was_acknowledged() {
 #[test]
 fn a_writer_that_buffers_fails_the_same_check() {
     let dir = tempfile::tempdir().unwrap();
-    let mut prng = Prng::seeded(9);
+    let mut prng = Prng::from_seed(9);
     let lost = (0..40).filter(|kill| {
         let path = dir.path().join(kill.to_string());
         let acknowledged = killed("buffering", &path, &mut prng);
@@ -159,17 +159,17 @@ fn trusting(bytes: &[u8]) -> usize {
 fn a_reader_without_checks_fails_where_ours_notices() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("log");
-    let mut log = LogFile::create(&path).unwrap();
-    (0..50).for_each(|index| log.write(&interval(index)));
+    let mut log = LogFile::create_new(&path).unwrap();
+    (0..50).for_each(|index| log.write_entry(&interval(index)));
     drop(log);
     let good = std::fs::read(&path).unwrap();
     assert_eq!((kept(&good, 50), trusting(&good)), (Ok(false), 50));
-    let mut prng = Prng::seeded(5);
+    let mut prng = Prng::from_seed(5);
     let (mut trials, mut fooled) = (0, 0);
     while trials < 500 {
         let mut bad = good.clone();
-        let at = prng.below(bad.len() as u64) as usize;
-        bad[at] ^= 1 << prng.below(8);
+        let at = prng.uniform_below(bad.len() as u64) as usize;
+        bad[at] ^= 1 << prng.uniform_below(8);
         assert!(kept(&bad, 50).is_err() || held(&bad).1.iter().any(|damage| damage.torn_tail), "byte {at}");
         fooled += usize::from(trusting(&bad) == 50);
         trials += 1;
@@ -207,7 +207,7 @@ impl Volatile {
         let from = stable.div_ceil(4096) * 4096;
         // The block in which the synced part ends was written completely.
         for block in (from..left.len()).step_by(4096) {
-            if prng.below(2) == 0 {
+            if prng.uniform_below(2) == 0 {
                 let end = (block + 4096).min(left.len());
                 left[block..end].fill(0);
             }
@@ -232,38 +232,38 @@ impl Write for Volatile {
     }
 }
 
-impl Keep for Volatile {
-    fn sync(&self) -> io::Result<()> {
+impl LogStorage for Volatile {
+    fn make_durable(&self) -> io::Result<()> {
         let mut cache = self.0.lock().unwrap();
         cache.synced = cache.written.len();
         Ok(())
     }
 
-    fn length(&self) -> io::Result<u64> {
+    fn written_bytes(&self) -> io::Result<u64> {
         Ok(0)
     }
 
-    fn free(&self) -> io::Result<u64> {
+    fn free_bytes(&self) -> io::Result<u64> {
         Ok(u64::MAX)
     }
 
-    fn reserve(&self, _: u64, bytes: u64) -> io::Result<()> {
+    fn reserve_space(&self, _: u64, bytes: u64) -> io::Result<()> {
         let cache = self.0.lock().unwrap();
         if bytes > cache.room as u64 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
-    fn release(&self) -> io::Result<()> {
+    fn release_space(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
 /// Power cuts after a random number of lines; returns how many of them lost durable lines.
 fn cuts(lies: bool) -> usize {
-    let mut prng = Prng::seeded(3);
+    let mut prng = Prng::from_seed(3);
     let trial = |_| {
         let disk = Volatile::new(lies, usize::MAX);
         let mut log = disk.log();
-        (0..prng.below(300) + 10).for_each(|index| log.write(&interval(index)));
+        (0..prng.uniform_below(300) + 10).for_each(|index| log.write_entry(&interval(index)));
         let left = disk.cut(&mut prng);
         let (held, _) = held(&left);
         let whole = held.iter().enumerate().take_while(|(at, index)| **index == *at as u64).count() as u64;
@@ -298,9 +298,9 @@ fn long_intervals_are_durable_ten_seconds_later_as_well() {
                 end_ns: (index + 1) * length * S,
                 ..Interval::default()
             };
-            log.write(&Entry::Interval(interval));
+            log.write_entry(&Entry::Interval(interval));
             if histograms {
-                log.write(&Entry::Histograms(Histograms::default()));
+                log.write_entry(&Entry::Histograms(Histograms::default()));
             }
             assert_eq!(log.durable(), durable, "interval {index} of {length} s");
         }
@@ -315,17 +315,17 @@ fn an_event_is_written_at_once_and_durable_when_nothing_waits() {
     let event = Event { at_ns: 1, what: "io-error".into(), text: String::new(), details: Default::default() };
     let event = Entry::Event(event);
     for lines in 1..=3 {
-        log.write(&event);
+        log.write_entry(&event);
         let written = disk.0.lock().unwrap().written.iter().filter(|byte| **byte == b'\n').count();
         assert_eq!((written, log.durable()), (lines, 0));
     }
-    log.settle();
+    log.settle_events();
     assert_eq!(log.durable(), 3);
-    log.settle();
-    log.write(&event);
-    log.write(&interval(0));
+    log.settle_events();
+    log.write_entry(&event);
+    log.write_entry(&interval(0));
     assert_eq!(log.durable(), 5, "the next line makes it durable as well");
-    (0..12).for_each(|_| log.write(&event));
+    (0..12).for_each(|_| log.write_entry(&event));
     assert!(log.durable() >= 15, "of very many no more than ten lines wait: {}", log.durable());
 }
 
@@ -333,13 +333,13 @@ fn an_event_is_written_at_once_and_durable_when_nothing_waits() {
 fn the_time_line_of_a_new_segment_is_its_own() {
     const S: u64 = 1_000_000_000;
     let mut log = Volatile::new(false, usize::MAX).log();
-    let plan = crate::workloads::find("random-read").unwrap().plan(&Adjust::default()).unwrap();
-    let header = crate::log::header::header(&plan, crate::log::header::HeaderFacts::default());
+    let plan = crate::workloads::find_workload("random-read").unwrap().make_plan(&Adjust::default()).unwrap();
+    let header = crate::log::header::make_header(&plan, crate::log::header::HeaderFacts::default());
     let at = |s: u64| Entry::Interval(Interval { start_ns: s * S, end_ns: (s + 4) * S, ..Interval::default() });
-    log.write(&at(3600));
-    log.write(&Entry::Header(Box::new(header)));
+    log.write_entry(&at(3600));
+    log.write_entry(&Entry::Header(Box::new(header)));
     assert_eq!(log.durable(), 2);
-    (0..3).for_each(|index| log.write(&at(4 * index)));
+    (0..3).for_each(|index| log.write_entry(&at(4 * index)));
     assert_eq!(log.durable(), 5);
 }
 
@@ -350,14 +350,14 @@ fn a_disk_that_fills_up_keeps_what_was_acknowledged_and_ends_the_log() {
         let mut log = disk.log();
         let mut acknowledged = 0;
         for index in 0..200 {
-            log.write(&interval(index));
-            acknowledged += u64::from(log.failure().is_none());
+            log.write_entry(&interval(index));
+            acknowledged += u64::from(log.write_failure().is_none());
         }
-        assert!(log.failure().is_some() && acknowledged < 200);
+        assert!(log.write_failure().is_some() && acknowledged < 200);
         let left = disk.0.lock().unwrap().written.clone();
         kept(&left, acknowledged).unwrap();
         assert_eq!(held(&left).0.len() as u64, acknowledged, "nothing is written behind a torn line");
-        let refused = disk.log().reserve(1 << 30).unwrap_err();
+        let refused = disk.log().reserve_room(1 << 30).unwrap_err();
         assert_eq!(refused.code, crate::failure::code::HOST);
     }
 }
@@ -367,12 +367,12 @@ fn reserved_room_is_given_back_and_does_not_change_the_length() {
     use std::os::unix::fs::MetadataExt;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("log");
-    let mut log = LogFile::create(&path).unwrap();
-    log.reserve(8 << 20).unwrap();
+    let mut log = LogFile::create_new(&path).unwrap();
+    log.reserve_room(8 << 20).unwrap();
     let meta = path.metadata().unwrap();
     let reserved = meta.blocks() * 512;
     assert_eq!(meta.len(), 0);
-    log.write(&interval(0));
+    log.write_entry(&interval(0));
     drop(log);
     let meta = path.metadata().unwrap();
     assert!(meta.len() > 100 && meta.blocks() * 512 < 1 << 20, "{} bytes remain", meta.blocks() * 512);
@@ -397,24 +397,24 @@ impl Write for Unreserving {
     }
 }
 
-impl Keep for Unreserving {
-    fn sync(&self) -> io::Result<()> {
+impl LogStorage for Unreserving {
+    fn make_durable(&self) -> io::Result<()> {
         Ok(())
     }
 
-    fn length(&self) -> io::Result<u64> {
+    fn written_bytes(&self) -> io::Result<u64> {
         Ok(0)
     }
 
-    fn free(&self) -> io::Result<u64> {
+    fn free_bytes(&self) -> io::Result<u64> {
         Ok(1 << 40)
     }
 
-    fn reserve(&self, _: u64, _: u64) -> io::Result<()> {
+    fn reserve_space(&self, _: u64, _: u64) -> io::Result<()> {
         Err(self.0.into())
     }
 
-    fn release(&self) -> io::Result<()> {
+    fn release_space(&self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -424,13 +424,13 @@ fn where_space_cannot_be_reserved_the_free_space_counts() {
     let dir = tempfile::tempdir().unwrap();
     let (unsupported, full) = (io::ErrorKind::Unsupported, io::ErrorKind::StorageFull);
     for (kind, bytes, begins) in [(unsupported, 1, true), (unsupported, u64::MAX, false), (full, 1, false)] {
-        let writer = Writer::new(Box::new(Unreserving(kind)) as Box<dyn Keep>, 0);
+        let writer = Writer::new(Box::new(Unreserving(kind)) as Box<dyn LogStorage>, 0);
         let mut log = LogFile::new(&dir.path().join("run.jsonl"), Some(writer));
-        let refused = log.reserve(bytes).err().map(|why| format!("{why:?}"));
+        let refused = log.reserve_room(bytes).err().map(|why| format!("{why:?}"));
         assert_eq!(refused.is_none(), begins, "{kind:?} {bytes}: {refused:?}");
         assert!(refused.is_none_or(|why| why.contains("cannot be reserved")), "{kind:?} {bytes}");
     }
-    assert!(LogFile::without_file().reserve(u64::MAX).is_ok(), "nothing is stored");
+    assert!(LogFile::without_file().reserve_room(u64::MAX).is_ok(), "nothing is stored");
 }
 
 #[test]
@@ -439,10 +439,10 @@ fn a_log_without_a_line_is_empty_and_is_forgotten_with_its_directory() {
     let path = dir.path().join("assay-runs/one/run.jsonl");
     let made = |keep: bool| {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let mut log = LogFile::create(&path).unwrap();
+        let mut log = LogFile::create_new(&path).unwrap();
         assert!(log.is_empty());
         if keep {
-            log.write(&interval(0));
+            log.write_entry(&interval(0));
             assert!(!log.is_empty());
         }
         log.forget_unbegun();
@@ -466,16 +466,16 @@ fn nothing_is_synced_where_no_event_waits_or_the_log_has_failed() {
         || Entry::Event(Event { at_ns: 0, what: "stuck".into(), text: String::new(), details: Default::default() });
     let disk = Volatile::new(false, usize::MAX);
     let mut log = disk.log();
-    log.write(&interval(0));
-    log.settle();
+    log.write_entry(&interval(0));
+    log.settle_events();
     assert_eq!(log.durable(), 0, "an interval may wait");
-    log.write(&event());
+    log.write_entry(&event());
     assert_eq!(log.durable(), 0);
-    log.settle();
+    log.settle_events();
     assert_eq!(log.durable(), 2);
     let mut failed = Volatile::new(false, 0).log();
-    failed.write(&event());
-    let why = failed.failure().map(str::to_owned);
-    failed.settle();
-    assert!(why.is_some() && failed.failure() == why.as_deref() && failed.durable() == 0);
+    failed.write_entry(&event());
+    let why = failed.write_failure().map(str::to_owned);
+    failed.settle_events();
+    assert!(why.is_some() && failed.write_failure() == why.as_deref() && failed.durable() == 0);
 }

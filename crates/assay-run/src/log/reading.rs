@@ -1,6 +1,6 @@
 //! Opening logs for reading.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::files;
 use crate::log::lock::mark_as_written;
 use crate::workloads::meant::similar_file;
@@ -16,38 +16,38 @@ pub use crate::log::lock::is_being_written;
 pub(crate) const READ_AT_ONCE: usize = 128 << 10;
 
 /// Opens a log for reading.
-pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
-    Ok(reader(open(path)?))
+pub fn open_reader(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
+    Ok(reader_from(open_log_file(path)?))
 }
 
 /// Reads a log from where `input` is.
-pub fn reader<R: io::Read>(input: R) -> Reader<BufReader<R>> {
+pub fn reader_from<R: io::Read>(input: R) -> Reader<BufReader<R>> {
     Reader::new(BufReader::with_capacity(READ_AT_ONCE, input))
 }
 
 /// Opens the file of a log.
-pub fn open(path: &Path) -> Result<File, Failure> {
-    let file = files::open(path).map_err(|e| unreadable(path, &e))?;
+pub fn open_log_file(path: &Path) -> Result<File, Failure> {
+    let file = files::open_named_file(path).map_err(|e| unreadable_log(path, &e))?;
     release_room(path, &file);
     match file.metadata() {
         // The log is read more than once, and its lock is tested; a pipe allows neither.
-        Ok(meta) if !meta.is_file() => Err(unreadable(path, &"it is not a regular file but a pipe")),
+        Ok(meta) if !meta.is_file() => Err(unreadable_log(path, &"it is not a regular file but a pipe")),
         _ => Ok(file),
     }
 }
 
 /// The refusal of a log that cannot be read, with what was probably meant.
-fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
+fn unreadable_log(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     // The given directory contains no log.
     let within = path.parent().filter(|_| path.ends_with("run.jsonl")).and_then(|dir| runs_in(dir).pop());
     let advice = if let Some(run) = within {
-        format!("a search or a curve has a log for each of its runs; name one: {}", shown(&run))
+        format!("a search or a curve has a log for each of its runs; name one: {}", escaped_path(&run))
     } else if let Some(meant) = similar_file(path) {
-        format!("did you mean {}?", shown(&meant))
+        format!("did you mean {}?", escaped_path(&meant))
     } else {
         "name a run directory or the run.jsonl in it".to_owned()
     };
-    Failure::workload(format!("the log {} cannot be read: {why}", shown(path))).advised(&advice)
+    Failure::bad_workload(format!("the log {} cannot be read: {why}", escaped_path(path))).with_advice(&advice)
 }
 
 /// More than this many bytes of a file that are reserved and not used were left by a run that was killed.

@@ -20,7 +20,7 @@ pub(crate) fn for_each_entry<R: BufRead + Send, E>(
     std::thread::scope(|scope| {
         // If either side drops its channels, the other side ends.
         let (receiver, give) = (receiver, give);
-        crate::host::threads::builder("reader").spawn_scoped(scope, move || {
+        crate::host::threads::thread_builder("reader").spawn_scoped(scope, move || {
             loop {
                 let batch = next_batch(reader, given.try_iter().last().unwrap_or_default());
                 let over = batch.as_ref().map_or(true, Vec::is_empty);
@@ -46,8 +46,8 @@ fn next_batch<R: BufRead>(
     mut batch: Vec<Result<Entry, Damage>>,
 ) -> io::Result<Vec<Result<Entry, Damage>>> {
     batch.clear();
-    let end = reader.offset() + BATCH;
-    while reader.offset() < end
+    let end = reader.offset_behind_line() + BATCH;
+    while reader.offset_behind_line() < end
         && let Some(item) = reader.next_entry()?
     {
         batch.push(item);
@@ -65,7 +65,7 @@ mod tests {
         let mut writer = Writer::new(Vec::new(), 0);
         for index in 0..lines {
             let flows = vec![FlowInterval { scheduled: index, ..FlowInterval::default() }; 4];
-            writer.write(&Entry::Interval(Interval { index, flows, ..Interval::default() })).unwrap();
+            writer.write_entry(&Entry::Interval(Interval { index, flows, ..Interval::default() })).unwrap();
         }
         let mut log = writer.into_inner();
         let at = log.split_inclusive(|&b| b == b'\n').take(100).map(<[u8]>::len).sum::<usize>();
@@ -85,7 +85,7 @@ mod tests {
             Ok::<(), ()>(())
         });
         assert_eq!((ended.unwrap(), shown), (Ok(()), 10_000));
-        assert_eq!((reader.offset(), reader.next_seq()), (log.len() as u64, 10_000));
+        assert_eq!((reader.offset_behind_line(), reader.next_seq()), (log.len() as u64, 10_000));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //!
 //! Simulated runs are not remembered: they can be repeated to the byte, and judging costs as much as simulating.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::log::reading;
 use assay_base::Measure;
 use assay_judge::judgement::LogSum;
@@ -48,25 +48,25 @@ pub(crate) struct Remembered(Arc<Mutex<Option<Memory>>>);
 
 impl fmt::Debug for Remembered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Remembered({})", if self.memory().is_some() { "all" } else { "nothing" })
+        write!(f, "Remembered({})", if self.lock_memory().is_some() { "all" } else { "nothing" })
     }
 }
 
 /// The logs that this process writes, by their paths.
 static LOGS: Mutex<Vec<(PathBuf, Remembered)>> = Mutex::new(Vec::new());
 
-fn logs() -> MutexGuard<'static, Vec<(PathBuf, Remembered)>> {
+fn lock_logs() -> MutexGuard<'static, Vec<(PathBuf, Remembered)>> {
     LOGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Remembered {
-    fn memory(&self) -> MutexGuard<'_, Option<Memory>> {
+    fn lock_memory(&self) -> MutexGuard<'_, Option<Memory>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins to remember the log at `path`, with what it holds already. A log that cannot be read is not remembered.
-    pub(crate) fn begin(&self, path: &Path, judge_on: Option<Measure>) {
-        if self.memory().is_some() {
+    pub(crate) fn begin_remembering(&self, path: &Path, judge_on: Option<Measure>) {
+        if self.lock_memory().is_some() {
             return;
         }
         let options = Options { judge_on, ..Options::default() };
@@ -80,22 +80,22 @@ impl Remembered {
             has_failed: false,
         };
         let Some(memory) = memory.with_content_of(path) else { return };
-        *self.memory() = Some(memory);
-        let mut logs = logs();
+        *self.lock_memory() = Some(memory);
+        let mut logs = lock_logs();
         logs.retain(|(known, _)| known != path);
         logs.push((path.to_owned(), self.clone()));
     }
 
     /// Adds the next line, before it is written.
-    pub(crate) fn hear(&self, entry: &Entry) {
-        if let Some(memory) = self.memory().as_mut() {
-            memory.add(entry);
+    pub(crate) fn hear_line(&self, entry: &Entry) {
+        if let Some(memory) = self.lock_memory().as_mut() {
+            memory.add_entry(entry);
         }
     }
 
     /// Why the log will be judged FAIL whatever follows: once, when that becomes certain.
     pub(crate) fn newly_certain_failure(&self) -> Option<String> {
-        let mut memory = self.memory();
+        let mut memory = self.lock_memory();
         let memory = memory.as_mut().filter(|memory| !memory.has_failed)?;
         let why = memory.fold.certain_failure();
         memory.has_failed = why.is_some();
@@ -103,16 +103,16 @@ impl Remembered {
     }
 
     /// Adds bytes that were written.
-    pub(crate) fn written(&self, bytes: &[u8]) {
-        if let Some(memory) = self.memory().as_mut() {
+    pub(crate) fn add_written(&self, bytes: &[u8]) {
+        if let Some(memory) = self.lock_memory().as_mut() {
             memory.hasher.update(bytes);
             memory.bytes += bytes.len() as u64;
         }
     }
 
     /// Notes that a line could not be written.
-    pub(crate) fn failed(&self) {
-        if let Some(memory) = self.memory().as_mut() {
+    pub(crate) fn note_failed_write(&self) {
+        if let Some(memory) = self.lock_memory().as_mut() {
             memory.has_more = true;
         }
     }
@@ -135,12 +135,12 @@ impl Read for Summed<'_> {
 }
 
 impl Memory {
-    fn add(&mut self, entry: &Entry) {
+    fn add_entry(&mut self, entry: &Entry) {
         if let Entry::Header(header) = entry {
             self.begin_phases(header);
         }
-        self.fold.entry(entry);
-        self.phases.iter_mut().for_each(|(_, fold)| fold.entry(entry));
+        self.fold.take_entry(entry);
+        self.phases.iter_mut().for_each(|(_, fold)| fold.take_entry(entry));
     }
 
     /// From the first header on, the phases that a procedure may ask for are judged one by one.
@@ -155,7 +155,7 @@ impl Memory {
     }
 
     /// The judgements of the whole, and of these phases. `None` where there is nothing to judge.
-    fn finish(self, phases: &[Phase], why: &str) -> Option<Judged> {
+    fn finish_judgements(self, phases: &[Phase], why: &str) -> Option<Judged> {
         let mut known = self.phases;
         let mut judged = Vec::new();
         for phase in phases {
@@ -168,12 +168,12 @@ impl Memory {
     /// The same after what a log holds already.
     fn with_content_of(mut self, path: &Path) -> Option<Memory> {
         let mut hasher = blake3::Hasher::new();
-        let mut summed = Summed { log: reading::open(path).ok()?, hasher: &mut hasher, bytes: 0 };
-        let mut reader = reading::reader(&mut summed);
+        let mut summed = Summed { log: reading::open_log_file(path).ok()?, hasher: &mut hasher, bytes: 0 };
+        let mut reader = reading::reader_from(&mut summed);
         while let Some(item) = reader.next_entry().ok()? {
             match &item {
-                Ok(entry) => self.add(entry),
-                Err(_) => self.fold.item(&item),
+                Ok(entry) => self.add_entry(entry),
+                Err(_) => self.fold.take_item(&item),
             }
         }
         self.bytes = summed.bytes;
@@ -181,43 +181,43 @@ impl Memory {
         Some(self)
     }
 
-    fn sum(&self) -> LogSum {
+    fn sum_so_far(&self) -> LogSum {
         LogSum { bytes: self.bytes, blake3: self.hasher.finalize().to_hex().to_string() }
     }
 }
 
 /// Forgets a log.
-pub(crate) fn forget(path: &Path) {
-    logs().retain(|(known, _)| known != path);
+pub(crate) fn forget_log(path: &Path) {
+    lock_logs().retain(|(known, _)| known != path);
 }
 
 /// The judgements of a log, of these phases too, that this process has written: those that were made by reading it, unless
 /// what was read is not what was written, or is less.
-pub(crate) fn compare(
+pub(crate) fn compare_with_remembered(
     path: &Path,
     read: Result<Judged, Failure>,
     phases: &[Phase],
     notify: impl FnOnce(&str),
 ) -> Result<Judged, Failure> {
-    let known = logs().iter().find(|(known, _)| known == path).map(|(_, remembered)| remembered.clone());
-    forget(path);
-    let Some(memory) = known.and_then(|remembered| remembered.memory().take()) else { return read };
+    let known = lock_logs().iter().find(|(known, _)| known == path).map(|(_, remembered)| remembered.clone());
+    forget_log(path);
+    let Some(memory) = known.and_then(|remembered| remembered.lock_memory().take()) else { return read };
     let why = match &read {
-        Ok(judged) if judged.whole.log.as_ref() != Some(&memory.sum()) => {
+        Ok(judged) if judged.whole.log.as_ref() != Some(&memory.sum_so_far()) => {
             "it does not hold what this run has written to it".to_owned()
         }
         Ok(_) if !memory.has_more => return read,
         Ok(_) => "not all of it could be written".to_owned(),
-        Err(why) => format!("it cannot be read back: {}", why.message()),
+        Err(why) => format!("it cannot be read back: {}", why.user_message()),
     };
     let is_readable = read.is_ok() && memory.has_more;
-    let Some(judged) = memory.finish(phases, &why) else { return read };
+    let Some(judged) = memory.finish_judgements(phases, &why) else { return read };
     // What could not be written decides only where it shows that the target failed.
     let is_failure_in_log = read.as_ref().is_ok_and(|read| read.whole.verdict == Verdict::Fail);
     if is_readable && (judged.whole.verdict != Verdict::Fail || is_failure_in_log) {
         return read;
     }
-    notify(&format!("error: the run log {}: {why}; the result below is made from memory", shown(path)));
+    notify(&format!("error: the run log {}: {why}; the result below is made from memory", escaped_path(path)));
     Ok(judged)
 }
 
@@ -244,20 +244,20 @@ mod tests {
 
     /// A log of a run that was cut short, remembered or not, with an I/O error or without.
     fn log(path: &Path, is_remembered: bool, has_error: bool) -> LogFile {
-        let plan = crate::workloads::find("random-read").unwrap().plan(&Default::default()).unwrap();
+        let plan = crate::workloads::find_workload("random-read").unwrap().make_plan(&Default::default()).unwrap();
         let target =
             TargetHead { name: "disk".to_owned(), size_bytes: 1 << 30, block_bytes: 512, ..TargetHead::default() };
         let facts = HeaderFacts { targets: vec![target], ..HeaderFacts::default() };
-        let header = crate::log::header::header(&plan, facts);
-        let mut log = LogFile::create(path).unwrap();
+        let header = crate::log::header::make_header(&plan, facts);
+        let mut log = LogFile::create_new(path).unwrap();
         if is_remembered {
-            log.remember(None);
+            log.keep_in_memory(None);
         }
-        log.write(&Entry::Header(Box::new(header)));
+        log.write_entry(&Entry::Header(Box::new(header)));
         if has_error {
             let details = [("flow", "0"), ("errno", "5")].map(|(name, value)| (name.to_owned(), value.to_owned()));
             let text = "an operation failed with EIO".to_owned();
-            log.write(&Entry::Event(Event { at_ns: 1, what: "io-error".into(), text, details: details.into() }));
+            log.write_entry(&Entry::Event(Event { at_ns: 1, what: "io-error".into(), text, details: details.into() }));
         }
         log
     }
@@ -265,8 +265,8 @@ mod tests {
     /// What is said of the log at `path` at the end, and the judgement.
     fn ended(path: &Path) -> (Result<Judgement, Failure>, String) {
         let mut said = String::new();
-        let read = crate::log::results::judge(path, None).map(|whole| Judged { whole, phases: Vec::new() });
-        let judged = compare(path, read, &[], |text| said.push_str(text));
+        let read = crate::log::results::judge_file(path, None).map(|whole| Judged { whole, phases: Vec::new() });
+        let judged = compare_with_remembered(path, read, &[], |text| said.push_str(text));
         (judged.map(|judged| judged.whole), said)
     }
 
@@ -276,7 +276,7 @@ mod tests {
         let path = place.path().join("run.jsonl");
         let log = log(&path, true, true);
         drop(log);
-        let read = crate::log::results::judge(&path, None).unwrap();
+        let read = crate::log::results::judge_file(&path, None).unwrap();
         let (judged, said) = ended(&path);
         let judged = judged.unwrap();
         assert_eq!((judged.verdict, judged.log, said.as_str()), (Verdict::Fail, read.log, ""));

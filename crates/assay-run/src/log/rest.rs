@@ -1,6 +1,6 @@
 //! What remains of an interrupted run: the plan that was asked for, compared with what its log contains.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::log::resume::LoggedStep;
 use crate::open::targets::Targets;
 use assay_base::{Bytes, Span};
@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// A plan as JSON, as in the log.
 pub(crate) fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
-    serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))
+    serde_json::to_value(plan).map_err(|e| Failure::internal_bug(format!("a plan that is not JSON: {e}")))
 }
 
 /// The part of an interrupted step that remains to be run.
@@ -67,16 +67,16 @@ impl RequestedStep<'_> {
 
     /// The rest of the plan, of which the log in `dir` already contains `held`. Its seed is derived from that of the
     /// first segment.
-    pub(crate) fn remaining(&self, logged: Option<&LoggedStep>, dir: &Path) -> Result<RemainingStep, Failure> {
+    pub(crate) fn remaining_step(&self, logged: Option<&LoggedStep>, dir: &Path) -> Result<RemainingStep, Failure> {
         let logged = logged.ok_or_else(|| belongs_to_other_run(dir, "it is empty"))?;
         if logged.is_over() {
             return Err(nothing_remains(dir));
         }
         self.refuse_other_run(logged, dir)?;
         if self.plan.caches.simulated.is_some() {
-            return Err(Failure::usage(format!(
+            return Err(Failure::bad_usage(format!(
                 "{} cannot be continued: what the simulated cache held when it was interrupted is in no log; start it again",
-                shown(dir)
+                escaped_path(dir)
             )));
         }
         // When a stream begins or ends by what was done before, the measurement is repeated from its beginning.
@@ -96,7 +96,7 @@ impl RequestedStep<'_> {
     /// The most blocks that the segments of the log may have used of those that are used once: each as much as the whole plan.
     fn may_have_seen(&self, logged: &LoggedStep) -> Bytes {
         let before = CarriedOver::from_logged_plan(&logged.first.plan).unwrap_or(self.plan.carried_over);
-        let blocks = (0..usize::from(self.plan.load.targets)).map(|target| self.targets.geometry(target).block);
+        let blocks = (0..usize::from(self.plan.load.targets)).map(|target| self.targets.target_geometry(target).block);
         let own = self.plan.carried_over.seen.get();
         let of_one = blocks.map(|block| self.plan.seen_after(block).get() - own).max().unwrap_or(0);
         Bytes::new(before.seen.get().saturating_add(of_one.saturating_mul(logged.segments)))
@@ -106,11 +106,14 @@ impl RequestedStep<'_> {
 /// The failure when nothing of the run in `dir` remains.
 pub(crate) fn nothing_remains(dir: &Path) -> Failure {
     let typed = for_a_shell(&dir.to_string_lossy());
-    Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", shown(dir)))
+    Failure::bad_usage(format!(
+        "{} is complete: there is nothing to resume; see assay judge {typed}",
+        escaped_path(dir)
+    ))
 }
 
 /// The failure for a directory that cannot be continued.
 pub(crate) fn belongs_to_other_run(dir: &Path, what: &str) -> Failure {
-    let dir = shown(dir);
-    Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
+    let dir = escaped_path(dir);
+    Failure::bad_usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
 }

@@ -1,7 +1,7 @@
 //! The files that the end of a run leaves in its directory beside the log, and documents made from a judgement.
 
 use crate::certificate::signing;
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::files;
 use crate::files::Rescue;
 use crate::log::judging::Log;
@@ -20,13 +20,14 @@ const RESCUED: &str = "run-rescued.jsonl";
 
 /// Refuses a directory in which the end of the run could not write its files, before the run continues.
 pub fn refuse_unwritable_results(dir: &Path) -> Result<(), Failure> {
-    replaceable(dir, &LEFT)
+    check_replaceable(dir, &LEFT)
 }
 
 /// Refuses a directory in which one of these files of ours could not be written.
-pub fn replaceable(dir: &Path, names: &[&str]) -> Result<(), Failure> {
+pub fn check_replaceable(dir: &Path, names: &[&str]) -> Result<(), Failure> {
     names.iter().map(|name| dir.join(name)).try_for_each(|path| {
-        files::check(&path).map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&path))))
+        files::check_replaceable(&path)
+            .map_err(|e| Failure::host_unable(format!("{} cannot be written: {e}", escaped_path(&path))))
     })
 }
 
@@ -47,18 +48,19 @@ pub(crate) fn write_judged_results(
     notify: Tell,
 ) -> Result<(Judged, bool), Failure> {
     let path = dir.join("run.jsonl");
-    let judged = remembered::compare(&path, judge_with_phases(&path, judge_on, phases), phases, notify)?;
+    let judged =
+        remembered::compare_with_remembered(&path, judge_with_phases(&path, judge_on, phases), phases, notify)?;
     let judgement = &judged.whole;
     tell_where(dir, &path, notify);
     // A signature of the previous file does not apply to the new one.
     let signature = signing::signature_path(&dir.join("verdict.json"));
-    let unsigned = files::remove(&signature);
+    let unsigned = files::remove_file(&signature);
     if let Err(e) = &unsigned {
-        notify(&format!("error: {} cannot be removed: {e}", shown(&signature)));
+        notify(&format!("error: {} cannot be removed: {e}", escaped_path(&signature)));
     }
     let is_in_log = judgement.log.is_some();
-    let verdict = write_result(dir, "verdict.json", &json(judgement)?, is_in_log, notify);
-    let report = write_result(dir, "report.html", &html(judgement)?, is_in_log, notify);
+    let verdict = write_result(dir, "verdict.json", &judgement_json(judgement)?, is_in_log, notify);
+    let report = write_result(dir, "report.html", &html_report(judgement)?, is_in_log, notify);
     Ok((judged, unsigned.is_ok() && verdict && report))
 }
 
@@ -72,25 +74,28 @@ fn tell_where(dir: &Path, log: &Path, notify: Tell) {
     match files::moved_directory(dir) {
         None => {}
         Some(now) if now.as_os_str().is_empty() => {
-            notify(&format!("error: {} was deleted while the run went on, and its results cannot be kept", shown(dir)));
+            notify(&format!(
+                "error: {} was deleted while the run went on, and its results cannot be kept",
+                escaped_path(dir)
+            ));
         }
         Some(now) => {
-            let now = shown(&now);
+            let now = escaped_path(&now);
             notify(&format!(
                 "error: {} was moved or replaced while the run went on: its results are in {now}",
-                shown(dir)
+                escaped_path(dir)
             ));
         }
     }
-    match files::rescue(log, RESCUED) {
+    match files::rescue_if_moved(log, RESCUED) {
         Ok(Rescue::NotNeeded) => {}
         Ok(Rescue::Copied) => notify(&format!(
             "error: {} was moved, replaced or deleted while the run went on: {RESCUED} beside it holds what this run wrote",
-            shown(log)
+            escaped_path(log)
         )),
         Err(e) => notify(&format!(
             "error: {} was moved, replaced or deleted while the run went on, and no copy of it can be written: {e}",
-            shown(log)
+            escaped_path(log)
         )),
     }
 }
@@ -99,32 +104,32 @@ fn tell_where(dir: &Path, log: &Path, notify: Tell) {
 /// mistaken for it. Where the log does not hold what was measured, nothing can be made of it later.
 fn write_result(dir: &Path, name: &str, text: &str, is_in_log: bool, notify: Tell) -> bool {
     let path = dir.join(name);
-    let Err(e) = files::replace(&path, text.as_bytes()) else { return true };
-    let _ = files::remove(&path);
+    let Err(e) = files::replace_file(&path, text.as_bytes()) else { return true };
+    let _ = files::remove_file(&path);
     let typed = for_a_shell(&dir.to_string_lossy());
     let advice = if is_in_log {
         format!("\n  = the run log holds all of it; with room on its disk: assay judge {typed}, assay report {typed}")
     } else {
         String::new()
     };
-    notify(&format!("error: {} cannot be written: {e}{advice}", shown(&path)));
+    notify(&format!("error: {} cannot be written: {e}{advice}", escaped_path(&path)));
     false
 }
 
 /// Judges the log at `path`.
-pub fn judge(path: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failure> {
-    Log::open(path)?.judge(Options { judge_on, ..Options::default() })
+pub fn judge_file(path: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failure> {
+    Log::open_log(path)?.judge_log(Options { judge_on, ..Options::default() })
 }
 
 fn judge_with_phases(path: &Path, judge_on: Option<Measure>, phases: &[Phase]) -> Result<Judged, Failure> {
-    let whole = judge(path, judge_on)?;
-    let phases = if phases.is_empty() { Vec::new() } else { Log::open(path)?.judge_phases(judge_on, phases)? };
+    let whole = judge_file(path, judge_on)?;
+    let phases = if phases.is_empty() { Vec::new() } else { Log::open_log(path)?.judge_phases(judge_on, phases)? };
     Ok(Judged { whole, phases })
 }
 
 /// Refuses a file that is to be written later and could not be: something has its name, or its directory is not there.
 pub fn refuse_taken_path(path: &Path) -> Result<(), Failure> {
-    files::check(path).map_err(|e| cannot_be_written(path, &e))?;
+    files::check_replaceable(path).map_err(|e| cannot_be_written(path, &e))?;
     match path.symlink_metadata() {
         Ok(_) => Err(cannot_be_written(path, &"it exists already, and nothing is overwritten; name another file")),
         Err(_) => Ok(()),
@@ -133,31 +138,31 @@ pub fn refuse_taken_path(path: &Path) -> Result<(), Failure> {
 
 /// Writes a document to a new file. An existing file is never overwritten, and no partial file stays.
 pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
-    files::create(path, text.as_bytes()).map_err(|e| cannot_be_written(path, &e))
+    files::create_file(path, text.as_bytes()).map_err(|e| cannot_be_written(path, &e))
 }
 
 fn cannot_be_written(path: &Path, why: &dyn std::fmt::Display) -> Failure {
-    Failure::host(format!("{} cannot be written: {why}", shown(path)))
+    Failure::host_unable(format!("{} cannot be written: {why}", escaped_path(path)))
 }
 
 /// The table of all slices.
-pub fn table(judgement: &Judgement) -> Result<String, Failure> {
-    rendered(|out| assay_judge::render::table(judgement, out))
+pub fn slices_table(judgement: &Judgement) -> Result<String, Failure> {
+    render_text(|out| assay_judge::render::write_slice_tables(judgement, out))
 }
 
 /// The judgement as one HTML file.
-pub fn html(judgement: &Judgement) -> Result<String, Failure> {
-    rendered(|out| assay_judge::render::html(judgement, out))
+pub fn html_report(judgement: &Judgement) -> Result<String, Failure> {
+    render_text(|out| assay_judge::render::write_html(judgement, out))
 }
 
 /// The judgement as JSON.
-pub fn json(judgement: &Judgement) -> Result<String, Failure> {
-    rendered(|out| assay_judge::render::json(judgement, out))
+pub fn judgement_json(judgement: &Judgement) -> Result<String, Failure> {
+    render_text(|out| assay_judge::render::write_json(judgement, out))
 }
 
 /// The text that a renderer writes.
-pub fn rendered(render: impl FnOnce(&mut String) -> std::fmt::Result) -> Result<String, Failure> {
+pub fn render_text(render: impl FnOnce(&mut String) -> std::fmt::Result) -> Result<String, Failure> {
     let mut text = String::new();
-    render(&mut text).map_err(|_| Failure::bug("a judgement that cannot be rendered"))?;
+    render(&mut text).map_err(|_| Failure::internal_bug("a judgement that cannot be rendered"))?;
     Ok(text)
 }

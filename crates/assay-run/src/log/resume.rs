@@ -4,7 +4,7 @@
 //! step precedes it.
 
 use crate::databases::LoggedCommits;
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::log::reading;
 use assay_base::Span;
 use assay_judge::procedure::Ending;
@@ -72,29 +72,29 @@ pub(crate) struct Scan {
 
 /// Reads a log that was opened at `path` and not read yet. A log that is damaged in the middle cannot be continued.
 pub(crate) fn scan_log(file: &File, path: &Path) -> Result<Scan, Failure> {
-    let mut reader = reading::reader(file);
+    let mut reader = reading::reader_from(file);
     let mut scan = Scan::default();
     let mut segment = Segment::default();
-    while let Some(item) = reader.next_entry().map_err(|e| unreadable(path, &e))? {
+    while let Some(item) = reader.next_entry().map_err(|e| unreadable_log(path, &e))? {
         match item {
-            Ok(entry) => segment.take(entry, &mut scan.steps),
+            Ok(entry) => segment.take_entry(entry, &mut scan.steps),
             Err(damage) if damage.torn_tail => {
-                scan.torn = reader.offset() - damage.offset;
+                scan.torn = reader.offset_behind_line() - damage.offset;
                 break;
             }
-            Err(damage) => return Err(unreadable(path, &damage)),
+            Err(damage) => return Err(unreadable_log(path, &damage)),
         }
-        scan.length = reader.offset();
+        scan.length = reader.offset_behind_line();
         scan.next_seq = reader.next_seq();
     }
     if scan.steps.is_empty() {
-        return Err(unreadable(path, &"it holds no run"));
+        return Err(unreadable_log(path, &"it holds no run"));
     }
     Ok(scan)
 }
 
-fn unreadable(log: &Path, why: &dyn std::fmt::Display) -> Failure {
-    Failure::workload(format!("the log {} cannot be continued: {why}", shown(log)))
+fn unreadable_log(log: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::bad_workload(format!("the log {} cannot be continued: {why}", escaped_path(log)))
 }
 
 /// The segment being read.
@@ -106,12 +106,12 @@ struct Segment {
 }
 
 impl Segment {
-    fn take(&mut self, entry: Entry, steps: &mut Vec<LoggedStep>) {
+    fn take_entry(&mut self, entry: Entry, steps: &mut Vec<LoggedStep>) {
         match entry {
-            Entry::Header(header) => self.open(*header, steps),
+            Entry::Header(header) => self.open_step(*header, steps),
             Entry::Interval(interval) => {
                 if let Some(logged) = steps.last_mut() {
-                    LoggedCommits::add(&mut logged.committed, &logged.first, &interval);
+                    LoggedCommits::add_interval(&mut logged.committed, &logged.first, &interval);
                 }
                 if self.phases.get(usize::from(interval.phase)) == Some(&PhaseKind::Measure) {
                     let start = *self.measure_start.get_or_insert(interval.start_ns);
@@ -129,7 +129,7 @@ impl Segment {
         }
     }
 
-    fn open(&mut self, header: Header, steps: &mut Vec<LoggedStep>) {
+    fn open_step(&mut self, header: Header, steps: &mut Vec<LoggedStep>) {
         self.phases = header.phases.iter().map(|phase| phase.kind).collect();
         self.before_ns = header.measured_before_ns;
         self.measure_start = None;
@@ -166,7 +166,7 @@ mod tests {
 
     /// A header with a warm-up of two seconds and ten seconds that are measured.
     fn header() -> Header {
-        let plan = crate::workloads::find("random-read").unwrap().plan(&Adjust::default()).unwrap();
+        let plan = crate::workloads::find_workload("random-read").unwrap().make_plan(&Adjust::default()).unwrap();
         let phase = |kind, span_ns| assay_record::PhaseHead {
             name: String::new(),
             kind,
@@ -175,7 +175,7 @@ mod tests {
             until_done: false,
         };
         let phases = vec![phase(PhaseKind::WarmUp, 2 * SECOND), phase(PhaseKind::Measure, 10 * SECOND)];
-        Header { phases, ..crate::log::header::header(&plan, crate::log::header::HeaderFacts::default()) }
+        Header { phases, ..crate::log::header::make_header(&plan, crate::log::header::HeaderFacts::default()) }
     }
 
     fn interval(phase: u16, from: u64, to: u64) -> Entry {
@@ -197,7 +197,7 @@ mod tests {
 
     fn written(entries: &[Entry]) -> Vec<u8> {
         let mut writer = assay_record::Writer::new(Vec::new(), 0);
-        entries.iter().for_each(|entry| writer.write(entry).unwrap());
+        entries.iter().for_each(|entry| writer.write_entry(entry).unwrap());
         writer.into_inner()
     }
 
@@ -291,8 +291,8 @@ mod tests {
     #[test]
     fn it_goes_on_where_all_windows_begin() {
         let second = 1_000_000_000;
-        let plan = crate::workloads::find("random-read").unwrap().plan(&Adjust::default()).unwrap();
-        let header = crate::log::header::header(&plan, crate::log::header::HeaderFacts::default());
+        let plan = crate::workloads::find_workload("random-read").unwrap().make_plan(&Adjust::default()).unwrap();
+        let header = crate::log::header::make_header(&plan, crate::log::header::HeaderFacts::default());
         for (slice, windows, measured, at) in [
             (30, &[][..], 45, 30),
             (30, &["60s"], 45, 0),

@@ -1,6 +1,6 @@
 //! A log that is to be continued.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::files;
 use crate::log::lock::mark_as_written;
 use crate::log::logfile::LogFile;
@@ -22,18 +22,18 @@ pub struct Unfinished {
 
 impl Unfinished {
     /// Opens and reads it, unless another run is writing it.
-    pub fn open(path: &Path) -> Result<Unfinished, Failure> {
+    pub fn open_unless_running(path: &Path) -> Result<Unfinished, Failure> {
         // Checked by its own name, because a log that is continued is appended to.
-        files::check(path).map_err(|e| cannot_go_on(path, &e))?;
+        files::check_replaceable(path).map_err(|e| cannot_go_on(path, &e))?;
         // A file that is not a log is refused with the same message as by every reader.
-        reading::open(path)?;
+        reading::open_log_file(path)?;
         let file = open_locked(path).map_err(|e| cannot_go_on(path, &e))?;
         let scan = resume::scan_log(&file, path)?;
         Ok(Unfinished { path: path.to_path_buf(), file, scan })
     }
 
     /// Its content.
-    pub fn steps(&self) -> &[LoggedStep] {
+    pub fn logged_steps(&self) -> &[LoggedStep] {
         &self.scan.steps
     }
 
@@ -41,17 +41,22 @@ impl Unfinished {
     pub fn continue_log(self) -> Result<LogFile, Failure> {
         let Unfinished { path, file, scan } = self;
         file.set_len(scan.length).map_err(|e| cannot_go_on(&path, &e))?;
-        let mut log = LogFile::behind(&path, file, scan.next_seq);
+        let mut log = LogFile::continue_behind(&path, file, scan.next_seq);
         if scan.torn > 0 {
             let text = format!("{} bytes of an unfinished line were given up", scan.torn);
-            log.write(&Entry::Event(Event { at_ns: 0, what: EventKind::TornTail, text, details: Default::default() }));
+            log.write_entry(&Entry::Event(Event {
+                at_ns: 0,
+                what: EventKind::TornTail,
+                text,
+                details: Default::default(),
+            }));
         }
         Ok(log)
     }
 }
 
 fn cannot_go_on(path: &Path, why: &io::Error) -> Failure {
-    Failure::host(format!("the run log {} cannot be continued: {why}", shown(path)))
+    Failure::host_unable(format!("the run log {} cannot be continued: {why}", escaped_path(path)))
 }
 
 fn open_locked(log: &Path) -> io::Result<File> {
@@ -67,23 +72,23 @@ mod tests {
 
     #[test]
     fn an_unfinished_line_is_cut_off_and_told_and_whole_lines_stay() {
-        let plan = crate::workloads::find("random-read").unwrap().plan(&Adjust::default()).unwrap();
+        let plan = crate::workloads::find_workload("random-read").unwrap().make_plan(&Adjust::default()).unwrap();
         let header =
-            Entry::Header(Box::new(crate::log::header::header(&plan, crate::log::header::HeaderFacts::default())));
+            Entry::Header(Box::new(crate::log::header::make_header(&plan, crate::log::header::HeaderFacts::default())));
         let mut writer = assay_record::Writer::new(Vec::new(), 0);
-        writer.write(&header).unwrap();
-        writer.write(&Entry::Interval(Interval::default())).unwrap();
+        writer.write_entry(&header).unwrap();
+        writer.write_entry(&Entry::Interval(Interval::default())).unwrap();
         let whole = writer.into_inner();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run.jsonl");
         for torn in ["", "{", "half a line"] {
             std::fs::write(&path, [whole.as_slice(), torn.as_bytes()].concat()).unwrap();
-            let unfinished = Unfinished::open(&path).unwrap();
-            assert_eq!(unfinished.steps().len(), 1);
-            assert!(Unfinished::open(&path).is_err(), "only one run goes on with it");
+            let unfinished = Unfinished::open_unless_running(&path).unwrap();
+            assert_eq!(unfinished.logged_steps().len(), 1);
+            assert!(Unfinished::open_unless_running(&path).is_err(), "only one run goes on with it");
             let mut log = unfinished.continue_log().unwrap();
-            log.write(&Entry::Interval(Interval { index: 1, ..Interval::default() }));
-            assert_eq!(log.failure(), None);
+            log.write_entry(&Entry::Interval(Interval { index: 1, ..Interval::default() }));
+            assert_eq!(log.write_failure(), None);
             drop(log);
             let bytes = std::fs::read(&path).unwrap();
             assert!(bytes.starts_with(&whole), "what was whole stays");

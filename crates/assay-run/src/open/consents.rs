@@ -3,10 +3,10 @@
 //! ignored: one with another owner, one behind a link, or one below a directory that others can write to.
 
 use crate::certificate::records;
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::files;
 use assay_device::clock;
-use assay_device::safety::{DevNum, Examination, Inode, Marks, RuleId, Standing, difference, what_was_seen};
+use assay_device::safety::{DevNum, Examination, Inode, Marks, RuleId, Standing, describe_difference, what_was_seen};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder};
@@ -105,24 +105,24 @@ impl Given {
                 .collect(),
             in_container: terms.in_container,
             exit_codes: terms.exit_codes,
-            given: text(now),
-            until: text(until),
+            given: format_timestamp(now),
+            until: format_timestamp(until),
         }
     }
 
     /// Whether it overrides this rule.
-    pub fn covers(&self, rule: RuleId) -> bool {
+    pub fn overrides_rule(&self, rule: RuleId) -> bool {
         self.overrides.iter().any(|overridden| overridden.rule == rule.to_string())
     }
 
     /// `S7, S8`; `none`.
-    pub fn rules(&self) -> String {
+    pub fn rule_names(&self) -> String {
         let rules: Vec<&str> = self.overrides.iter().map(|overridden| overridden.rule.as_str()).collect();
         if rules.is_empty() { "none".to_owned() } else { rules.join(", ") }
     }
 
     /// The consent in the form that the gate takes, or why it is not valid at `now`.
-    fn standing(&self, now: Timestamp) -> Result<Standing, String> {
+    fn to_standing(&self, now: Timestamp) -> Result<Standing, String> {
         let (given, until) = (moment_in(&self.given)?, moment_in(&self.until)?);
         if self.schema != 1 {
             return Err(format!("it is of version {}, which this program does not know", self.schema));
@@ -133,8 +133,9 @@ impl Given {
         if now >= until {
             return Err(format!("it ended at {}", self.until));
         }
-        let overrides = self.overrides.iter().map(Override::parsed).collect::<Result<_, _>>()?;
-        let rules = if self.overrides.is_empty() { String::new() } else { format!(", overriding {}", self.rules()) };
+        let overrides = self.overrides.iter().map(Override::parse_rule).collect::<Result<_, _>>()?;
+        let rules =
+            if self.overrides.is_empty() { String::new() } else { format!(", overriding {}", self.rule_names()) };
         let words = format!("by the consent of {} until {}{rules}", self.given, self.until);
         let (marks, in_container) = (self.marks.clone(), self.in_container);
         Ok(Standing { marks, overrides, in_container, record: None, words })
@@ -142,13 +143,13 @@ impl Given {
 }
 
 /// RFC 3339 in UTC, to the second.
-fn text(moment: Timestamp) -> String {
+fn format_timestamp(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// The current time.
-pub fn now() -> Timestamp {
-    Timestamp::try_from(clock::wall()).unwrap_or(Timestamp::UNIX_EPOCH)
+pub fn current_time() -> Timestamp {
+    Timestamp::try_from(clock::wall_time()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// A file of the store.
@@ -170,7 +171,9 @@ impl StoredConsent {
             given.path == exam.real || exam.serial.is_some() && given.marks.get("serial") == exam.serial.as_ref();
         let why = match &self.standing {
             Err(why) => Some(why.clone()),
-            Ok(_) => difference(&given.marks, &exam.marks).map(|what| format!("it is of another device: {what}")),
+            Ok(_) => {
+                describe_difference(&given.marks, &exam.marks).map(|what| format!("it is of another device: {what}"))
+            }
         };
         Some(format!("the consent of {} for {} is not valid: {}", given.given, given.target, why?)).filter(|_| alike)
     }
@@ -193,13 +196,13 @@ pub struct Consents {
 
 impl Consents {
     /// The consents of this host.
-    pub fn host() -> Consents {
-        Consents { dir: records::state().join("assay/consent") }
+    pub fn for_host() -> Consents {
+        Consents { dir: records::state_directory().join("assay/consent") }
     }
 
     /// All stored consents, in the order of their names; none where the directory does not exist. One that somebody
     /// other than root could have made is listed without its content.
-    pub fn all(&self, now: Timestamp) -> Vec<StoredConsent> {
+    pub fn all_stored(&self, now: Timestamp) -> Vec<StoredConsent> {
         let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
         let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         files.retain(|path| path.extension().is_some_and(|end| end == "json"));
@@ -207,8 +210,8 @@ impl Consents {
         let place = require_trusted(&self.dir);
         let mut all = Vec::new();
         for file in files {
-            all.push(match place.clone().and_then(|()| read(&file)) {
-                Ok(given) => StoredConsent { file, standing: given.standing(now), given: Some(given) },
+            all.push(match place.clone().and_then(|()| read_consent(&file)) {
+                Ok(given) => StoredConsent { file, standing: given.to_standing(now), given: Some(given) },
                 Err(why) => StoredConsent { file, given: None, standing: Err(why) },
             });
         }
@@ -217,10 +220,10 @@ impl Consents {
 
     /// Locks the records of valid consents for as long as this process lives, and marks those consents so that runs which
     /// have done the same may share their devices with each other. One that cannot be locked is not shared.
-    pub fn share(kept: &mut [StoredConsent]) {
+    pub fn lock_for_sharing(kept: &mut [StoredConsent]) {
         for kept in kept {
             let Ok(standing) = &mut kept.standing else { continue };
-            let Ok(file) = files::look(&kept.file) else { continue };
+            let Ok(file) = files::open_own_file(&kept.file) else { continue };
             let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared);
             if let (Ok(()), Ok(meta)) = (locked, file.metadata()) {
                 standing.record = Some(Inode { device: DevNum::from_stat(meta.dev()), inode: meta.ino() });
@@ -230,14 +233,15 @@ impl Consents {
     }
 
     /// Stores a consent and replaces one for the same device.
-    pub fn keep(&self, token: &str, given: &Given) -> Result<PathBuf, Failure> {
+    pub fn store_consent(&self, token: &str, given: &Given) -> Result<PathBuf, Failure> {
         let path = self.dir.join(format!("{token}.json"));
-        self.write(&path, given)
-            .map_err(|why| Failure::host(format!("the consent {} cannot be kept: {why}", shown(&path))))?;
+        self.write_consent(&path, given).map_err(|why| {
+            Failure::host_unable(format!("the consent {} cannot be kept: {why}", escaped_path(&path)))
+        })?;
         Ok(path)
     }
 
-    fn write(&self, path: &Path, given: &Given) -> Result<(), String> {
+    fn write_consent(&self, path: &Path, given: &Given) -> Result<(), String> {
         if !rustix::process::geteuid().is_root() {
             return Err("only root keeps consents".to_owned());
         }
@@ -248,9 +252,11 @@ impl Consents {
     }
 
     /// Revokes a consent.
-    pub fn revoke(&self, kept: &StoredConsent) -> Result<(), Failure> {
-        let done = files::remove(&kept.file);
-        done.map_err(|e| Failure::host(format!("the consent {} cannot be removed: {e}", shown(&kept.file))))
+    pub fn revoke_consent(&self, kept: &StoredConsent) -> Result<(), Failure> {
+        let done = files::remove_file(&kept.file);
+        done.map_err(|e| {
+            Failure::host_unable(format!("the consent {} cannot be removed: {e}", escaped_path(&kept.file)))
+        })
     }
 }
 
@@ -260,14 +266,14 @@ fn require_trusted(dir: &Path) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("consents apply only to runs by root, and this one is not run by root".to_owned());
     }
-    let real = dir.canonicalize().map_err(|e| format!("{}: {e}", shown(dir)))?;
+    let real = dir.canonicalize().map_err(|e| format!("{}: {e}", escaped_path(dir)))?;
     for place in real.ancestors() {
-        let meta = place.symlink_metadata().map_err(|e| format!("{}: {e}", shown(place)))?;
+        let meta = place.symlink_metadata().map_err(|e| format!("{}: {e}", escaped_path(place)))?;
         let open = meta.mode() & OTHERS_WRITE != 0 && (place == real || meta.mode() & STICKY == 0);
         if meta.uid() != 0 || open {
             return Err(format!(
                 "users other than root may write in {}; take that right away (chmod go-w)",
-                shown(place)
+                escaped_path(place)
             ));
         }
     }
@@ -276,8 +282,8 @@ fn require_trusted(dir: &Path) -> Result<(), String> {
 
 /// The content of a file, if only root could have written it.
 #[allow(clippy::disallowed_methods, reason = "for reading, and nothing but a file of root alone is read")]
-fn read(path: &Path) -> Result<Given, String> {
-    let file = files::look(path).map_err(|e| format!("it cannot be opened: {e}"))?;
+fn read_consent(path: &Path) -> Result<Given, String> {
+    let file = files::open_own_file(path).map_err(|e| format!("it cannot be opened: {e}"))?;
     let meta = file.metadata().map_err(|e| e.to_string())?;
     if !meta.is_file() || meta.uid() != 0 || meta.mode() & OTHERS != 0 || meta.nlink() != 1 {
         return Err("it is not a file that only root can read and write (owner root, mode 0600, one name)".to_owned());
@@ -293,7 +299,7 @@ fn moment_in(text: &str) -> Result<Timestamp, String> {
 
 impl Override {
     /// The rule, and what was seen when it was overridden.
-    fn parsed(&self) -> Result<(RuleId, String), String> {
+    fn parse_rule(&self) -> Result<(RuleId, String), String> {
         match self.rule.parse() {
             Ok(rule) => Ok((rule, self.seen.clone())),
             Err(_) => Err(format!("{} cannot be overridden in advance", self.rule)),
@@ -319,17 +325,17 @@ mod tests {
             overrides: vec![Override { rule: "S8".into(), seen: "unknown data near byte 0".into() }],
             in_container: false,
             exit_codes: None,
-            given: text(at(0)),
-            until: text(at(3600)),
+            given: format_timestamp(at(0)),
+            until: format_timestamp(at(3600)),
         }
     }
 
     #[test]
     fn a_consent_begins_ends_and_overrides_no_more_than_it_may() {
-        let standing = given().standing(at(10)).unwrap();
+        let standing = given().to_standing(at(10)).unwrap();
         assert_eq!(standing.overrides, [(RuleId::S8, "unknown data near byte 0".to_owned())]);
-        assert!(standing.words.contains("overriding S8") && standing.words.contains(&text(at(3600))));
-        assert!(given().standing(at(0)).is_ok() && given().standing(at(3599)).is_ok());
+        assert!(standing.words.contains("overriding S8") && standing.words.contains(&format_timestamp(at(3600))));
+        assert!(given().to_standing(at(0)).is_ok() && given().to_standing(at(3599)).is_ok());
         let rule =
             |rule: &str| Given { overrides: vec![Override { rule: rule.into(), seen: String::new() }], ..given() };
         for (what, it, now, words) in [
@@ -340,7 +346,7 @@ mod tests {
             ("mounted", rule("S4"), at(1), "in advance"),
             ("no rule", rule("S99"), at(1), "in advance"),
         ] {
-            let why = it.standing(now).unwrap_err();
+            let why = it.to_standing(now).unwrap_err();
             assert!(why.contains(words), "{what}: {why}");
         }
     }
@@ -355,7 +361,7 @@ mod tests {
         let text = serde_json::to_string(&more).unwrap();
         assert!(text.contains("\"exit_codes\":\"act\""), "{text}");
         assert_eq!(serde_json::from_str::<Given>(&text).unwrap(), more);
-        assert!(more.standing(at(1)).unwrap().in_container && !given().standing(at(1)).unwrap().in_container);
+        assert!(more.to_standing(at(1)).unwrap().in_container && !given().to_standing(at(1)).unwrap().in_container);
         assert_eq!("act".parse(), Ok(ExitCodes::Act));
         assert!("ACT".parse::<ExitCodes>().is_err() && "".parse::<ExitCodes>().is_err());
     }
@@ -367,10 +373,10 @@ mod tests {
         }
         let dir = tempfile::tempdir_in(std::env::current_dir().unwrap()).unwrap();
         let consents = Consents { dir: dir.path().join("state/assay/consent") };
-        assert!(consents.all(at(1)).is_empty());
-        let file = consents.keep("0badcafe", &given()).unwrap();
+        assert!(consents.all_stored(at(1)).is_empty());
+        let file = consents.store_consent("0badcafe", &given()).unwrap();
         let believed = || {
-            let all = consents.all(at(1));
+            let all = consents.all_stored(at(1));
             assert_eq!(all.len(), 1, "{all:?}");
             all[0].standing.as_ref().map(|_| ()).map_err(Clone::clone)
         };
@@ -378,7 +384,7 @@ mod tests {
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o600);
         assert_eq!(believed(), Ok(()));
         // Storing it again leaves a single file.
-        consents.keep("0badcafe", &given()).unwrap();
+        consents.store_consent("0badcafe", &given()).unwrap();
         for open in [0o644, 0o620, 0o666] {
             mode(&file, open);
             assert!(believed().unwrap_err().contains("only root"), "{open:o}");
@@ -406,8 +412,8 @@ mod tests {
             fs::write(&file, text).unwrap();
             assert!(believed().unwrap_err().contains("damaged"), "{text:?}");
         }
-        let kept = consents.all(at(1)).remove(0);
-        consents.revoke(&kept).unwrap();
-        assert!(consents.all(at(1)).is_empty());
+        let kept = consents.all_stored(at(1)).remove(0);
+        consents.revoke_consent(&kept).unwrap();
+        assert!(consents.all_stored(at(1)).is_empty());
     }
 }

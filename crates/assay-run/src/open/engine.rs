@@ -2,7 +2,7 @@
 
 use crate::cache::page_cache;
 use crate::failure::Failure;
-use crate::open::targets::Real;
+use crate::open::targets::RealTarget;
 use assay_base::{Prng, Span};
 use assay_device::clock::Clock;
 use assay_device::paths::{self, Paths};
@@ -85,28 +85,28 @@ pub(crate) struct Case<'a> {
 
 /// Measures the paths to `targets`, with the priority of the calling thread: one entry for each target that could be
 /// compared.
-pub(crate) fn measured(plan: &Plan, targets: &[Real], workers: Workers, clock: Clock) -> Vec<Paths> {
-    let mut prng = Prng::seeded(plan.load.seed);
-    let pause = pause(plan, workers.usual);
+pub(crate) fn measure_paths(plan: &Plan, targets: &[RealTarget], workers: Workers, clock: Clock) -> Vec<Paths> {
+    let mut prng = Prng::from_seed(plan.load.seed);
+    let pause = comparison_pause(plan, workers.usual);
     // What memory answers shows nothing about the way to a disk.
     let direct = targets.iter().enumerate().filter(|(index, _)| !page_cache::is_cached(plan, *index));
-    direct.take(COMPARED).filter_map(|(_, real)| paths::compare(&real.target, pause, clock, &mut prng)).collect()
+    direct.take(COMPARED).filter_map(|(_, real)| paths::compare_paths(&real.target, pause, clock, &mut prng)).collect()
 }
 
 /// Operations per second that are scheduled, over all streams, where they are most; 0 for a load without a rate.
-pub(crate) fn rate(plan: &Plan) -> f64 {
+pub(crate) fn scheduled_rate(plan: &Plan) -> f64 {
     plan.load.streams.iter().filter_map(|stream| stream.arrival.peak()).sum()
 }
 
 /// The mean time between operations of one worker; `None` for a load without a rate.
 pub(crate) fn time_between_operations(plan: &Plan, workers: usize) -> Option<Span> {
-    let rate = rate(plan);
+    let rate = scheduled_rate(plan);
     (rate > 0.0).then(|| Span::from_ns((workers as f64 / rate * 1e9) as u64))
 }
 
 /// The pause before each read of the comparison: a device with frequent requests often answers with threads that are
 /// still awake.
-fn pause(plan: &Plan, workers: usize) -> Span {
+fn comparison_pause(plan: &Plan, workers: usize) -> Span {
     time_between_operations(plan, workers).map_or(PAUSE, |gap| gap.min(PAUSE))
 }
 
@@ -119,16 +119,16 @@ pub(crate) fn choose_engine<E>(
     let Case { plan, requested, workers, in_memory, in_real_time } = case;
     let mut chosen = Chosen::by_request(requested, workers.usual);
     let compared = measured(Priority::Workers)?;
-    let Some(worst) = compared.iter().max_by_key(|paths| paths.excess()) else { return Ok(chosen) };
+    let Some(worst) = compared.iter().max_by_key(|paths| paths.uring_excess()) else { return Ok(chosen) };
     let Paths { uring, pread, reads, carried, bytes } = worst;
     let words = format!(
         "{} through io_uring, {} by pread: medians of {reads} reads at queue depth 1",
-        uring.human(),
-        pread.human()
+        uring.human_text(),
+        pread.human_text()
     );
     chosen.facts.insert("ways to the target".to_owned(), words);
     let mut all = *carried;
-    let mut excess = worst.excess();
+    let mut excess = worst.uring_excess();
     let slowest = compared.iter().map(|paths| paths.pread).max().unwrap_or(Span::ZERO);
     let enough = one_by_one(plan, slowest).map(|enough| enough.max(workers.usual)).filter(|n| *n <= workers.most);
     let by_uring = requested != Choice::Inline && requested != Choice::Threads;
@@ -144,11 +144,11 @@ pub(crate) fn choose_engine<E>(
             let again = measured(Priority::Workers)?;
             all += again.first().map_or(0, |paths| paths.carried);
             if are_slower(&again, &at_normal) {
-                let real_time = longest_by_uring(&compared).min(longest_by_uring(&again)).human();
-                let normal = longest_by_uring(&at_normal).human();
+                let real_time = longest_by_uring(&compared).min(longest_by_uring(&again)).human_text();
+                let normal = longest_by_uring(&at_normal).human_text();
                 let why = format!("at real-time priority a read takes {real_time} instead of {normal}");
                 chosen.normal = Some(why);
-                excess = at_normal.iter().map(Paths::excess).max().unwrap_or(Span::ZERO);
+                excess = at_normal.iter().map(Paths::uring_excess).max().unwrap_or(Span::ZERO);
             }
         }
     }
@@ -156,7 +156,7 @@ pub(crate) fn choose_engine<E>(
     if chosen.choice != Choice::Inline && by_uring && excess > EXCESS {
         chosen.warning = Some(format!(
             "io_uring takes {} longer than a plain read of this target, which service includes: the kernel hands operations to threads of its own; compare with --engine threads",
-            excess.human()
+            excess.human_text()
         ));
     }
     Ok(chosen)
@@ -166,15 +166,15 @@ pub(crate) fn choose_engine<E>(
 pub(crate) fn refuse_impossible(plan: &Plan, requested: Choice, workers: Option<u16>) -> Result<(), Failure> {
     let cached = plan.caches.simulated.is_some() || plan.caches.device.is_some();
     if cached && workers.is_some_and(|workers| workers > 1) {
-        return Err(Failure::usage(
+        return Err(Failure::bad_usage(
             "a load with a cache is carried by one worker, which has the cache: leave out --workers",
         ));
     }
     let mut arrivals = plan.load.streams.iter().map(|stream| &stream.arrival);
     let deep = arrivals.any(|arrival| matches!(arrival, Arrival::Closed { in_flight, .. } if *in_flight > 1))
-        || plan.load.loops.iter().any(|closed_loop| closed_loop.slots() > 1);
+        || plan.load.loops.iter().any(|closed_loop| closed_loop.slot_count() > 1);
     if requested == Choice::Inline && deep {
-        return Err(Failure::usage(
+        return Err(Failure::bad_usage(
             "--engine inline carries one operation at a time, and the workload has a stream or a loop with more in_flight; use io_uring or threads",
         ));
     }
@@ -182,8 +182,8 @@ pub(crate) fn refuse_impossible(plan: &Plan, requested: Choice, workers: Option<
 }
 
 /// True where all targets answer within the call.
-pub(crate) fn in_memory(targets: &[Real]) -> bool {
-    let roots = Roots::host();
+pub(crate) fn in_memory(targets: &[RealTarget]) -> bool {
+    let roots = Roots::of_machine();
     targets.iter().all(|real| real.disk.is_some_and(|disk| paths::answers_in_the_call(&roots, disk)))
 }
 
@@ -197,7 +197,7 @@ fn one_by_one(plan: &Plan, read: Span) -> Option<usize> {
 /// The share of its time for which a worker is busy with a stream; `None` for one without a rate.
 fn time_of_worker(stream: &assay_model::Stream, read: Span) -> Option<f64> {
     let cost = if stream.writes() { WRITE } else { 1.0 };
-    let pages = stream.block().map_or(1.0, |block| (block.size.in_blocks(512).mean() / PAGE).ceil().max(1.0));
+    let pages = stream.block().map_or(1.0, |block| (block.size.in_blocks(512).mean_size() / PAGE).ceil().max(1.0));
     Some(stream.arrival.peak()? * pages * cost * read.as_secs_f64())
 }
 
@@ -218,7 +218,7 @@ mod tests {
     fn plan(keys: &str) -> Plan {
         let file = format!("model = \"streams\"\n[[stream]]\nname = \"s\"\nsize = \"4KiB\"\n{keys}");
         let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
-        workload::read("t", &file).unwrap().plan(&adjust).unwrap()
+        workload::read_workload("t", &file).unwrap().make_plan(&adjust).unwrap()
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn the_pause_is_that_between_operations_of_the_load() {
-        let of = |keys: &str, workers| pause(&plan(keys), workers);
+        let of = |keys: &str, workers| comparison_pause(&plan(keys), workers);
         assert_eq!(of("direction = \"read\"\nrate = \"100/s\"", 1), PAUSE);
         assert_eq!(of("direction = \"read\"\nrate = \"10000/s\"", 1), Span::from_us(100));
         assert_eq!(of("direction = \"read\"\nrate = \"10000/s\"", 2), Span::from_us(200));

@@ -22,19 +22,19 @@ pub struct Prepared {
 
 impl Prepared {
     /// Opens the named targets. From then on signals end the runs regularly.
-    pub fn open(
+    pub fn open_named(
         named: &[(String, Named)],
         needs: TargetNeeds<'_>,
         open_targets: &Opener<'_>,
     ) -> Result<Prepared, Failure> {
         let targets = open_targets(named, needs)?;
-        Ok(Prepared { targets, stop: signals::watch()?, scheduler: None })
+        Ok(Prepared { targets, stop: signals::stop_on_signals()?, scheduler: None })
     }
 
     /// Gives the devices the scheduler `wanted` until this is dropped; returns what was done, for the log.
     pub fn set_scheduler(&mut self, wanted: Option<&str>, tell: Tell) -> Result<Vec<String>, Failure> {
-        let scheduler = Schedulers::set(wanted, &self.targets, tell)?;
-        let notes = scheduler.notes();
+        let scheduler = Schedulers::set_all(wanted, &self.targets, tell)?;
+        let notes = scheduler.log_notes();
         self.scheduler = Some(scheduler);
         Ok(notes)
     }

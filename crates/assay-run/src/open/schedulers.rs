@@ -2,7 +2,7 @@
 //! written back when [`Schedulers`] is dropped, after a normal end, an error, a signal and a panic. After a kill (SIGKILL)
 //! nothing can be put back, and the next run finds the scheduler that was set; the kernel does not report who set it.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::files;
 use crate::observer::Tell;
 use crate::open::targets::Targets;
@@ -32,15 +32,15 @@ struct Changed {
 impl Schedulers {
     /// Gives every block device among `targets` the scheduler `wanted`; with `None`, and for targets without a queue of their
     /// own, nothing is done. When one cannot be set, those set before are put back; `tell` is called with those that cannot be put back.
-    pub fn set(wanted: Option<&str>, targets: &Targets, notify: Tell) -> Result<Schedulers, Failure> {
+    pub fn set_all(wanted: Option<&str>, targets: &Targets, notify: Tell) -> Result<Schedulers, Failure> {
         let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), notify };
         let Some(wanted) = wanted else { return Ok(schedulers) };
-        for (index, real) in targets.real().iter().enumerate() {
+        for (index, real) in targets.real_targets().iter().enumerate() {
             match real.disk.and_then(queue_of) {
-                Some(file) => schedulers.set_one(&file, wanted, targets.name(index))?,
+                Some(file) => schedulers.set_one(&file, wanted, targets.target_name(index))?,
                 None => schedulers
                     .notes
-                    .push(format!("scheduler: {} is not a device and has no scheduler", targets.name(index))),
+                    .push(format!("scheduler: {} is not a device and has no scheduler", targets.target_name(index))),
             }
         }
         Ok(schedulers)
@@ -49,14 +49,14 @@ impl Schedulers {
     fn set_one(&mut self, file: &Path, wanted: &str, target: &str) -> Result<(), Failure> {
         let offered = std::fs::read_to_string(file).map_err(|e| not_possible(target, "read", file, &e))?;
         let name = chosen_name(wanted, &offered).map_err(|list| {
-            Failure::workload(format!(
+            Failure::bad_workload(format!(
                 "the kernel has no scheduler \"{}\" for {target}\n  = it offers {list}",
                 wanted.escape_debug()
             ))
         })?;
-        let before = current(&offered);
+        let before = current_scheduler(&offered);
         if before != name {
-            files::set(file, &name).map_err(|e| not_possible(target, "set", file, &e))?;
+            files::set_kernel_value(file, &name).map_err(|e| not_possible(target, "set", file, &e))?;
         }
         let old = if name == wanted { String::new() } else { format!(" ({wanted} in older kernels)") };
         self.notes.push(format!("scheduler of {target}: {name}{old} for this run, {before} before and after"));
@@ -65,7 +65,7 @@ impl Schedulers {
     }
 
     /// What was done, for the log.
-    pub fn notes(&self) -> Vec<String> {
+    pub fn log_notes(&self) -> Vec<String> {
         self.notes.clone()
     }
 }
@@ -73,8 +73,8 @@ impl Schedulers {
 impl Drop for Schedulers {
     fn drop(&mut self) {
         for Changed { file, before, restore } in &self.changed {
-            if let (true, Err(e)) = (restore, files::set(file, before)) {
-                (self.notify)(&format!("warning: {} could not be set back to {before}: {e}", shown(file)));
+            if let (true, Err(e)) = (restore, files::set_kernel_value(file, before)) {
+                (self.notify)(&format!("warning: {} could not be set back to {before}: {e}", escaped_path(file)));
             }
         }
     }
@@ -99,15 +99,15 @@ fn chosen_name(wanted: &str, offered: &str) -> Result<String, String> {
 }
 
 /// The name in brackets, or the only one.
-fn current(offered: &str) -> String {
+fn current_scheduler(offered: &str) -> String {
     let bracketed = offered.split_whitespace().find_map(|name| name.strip_prefix('[')?.strip_suffix(']'));
     bracketed.unwrap_or(offered.trim()).to_owned()
 }
 
 fn not_possible(target: &str, done: &str, file: &Path, why: &std::io::Error) -> Failure {
-    Failure::host(format!(
+    Failure::host_unable(format!(
         "the scheduler of {target} cannot be {done}: {}: {why}\n  = run as root, or remove `scheduler` from the workload",
-        shown(file)
+        escaped_path(file)
     ))
 }
 
@@ -125,7 +125,10 @@ mod tests {
         }
         assert_eq!(chosen_name("noop", "[noop] cfq"), Ok("noop".into()), "an old kernel's own name");
         assert_eq!(chosen_name("cfq", "[none] mq-deadline"), Err("none, mq-deadline".into()));
-        assert_eq!((current("none [mq-deadline]"), current("none\n")), ("mq-deadline".into(), "none".into()));
+        assert_eq!(
+            (current_scheduler("none [mq-deadline]"), current_scheduler("none\n")),
+            ("mq-deadline".into(), "none".into())
+        );
     }
 
     #[test]
@@ -137,7 +140,9 @@ mod tests {
             let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), notify: |_| {} };
             schedulers.set_one(&file, "noop", "d").unwrap();
             assert_eq!(std::fs::read_to_string(&file).unwrap(), "none");
-            assert!(schedulers.notes()[0].contains("none (noop in older kernels) for this run, mq-deadline before"));
+            assert!(
+                schedulers.log_notes()[0].contains("none (noop in older kernels) for this run, mq-deadline before")
+            );
             panic!("the run dies");
         });
         assert!(run.is_err());

@@ -6,15 +6,15 @@ use assay_device::clock::Clock;
 use assay_device::select::AnyDevice;
 
 /// Work that is carried out operation by operation, and takes the completions.
-pub(crate) trait Work {
+pub(crate) trait CarriedWork {
     /// The next operation, its data in the buffer of its ticket; `None` while there is none.
     fn next(&mut self, device: &mut AnyDevice) -> Option<(Ticket, Op)>;
 
     /// An operation came back. An error ends the work.
-    fn completed(&mut self, completion: &Completion) -> Result<(), Failure>;
+    fn take_completion(&mut self, completion: &Completion) -> Result<(), Failure>;
 
     /// All that had come back was looked at. An error ends the work.
-    fn looked(&mut self) -> Result<(), Failure> {
+    fn after_completions(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -26,7 +26,7 @@ pub(crate) trait Work {
 }
 
 /// Carries work to its end; false when it was given up before.
-pub(crate) fn carry(device: &mut AnyDevice, clock: Clock, work: &mut impl Work) -> Result<bool, Failure> {
+pub(crate) fn carry_work(device: &mut AnyDevice, clock: Clock, work: &mut impl CarriedWork) -> Result<bool, Failure> {
     let mut done = Done::new();
     while !work.is_over() {
         if work.gives_up() {
@@ -34,16 +34,16 @@ pub(crate) fn carry(device: &mut AnyDevice, clock: Clock, work: &mut impl Work) 
         }
         let now = clock.now();
         while let Some((ticket, op)) = work.next(device) {
-            device.submit(now, ticket, &op);
+            device.submit_request(now, ticket, &op);
         }
-        device.poll(now, &mut done);
+        device.poll_completions(now, &mut done);
         if done.is_empty() {
-            device.wait(Span::from_ms(100));
+            device.wait_for_completion(Span::from_ms(100));
         }
         for completion in done.drain(..) {
-            work.completed(&completion)?;
+            work.take_completion(&completion)?;
         }
-        work.looked()?;
+        work.after_completions()?;
     }
     Ok(true)
 }

@@ -35,7 +35,7 @@ impl Fill {
     }
 
     /// Takes a completion; returns the bytes it wrote.
-    pub(super) fn completed(&mut self, completion: &Completion) -> Result<u64, String> {
+    pub(super) fn take_completion(&mut self, completion: &Completion) -> Result<u64, String> {
         let carried = self.in_flight.get_mut(completion.ticket.0 as usize).and_then(Option::take);
         let (offset, len) = carried.expect("a ticket completes once for each submission");
         match completion.result {
@@ -46,7 +46,7 @@ impl Fill {
     }
 
     /// Everything below this offset is written.
-    pub(super) fn written(&self) -> u64 {
+    pub(super) fn written_below(&self) -> u64 {
         self.in_flight.iter().flatten().map(|(offset, _)| *offset).min().unwrap_or(self.next)
     }
 
@@ -63,7 +63,7 @@ mod tests {
 
     fn complete(fill: &mut Fill, ticket: Ticket, len: u32) -> Result<u64, String> {
         let at = Instant::ZERO;
-        fill.completed(&Completion { ticket, result: Ok(len), issued: at, accepted: at, completed: at })
+        fill.take_completion(&Completion { ticket, result: Ok(len), issued: at, accepted: at, completed: at })
     }
 
     #[test]
@@ -73,11 +73,11 @@ mod tests {
         let mut written = 0;
         let mut last = None;
         while let Some((ticket, op)) = fill.next(false) {
-            assert_eq!((op.offset, fill.written()), (written, written));
+            assert_eq!((op.offset, fill.written_below()), (written, written));
             last = Some(op);
             written += complete(&mut fill, ticket, op.len).unwrap();
         }
-        assert_eq!((written, fill.written(), fill.is_over(false)), (size, size, true));
+        assert_eq!((written, fill.written_below(), fill.is_over(false)), (size, size, true));
         assert_eq!(last.unwrap().len, 512 * 3);
     }
 
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(op.offset, 5 * WRITE, "resumed at the beginning of a write");
         let (second, _) = fill.next(false).unwrap();
         complete(&mut fill, second, WRITE as u32).unwrap();
-        assert_eq!(fill.written(), 5 * WRITE);
+        assert_eq!(fill.written_below(), 5 * WRITE);
         assert!(complete(&mut fill, first, 512).unwrap_err().contains("only 512"));
         assert!(
             fill.next(true).is_none() && !fill.is_over(false) && fill.is_over(true),

@@ -1,12 +1,12 @@
 //! Ends a run when nothing can change its verdict any more: it is judged while it is written, and FAIL cannot become
 //! anything else. A certification does so unless it is told to go on, and a plain run where it is asked to.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::host::signals::StopCell;
 use crate::log::logfile::{Listen, LogFile};
 use crate::log::{reading, results, rundir};
 use crate::observer::Observer;
-use crate::procedure::steps::{Course, Ended, Task};
+use crate::procedure::steps::{Course, EndedStep, Task};
 use assay_base::Measure;
 use assay_judge::{Fold, Options, Verdict};
 use assay_record::{CloseReason, Entry};
@@ -28,9 +28,9 @@ pub fn run_until_certain(
     if let Some(dir) = resumed {
         read_into(&mut so_far, &rundir::log_in(dir))?;
         if so_far.fails_already() {
-            observer.say(&format!(
+            observer.say_line(&format!(
                 "{} is decided: its verdict is FAIL whatever follows; without --stop-when-certain the rest is run",
-                shown(dir)
+                escaped_path(dir)
             ));
             return Ok(());
         }
@@ -38,10 +38,10 @@ pub fn run_until_certain(
     tasks.iter_mut().filter_map(|task| task.head.as_mut()).for_each(|head| head.until_certain = true);
     let (listener, certain) = Certainty::new(so_far, course.stop);
     let mut log = log.heard_by(Box::new(listener));
-    course.run(tasks, &mut log, observer, &|log, observer, ended| {
+    course.run_tasks(tasks, &mut log, observer, &|log, observer, ended| {
         let fails = has_failed(log, judge_on, ended, &certain);
         if fails {
-            observer.say("the verdict is certain: FAIL. The rest is not run (--stop-when-certain)");
+            observer.say_line("the verdict is certain: FAIL. The rest is not run (--stop-when-certain)");
         }
         Ok(fails)
     })
@@ -49,25 +49,25 @@ pub fn run_until_certain(
 
 /// Whether what the log holds decides: FAIL was certain while it was written, or the step that has just ended has failed.
 /// (The last window of a step ends with the step.)
-pub(crate) fn has_failed(log: &LogFile, judge_on: Option<Measure>, ended: Ended, certain: &Cell<bool>) -> bool {
+pub(crate) fn has_failed(log: &LogFile, judge_on: Option<Measure>, ended: EndedStep, certain: &Cell<bool>) -> bool {
     // A log that cannot be read back does not decide; the end of the run says so.
     certain.get()
         || ended.more
             && ended.reason == CloseReason::Completed
-            && results::judge(log.path(), judge_on).is_ok_and(|judgement| judgement.verdict == Verdict::Fail)
+            && results::judge_file(log.log_path(), judge_on).is_ok_and(|judgement| judgement.verdict == Verdict::Fail)
 }
 
 /// Reads what a log already contains into `fold`.
 pub(crate) fn read_into(fold: &mut Fold, log: &Path) -> Result<(), Failure> {
-    let mut reader = reading::read(log)?;
-    while let Some(item) = reader.next_entry().map_err(|why| unreadable(log, &why))? {
-        fold.item(&item);
+    let mut reader = reading::open_reader(log)?;
+    while let Some(item) = reader.next_entry().map_err(|why| unreadable_log(log, &why))? {
+        fold.take_item(&item);
     }
     Ok(())
 }
 
-fn unreadable(log: &Path, why: &std::io::Error) -> Failure {
-    Failure::workload(format!("the log {} cannot be read: {why}", shown(log)))
+fn unreadable_log(log: &Path, why: &std::io::Error) -> Failure {
+    Failure::bad_workload(format!("the log {} cannot be read: {why}", escaped_path(log)))
 }
 
 /// Judges the log while it is written, and ends the run when nothing can change its verdict any more.
@@ -87,12 +87,12 @@ impl Certainty {
 }
 
 impl Listen for Certainty {
-    fn hear(&mut self, entry: &Entry) {
+    fn hear_entry(&mut self, entry: &Entry) {
         // Distributions decide nothing, and are the largest part of a log.
         if matches!(entry, Entry::Histograms(_)) {
             return;
         }
-        self.fold.entry(entry);
+        self.fold.take_entry(entry);
         if !self.certain.get() && self.fold.fails_already() {
             self.certain.set(true);
             if !matches!(entry, Entry::Close(_)) {

@@ -3,19 +3,19 @@
 
 use crate::certificate::records::{Record, Records};
 use crate::drive::Drive;
-use crate::failure::{Failure, one_line, shown};
+use crate::failure::{Failure, escaped_path, one_line};
 use crate::host::signals::StopCell;
 use crate::log::logfile::LogFile;
 use crate::log::results;
 use crate::log::rundir;
 use crate::log::unfinished::Unfinished;
 use crate::observer::Observer;
-use crate::open::seed::seed;
+use crate::open::seed::choose_seed;
 use crate::open::targets::{Named, Targets};
-use crate::prepare::{self, prepare};
+use crate::prepare::{self, prepare_targets};
 use crate::procedure::certainty::{Certainty, has_failed, read_into};
 use crate::procedure::settings::Settings;
-use crate::procedure::steps::{self, Course, Ended, Task};
+use crate::procedure::steps::{self, Course, EndedStep, Task};
 use crate::procedure::{Procedure, Step};
 use assay_base::Bytes;
 use assay_judge::{Fold, Options, for_a_shell};
@@ -46,15 +46,15 @@ pub struct Certifying<'a> {
 
 impl Certifying<'_> {
     /// Runs the steps that are left, in the directory `planned` or in that of an earlier call; returns it.
-    pub fn run(&self, planned: &Path, observer: &mut dyn Observer) -> Result<PathBuf, Failure> {
-        let seed = seed(self.settings.pace.seed.or(self.procedure.workload.seed), self.named_or_scratch());
-        let tasks = self.tasks(seed)?;
-        let prepared = if self.procedure.quick { self.prepare(observer)? } else { self.require_preparation()? };
+    pub fn run_steps(&self, planned: &Path, observer: &mut dyn Observer) -> Result<PathBuf, Failure> {
+        let seed = choose_seed(self.settings.pace.seed.or(self.procedure.workload.seed), self.named_or_scratch());
+        let tasks = self.step_tasks(seed)?;
+        let prepared = if self.procedure.quick { self.prepare_targets(observer)? } else { self.require_preparation()? };
         let (dir, log, tasks, so_far) = match &self.settings.place.resume {
             None => {
-                let dir = self.settings.place.create(planned)?;
-                let log = LogFile::create(&dir.join("run.jsonl"))?;
-                (dir, log, tasks, self.fold())
+                let dir = self.settings.place.create_directory(planned)?;
+                let log = LogFile::create_new(&dir.join("run.jsonl"))?;
+                (dir, log, tasks, self.begin_fold())
             }
             Some(dir) => match self.open_continued(dir, tasks, observer)? {
                 Some((log, tasks, so_far)) => (dir.clone(), log, tasks, so_far),
@@ -72,12 +72,13 @@ impl Certifying<'_> {
             ..Drive::default()
         };
         let course = Course { targets: self.opened, how: &how, stop: self.stop };
-        course
-            .run(tasks, &mut log, observer, &|log, observer, ended| self.is_decided(log, observer, ended, &certain))?;
+        course.run_tasks(tasks, &mut log, observer, &|log, observer, ended| {
+            self.is_decided(log, observer, ended, &certain)
+        })?;
         Ok(dir)
     }
 
-    fn fold(&self) -> Fold {
+    fn begin_fold(&self) -> Fold {
         Fold::new(Options { judge_on: self.settings.judge_on, ..Options::default() })
     }
 
@@ -90,15 +91,16 @@ impl Certifying<'_> {
         observer: &dyn Observer,
     ) -> Result<Option<(LogFile, Vec<Task>, Fold)>, Failure> {
         results::refuse_unwritable_results(dir)?;
-        let log = Unfinished::open(&rundir::log_in(dir))?;
-        let tasks = steps::remaining_tasks(tasks, log.steps(), self.opened, self.settings.pace.seed.is_some(), dir)?;
-        let mut fold = self.fold();
+        let log = Unfinished::open_unless_running(&rundir::log_in(dir))?;
+        let tasks =
+            steps::remaining_tasks(tasks, log.logged_steps(), self.opened, self.settings.pace.seed.is_some(), dir)?;
+        let mut fold = self.begin_fold();
         if !self.to_the_end {
             read_into(&mut fold, &rundir::log_in(dir))?;
             if fold.fails_already() {
-                observer.say(&format!(
+                observer.say_line(&format!(
                     "{} is decided: its verdict is FAIL whatever follows; --keep-going runs the rest",
-                    shown(dir)
+                    escaped_path(dir)
                 ));
                 return Ok(None);
             }
@@ -111,7 +113,7 @@ impl Certifying<'_> {
         &self,
         log: &LogFile,
         observer: &dyn Observer,
-        ended: Ended,
+        ended: EndedStep,
         certain: &Cell<bool>,
     ) -> Result<bool, Failure> {
         if self.to_the_end {
@@ -119,22 +121,23 @@ impl Certifying<'_> {
         }
         let fails = has_failed(log, self.settings.judge_on, ended, certain);
         if fails {
-            observer.say("the verdict is certain: FAIL. The remaining steps are not run; --keep-going runs all steps");
+            observer
+                .say_line("the verdict is certain: FAIL. The remaining steps are not run; --keep-going runs all steps");
         }
         Ok(fails || ended.reason != CloseReason::Completed)
     }
 
     /// The steps as they appear in the log, each with its plan.
-    fn tasks(&self, seed: u64) -> Result<Vec<Task>, Failure> {
-        let steps = self.procedure.steps(self.opened.count() as u16, self.settings.pace.measure)?;
+    fn step_tasks(&self, seed: u64) -> Result<Vec<Task>, Failure> {
+        let steps = self.procedure.steps_on_targets(self.opened.target_count() as u16, self.settings.pace.measure)?;
         let of = steps.len() as u32;
         // A quick look is never whole, and has a watermark of its own.
-        let whole = (!self.procedure.quick).then(|| self.procedure.whole());
+        let whole = (!self.procedure.quick).then(|| self.procedure.full_length());
         let mut tasks = Vec::new();
         for (step, number) in steps.into_iter().zip(1..) {
             let seed = seed.wrapping_add(u64::from(number - 1));
-            let adjusted = self.settings.pace.adjust(&self.procedure.workload, seed, step.targets);
-            let mut plan = self.procedure.plan(&step, adjusted)?;
+            let adjusted = self.settings.pace.workload_adjustments(&self.procedure.workload, seed, step.targets);
+            let mut plan = self.procedure.plan_step(&step, adjusted)?;
             plan.notes.remarks.extend(self.notes.iter().cloned());
             let Step { title, stress, .. } = step;
             let head = StepHead { number, of, title, stress, until_certain: !self.to_the_end, of_workload: false };
@@ -150,32 +153,37 @@ impl Certifying<'_> {
     }
 
     /// A quick look prepares its targets itself, with salt only, which is all that the reads need.
-    fn prepare(&self, observer: &mut dyn Observer) -> Result<Vec<Option<Preparation>>, Failure> {
-        let names: Vec<String> = (0..self.opened.count()).map(|index| self.opened.name(index).to_owned()).collect();
-        if self.opened.real().is_empty() {
+    fn prepare_targets(&self, observer: &mut dyn Observer) -> Result<Vec<Option<Preparation>>, Failure> {
+        let names: Vec<String> =
+            (0..self.opened.target_count()).map(|index| self.opened.target_name(index).to_owned()).collect();
+        if self.opened.real_targets().is_empty() {
             return Ok(vec![None; names.len()]);
         }
-        self.opened.recheck()?;
-        let total: u64 = (0..names.len()).map(|index| self.opened.geometry(index).size).sum();
-        observer.say(&one_line(format_args!("preparing {} ({})", names.join(", "), Bytes::new(total).human())));
+        self.opened.recheck_gate()?;
+        let total: u64 = (0..names.len()).map(|index| self.opened.target_geometry(index).size).sum();
+        observer.say_line(&one_line(format_args!(
+            "preparing {} ({})",
+            names.join(", "),
+            Bytes::new(total).human_text()
+        )));
         let preparation = prepare::Preparation {
             zero: false,
             afresh: false,
             engine: self.settings.manner.engine,
-            run: seed(None, self.named_or_scratch()) as u32,
+            run: choose_seed(None, self.named_or_scratch()) as u32,
         };
-        let records = prepare(self.opened.real(), &names, preparation, None, observer, self.stop)?;
-        Ok(records.iter().map(Record::preparation).collect())
+        let records = prepare_targets(self.opened.real_targets(), &names, preparation, None, observer, self.stop)?;
+        Ok(records.iter().map(Record::finished_preparation).collect())
     }
 
     /// A certification is meaningful only on a device that was written full before.
     fn require_preparation(&self) -> Result<Vec<Option<Preparation>>, Failure> {
-        let found = Records::host().preparations(self.opened.real(), self.settings.tell);
+        let found = Records::for_host().preparations_of_targets(self.opened.real_targets(), self.settings.tell);
         for (index, prepared) in found.iter().enumerate() {
             if prepared.is_none() {
-                let name = self.opened.name(index);
+                let name = self.opened.target_name(index);
                 let consent = if Path::new(name).is_file() { "" } else { " --destroy-data TOKEN" };
-                return Err(Failure::refused(format!(
+                return Err(Failure::refused_for_safety(format!(
                     "{} has not been prepared, and reads of blocks that were never written prove nothing\n  = run first: assay prep {}{consent}",
                     one_line(name),
                     for_a_shell(name)

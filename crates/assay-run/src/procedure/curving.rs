@@ -4,7 +4,7 @@
 //! The judge computes the figures (`assay_judge::curve`). This file says which run measures a point, and stores the points in
 //! `curve.json` after each run; an interrupted curve continues from there.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::files;
 use crate::log::results;
 use crate::observer::Observer;
@@ -13,7 +13,7 @@ use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::searching::{Bounds, FILE as PATH, Searching};
 use crate::procedure::several::{PlannedRun, Ramp, Several};
 use assay_base::{Multiple, Share};
-use assay_judge::curve::{Curve, Limits, Measured, SCHEMA, Scale, Shape, html};
+use assay_judge::curve::{Curve, Limits, Measured, SCHEMA, Scale, Shape, write_html};
 use assay_judge::procedure::{AfterFailure, Aside, Attempts, Evidence};
 use assay_model::Phase;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ pub struct Curving<'a> {
 
 impl<'a> Curving<'a> {
     /// Begins in `dir`, or continues the curve that an earlier call left there.
-    pub fn begin(
+    pub fn begin_or_resume(
         several: &'a Several<'a>,
         request: &CurveRequest,
         bounds: Bounds,
@@ -74,9 +74,9 @@ impl<'a> Curving<'a> {
     ) -> Result<Curving<'a>, Failure> {
         let fresh = new_curve(several, request);
         let falling: Vec<Share> = request.shares.iter().rev().copied().collect();
-        let ramp = request.in_one_run.then(|| several.ramp(&falling)).transpose()?;
+        let ramp = request.in_one_run.then(|| several.make_ramp(&falling)).transpose()?;
         let curve = if resumed { read_earlier(&dir, &fresh, several)? } else { fresh };
-        results::replaceable(&dir, &[FILE, PAGE])?;
+        results::check_replaceable(&dir, &[FILE, PAGE])?;
         let spots = match ramp {
             Some(_) => vec![CurvePlace::All],
             None => request.shares.iter().copied().map(CurvePlace::At).collect(),
@@ -88,14 +88,14 @@ impl<'a> Curving<'a> {
     }
 
     /// The curve so far.
-    pub fn curve(self) -> Curve {
+    pub fn into_curve(self) -> Curve {
         self.curve
     }
 
     /// Measures to the end, or until no further run is made.
-    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), Failure> {
+    pub fn run_curve(&mut self, observer: &mut dyn Observer) -> Result<(), Failure> {
         if self.curve.scale.searched {
-            self.search(observer)?;
+            self.search_maximum(observer)?;
         }
         if self.curve.scale.maximum.is_none() {
             return Ok(());
@@ -106,20 +106,20 @@ impl<'a> Curving<'a> {
     }
 
     /// Searches for the maximum, or continues an interrupted search. What failed in one that found its maximum counts too.
-    fn search(&mut self, observer: &mut dyn Observer) -> Result<(), Failure> {
+    fn search_maximum(&mut self, observer: &mut dyn Observer) -> Result<(), Failure> {
         let below = self.dir.join(SEARCH);
         let resumed = below.join(PATH).exists();
         make_directory(&below)?;
-        let mut searching = Searching::begin(self.several, self.bounds, below, resumed)?;
+        let mut searching = Searching::begin_or_resume(self.several, self.bounds, below, resumed)?;
         if self.curve.scale.maximum.is_none() {
-            let outcome = searching.run(observer)?;
+            let outcome = searching.run_search(observer)?;
             self.curve.scale.maximum = outcome.limit();
             self.curve.scale.without_maximum = outcome.limit().is_none().then_some(outcome);
             if outcome.limit().is_none() {
-                observer.say(&format!("no maximum: {outcome}"));
+                observer.say_line(&format!("no maximum: {outcome}"));
             }
         }
-        self.curve.aside = searching.path().aside.clone().in_directory(SEARCH).and(self.own_aside());
+        self.curve.aside = searching.path_so_far().aside.clone().in_directory(SEARCH).joined_with(self.own_aside());
         self.several.tell_if_lost(self.write_document());
         Ok(())
     }
@@ -133,34 +133,34 @@ impl<'a> Curving<'a> {
     }
 
     /// The loads of the shares that were asked for, in the order of the ramp: the highest first.
-    fn loads(&self) -> Vec<(Share, Multiple)> {
+    fn asked_loads(&self) -> Vec<(Share, Multiple)> {
         let Some(maximum) = self.curve.scale.maximum else { return Vec::new() };
         let shares = self.curve.asked.iter().rev();
         shares.filter_map(|share| Some((*share, share_of_load(maximum, *share).ok()?))).collect()
     }
 
-    fn maximum(&self) -> Result<Multiple, Failure> {
-        self.curve.scale.maximum.ok_or_else(|| Failure::bug("a point of a curve without a maximum"))
+    fn found_maximum(&self) -> Result<Multiple, Failure> {
+        self.curve.scale.maximum.ok_or_else(|| Failure::internal_bug("a point of a curve without a maximum"))
     }
 
     /// The name of the directory of a run.
     fn name_of(&self, spot: CurvePlace) -> Result<String, Failure> {
         let CurvePlace::At(share) = spot else { return Ok(RAMP.to_owned()) };
         let number = self.curve.asked.iter().position(|known| *known == share).map_or(0, |index| index + 1);
-        Ok(format!("{number:02}-{}", share_of_load(self.maximum()?, share)?))
+        Ok(format!("{number:02}-{}", share_of_load(self.found_maximum()?, share)?))
     }
 
     /// Shows a run as the points that it decides.
-    fn show(&mut self, spot: CurvePlace, directory: &str, made: &FinishedRun) {
-        let decides = self.attempts.deciding(&spot).is_some_and(|run| run.directory == directory);
+    fn add_decisive_run(&mut self, spot: CurvePlace, directory: &str, made: &FinishedRun) {
+        let decides = self.attempts.deciding_run(&spot).is_some_and(|run| run.directory == directory);
         match spot {
             _ if !decides => {}
             CurvePlace::All => {
-                let loads = self.loads();
+                let loads = self.asked_loads();
                 self.curve.add_ramp(&loads, &made.judgement, &made.phases, directory);
             }
             CurvePlace::At(share) => {
-                let load = self.loads().into_iter().find_map(|(of, load)| (of == share).then_some(load));
+                let load = self.asked_loads().into_iter().find_map(|(of, load)| (of == share).then_some(load));
                 if let Some(load) = load {
                     self.curve.add_run(share, load, &made.judgement, directory.to_owned());
                 }
@@ -171,7 +171,7 @@ impl<'a> Curving<'a> {
     /// Takes over which runs failed or were repeated, in the search too.
     fn update_aside(&mut self) {
         let search = std::mem::take(&mut self.curve.aside).only_in(SEARCH);
-        self.curve.aside = search.and(self.attempts.aside());
+        self.curve.aside = search.joined_with(self.attempts.failed_and_repeated_runs());
     }
 }
 
@@ -183,15 +183,15 @@ impl Series for Curving<'_> {
     }
 
     fn plan_run(&self, several: &Several<'_>, spot: &CurvePlace) -> Result<PlannedRun, Failure> {
-        let maximum = self.maximum()?;
+        let maximum = self.found_maximum()?;
         self.curve.asked.iter().try_for_each(|share| share_of_load(maximum, *share).map(drop))?;
         let (name, seed) = (self.name_of(*spot)?, self.curve.of.seed);
         Ok(match (spot, &self.ramp) {
             (CurvePlace::At(share), _) => PlannedRun {
                 name,
                 title: share.to_string(),
-                workload: several.workload().clone(),
-                pace: several.pace().clone(),
+                workload: several.current_workload().clone(),
+                pace: several.run_pace().clone(),
                 load: share_of_load(maximum, *share)?,
                 seed,
             },
@@ -203,11 +203,11 @@ impl Series for Curving<'_> {
                 load: maximum,
                 seed,
             },
-            (CurvePlace::All, None) => return Err(Failure::bug("a curve of several runs asks for one")),
+            (CurvePlace::All, None) => return Err(Failure::internal_bug("a curve of several runs asks for one")),
         })
     }
 
-    fn phases(&self) -> &[Phase] {
+    fn judged_phases(&self) -> &[Phase] {
         self.ramp.as_ref().map_or(&[], |ramp| &ramp.workload.timing.phases)
     }
 
@@ -216,7 +216,7 @@ impl Series for Curving<'_> {
     }
 
     fn known_runs(&self) -> Vec<(CurvePlace, Evidence)> {
-        let known = self.curve.known();
+        let known = self.curve.known_runs();
         match self.ramp {
             None => known.map(|(share, evidence)| (CurvePlace::At(share), evidence)).collect(),
             Some(_) => {
@@ -233,18 +233,18 @@ impl Series for Curving<'_> {
         let directory = evidence.directory.clone();
         self.attempts.take_over(spot, evidence);
         if let (Some(spot), Some(made)) = (spot, made) {
-            self.show(spot, &directory, made);
+            self.add_decisive_run(spot, &directory, made);
         }
         self.update_aside();
     }
 
-    fn observe(&mut self, spot: CurvePlace, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
+    fn observe_run(&mut self, spot: CurvePlace, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
         let directory = evidence.directory.clone();
         self.attempts.observe(spot, evidence);
-        self.show(spot, &directory, made);
+        self.add_decisive_run(spot, &directory, made);
         for point in self.curve.points.iter().rev().filter(|point| point.directory == directory) {
             if spot == CurvePlace::All || spot == CurvePlace::At(point.share) {
-                observer.say(&format!("{}: {} {}", point.share, point.load, point.verdict));
+                observer.say_line(&format!("{}: {} {}", point.share, point.load, point.verdict));
             }
         }
         self.update_aside();
@@ -258,13 +258,13 @@ impl Series for Curving<'_> {
 /// Stores a curve in `dir` with the page that shows it.
 pub fn write_curve(curve: &Curve, dir: &Path) -> Result<(), Failure> {
     write_document(&dir.join(FILE), curve)?;
-    write_page(&dir.join(PAGE), |text| html(curve, text))
+    write_page(&dir.join(PAGE), |text| write_html(curve, text))
 }
 
 /// Makes a directory below that of the curve, unless it exists.
 pub fn make_directory(below: &Path) -> Result<(), Failure> {
-    files::directory(below)
-        .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(below))))
+    files::ensure_directory(below)
+        .map_err(|e| Failure::host_unable(format!("the run directory {} cannot be made: {e}", escaped_path(below))))
 }
 
 /// A curve of which nothing was measured.
@@ -315,6 +315,6 @@ fn read_earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve
 fn share_of_load(maximum: Multiple, share: Share) -> Result<Multiple, Failure> {
     let millionths = u128::from(maximum.as_millionths()) * u128::from(share.as_ppb()) / 1_000_000_000;
     u64::try_from(millionths).ok().and_then(Multiple::from_millionths).ok_or_else(|| {
-        Failure::usage(format!("{share} of {maximum} is too small to be a load; give larger shares with --points"))
+        Failure::bad_usage(format!("{share} of {maximum} is too small to be a load; give larger shares with --points"))
     })
 }

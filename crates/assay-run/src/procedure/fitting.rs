@@ -12,7 +12,7 @@ use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::several::{PlannedRun, Several};
 use crate::workloads::production::{Production, ProductionLoad};
 use assay_base::{Knobs, Multiple, Share, Span};
-use assay_judge::fit::{Fit as Machine, Goal, Measured, Next, Outcome, SCHEMA, Trail, Why, moved};
+use assay_judge::fit::{Fit as Machine, Goal, Measured, Next, Outcome, SCHEMA, Trail, Why, moved_knobs_text};
 use assay_judge::procedure::{Aside, Evidence};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,18 +51,18 @@ impl fmt::Debug for Fitting<'_> {
 
 impl<'a> Fitting<'a> {
     /// Begins in `dir`, or continues with the rounds that an earlier fit left there.
-    pub fn begin(
+    pub fn begin_or_resume(
         several: &Several<'_>,
         production: &'a Production,
         aim: Aim,
         dir: PathBuf,
         resumed: bool,
     ) -> Result<Fitting<'a>, Failure> {
-        results::replaceable(&dir, &[FILE, FITTED])?;
+        results::check_replaceable(&dir, &[FILE, FITTED])?;
         let fresh = Trail {
             schema: SCHEMA,
             workload: several.plan.name.clone(),
-            profile_blake3: production.sum(),
+            profile_blake3: production.profile_checksum(),
             drive: production.drive.clone(),
             target: several.names[0].clone(),
             device: None,
@@ -72,7 +72,7 @@ impl<'a> Fitting<'a> {
             tolerance: aim.tolerance.as_f64(),
             rounds_max: usize::from(aim.rounds),
             watermarks: Vec::new(),
-            notes: notes(several, production),
+            notes: initial_notes(several, production),
             outcome: None,
             rounds: Vec::new(),
             aside: Aside::default(),
@@ -80,12 +80,16 @@ impl<'a> Fitting<'a> {
         let mut trail = if resumed { read_earlier(&dir, &fresh, several)? } else { fresh };
         trail.outcome = None;
         let goal = Goal {
-            production: production.figures(),
+            production: production.drive_figures(),
             tolerance: aim.tolerance.as_f64(),
             rounds: usize::from(aim.rounds),
         };
-        let machine = Machine::start(production.load(several.geometry().block), goal, production.knobs());
-        let counts = trail.known().map(|(_, measured, run)| (run.directory, measured)).collect();
+        let machine = Machine::start(
+            production.load_for_block_size(several.first_geometry().block),
+            goal,
+            production.profile_knobs(),
+        );
+        let counts = trail.known_rounds().map(|(_, measured, run)| (run.directory, measured)).collect();
         let mut fitting = Fitting { production, dir: dir.clone(), machine, counts, trail };
         runner::take_over(several, &mut fitting, &dir)?;
         fitting.note_noise();
@@ -93,12 +97,12 @@ impl<'a> Fitting<'a> {
     }
 
     /// Runs the fit to its end.
-    pub fn run(&mut self, several: &Several<'_>, observer: &mut dyn Observer) -> Result<Outcome, Failure> {
+    pub fn run_fit(&mut self, several: &Several<'_>, observer: &mut dyn Observer) -> Result<Outcome, Failure> {
         let dir = self.dir.clone();
         runner::carry_out(several, self, &dir, observer)?;
         let outcome = match self.machine.next() {
             Next::Done(outcome) => outcome,
-            Next::RunAt(_) => return Err(Failure::bug("a fit that ended before it was done")),
+            Next::RunAt(_) => return Err(Failure::internal_bug("a fit that ended before it was done")),
         };
         self.trail.outcome = Some(outcome.clone());
         self.note_split_requests(&outcome, several);
@@ -137,47 +141,47 @@ impl<'a> Fitting<'a> {
 
     /// Says what is offered that the profile does not count.
     fn note_uncounted(&mut self, outcome: &Outcome) {
-        let round = outcome.result().and_then(|round| self.trail.rounds.get(round.checked_sub(1)?));
-        let note = round.and_then(|round| self.production.uncounted(&round.knobs));
+        let round = outcome.resulting_round().and_then(|round| self.trail.rounds.get(round.checked_sub(1)?));
+        let note = round.and_then(|round| self.production.describe_uncounted(&round.knobs));
         self.trail.notes.extend(note.filter(|note| !self.trail.notes.contains(note)));
     }
 
     /// Lists a round that the machine has taken, with what its log says.
-    fn list(&mut self, knobs: Knobs, made: &FinishedRun) {
-        let figures = self.machine.compared(self.machine.rounds());
-        self.trail.add(knobs, &made.judgement, figures, made.evidence.directory.clone());
+    fn list_round(&mut self, knobs: Knobs, made: &FinishedRun) {
+        let figures = self.machine.comparison_table(self.machine.round_count());
+        self.trail.add_round(knobs, &made.judgement, figures, made.evidence.directory.clone());
     }
 
     fn update_aside(&mut self) {
-        self.trail.aside = self.machine.aside();
+        self.trail.aside = self.machine.failed_and_repeated_rounds();
     }
 
     /// The text of the fitted workload, also written to the directory; `None` where nothing could be compared.
-    pub fn fitted(&self) -> Result<Option<String>, Failure> {
-        let Some(round) = self.trail.result() else { return Ok(None) };
-        let text = self.production.text(&round.knobs, &self.head())?;
+    pub fn fitted_text(&self) -> Result<Option<String>, Failure> {
+        let Some(round) = self.trail.resulting_round() else { return Ok(None) };
+        let text = self.production.fitted_text(&round.knobs, &self.comment_lines())?;
         write_page(&self.dir.join(FITTED), |out| out.write_str(&text))?;
         Ok(Some(text))
     }
 
     /// The changes and their reasons, as lines of comment.
-    fn head(&self) -> Vec<String> {
-        let Some(round) = self.trail.result() else { return Vec::new() };
+    fn comment_lines(&self) -> Vec<String> {
+        let Some(round) = self.trail.resulting_round() else { return Vec::new() };
         let production = self.production;
         let device = self.trail.device.as_deref().unwrap_or(&self.trail.target);
         let drive = if production.drive.is_empty() { "the drive" } else { &production.drive };
         let mut lines = vec![format!("Fitted to {drive} of production by `assay fit`, on"), format!("  {device}")];
-        lines.push(if production.knobs() == round.knobs {
+        lines.push(if production.profile_knobs() == round.knobs {
             "  no knob had to be changed".to_owned()
         } else {
-            format!("  {}", moved(&production.knobs(), &round.knobs))
+            format!("  {}", moved_knobs_text(&production.profile_knobs(), &round.knobs))
         });
         for one in &round.figures {
             let unit = if one.figure.is_bytes() { 1024.0 } else { 1.0 };
             let agrees = if one.agrees() { "" } else { ", which does not agree" };
             lines.push(format!(
                 "  {:6} {:.1} in production, {:.1} here ({:+.2}%{agrees})",
-                one.figure.name(),
+                one.figure.iostat_name(),
                 one.production / unit,
                 one.measured / unit,
                 one.difference * 100.0
@@ -206,7 +210,7 @@ impl Series for Fitting<'_> {
             name: format!("{number:02}"),
             title: format!("round {number}"),
             workload,
-            pace: several.pace().clone(),
+            pace: several.run_pace().clone(),
             load: Multiple::ONE,
             // Each round has another seed: noise that repeats must not be taken for a property of the device.
             seed: self.trail.seed.wrapping_add(number as u64 - 1),
@@ -218,7 +222,7 @@ impl Series for Fitting<'_> {
     }
 
     fn known_runs(&self) -> Vec<(Knobs, Evidence)> {
-        self.trail.known().map(|(knobs, _, evidence)| (knobs, evidence)).collect()
+        self.trail.known_rounds().map(|(knobs, _, evidence)| (knobs, evidence)).collect()
     }
 
     fn place_of(&self, _: &FinishedRun) -> Option<Knobs> {
@@ -232,7 +236,7 @@ impl Series for Fitting<'_> {
             (Some(knobs), Some(measured)) => {
                 self.machine.take_over(knobs, measured, evidence);
                 if let Some(made) = made {
-                    self.list(knobs, made);
+                    self.list_round(knobs, made);
                 }
             }
             _ => self.machine.take_over_unknown(evidence),
@@ -240,13 +244,13 @@ impl Series for Fitting<'_> {
         self.update_aside();
     }
 
-    fn observe(&mut self, knobs: Knobs, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
+    fn observe_run(&mut self, knobs: Knobs, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
         self.machine.observe(knobs, Measured::from_judgement(&made.judgement), evidence);
-        self.list(knobs, made);
-        let number = self.machine.rounds();
-        let figures = self.machine.compared(number);
+        self.list_round(knobs, made);
+        let number = self.machine.round_count();
+        let figures = self.machine.comparison_table(number);
         let agree = figures.iter().filter(|one| one.agrees()).count();
-        observer.say(&format!("round {number}: {agree} of {} figures agree", figures.len()));
+        observer.say_line(&format!("round {number}: {agree} of {} figures agree", figures.len()));
         self.update_aside();
     }
 
@@ -256,8 +260,8 @@ impl Series for Fitting<'_> {
 }
 
 /// Notes that hold from the start.
-fn notes(several: &Several<'_>, production: &Production) -> Vec<String> {
-    let mut notes = production.notes();
+fn initial_notes(several: &Several<'_>, production: &Production) -> Vec<String> {
+    let mut notes = production.reader_notes();
     let own = match several.first_target() {
         Named::Simulated(_) => {
             Some("a simulated device takes every request as it is: what it completed is its counter")

@@ -38,7 +38,7 @@ pub struct Orion {
 
 impl Orion {
     /// The workload of a point.
-    pub fn workload(&self, place: Place) -> Result<Workload, Failure> {
+    pub fn workload_at(&self, place: Place) -> Result<Workload, Failure> {
         let mut text =
             format!("name = \"orion\"\nmodel = \"streams\"\nduration = \"{POINT}\"\nslice = \"{POINT}\"\n{LIKENESS}\n");
         let address = if self.sequential { "\naddress = { runs = \"128MiB\" }" } else { "" };
@@ -47,16 +47,16 @@ impl Orion {
             ("large", place.large, format!("size = \"1MiB\"{address}")),
         ] {
             if in_flight > 0 {
-                text += &group(kind, in_flight, &keys, self.writes);
+                text += &stream_group(kind, in_flight, &keys, self.writes);
             }
         }
-        workload::read("orion", &text)
-            .map_err(|fault| Failure::bug(format!("a matrix that is not a workload: {fault}")))
+        workload::read_workload("orion", &text)
+            .map_err(|fault| Failure::internal_bug(format!("a matrix that is not a workload: {fault}")))
     }
 }
 
 /// The streams of one kind. Sequential ones in flight are copies of their own, so that each has a place of its own.
-fn group(kind: &str, in_flight: u32, keys: &str, write: Share) -> String {
+fn stream_group(kind: &str, in_flight: u32, keys: &str, write: Share) -> String {
     let is_sequential = keys.contains("runs");
     let number = if is_sequential { "copies" } else { "in_flight" };
     let mut text = format!("\n[[loop]]\nname = \"{kind}\"\n{number} = {in_flight}\n");
@@ -87,7 +87,7 @@ pub struct Measuring<'a> {
 
 impl<'a> Measuring<'a> {
     /// Begins in `dir`, or continues the matrix that an earlier call left there. `places` are what is run, in this order.
-    pub fn begin(
+    pub fn begin_or_resume(
         several: &'a Several<'a>,
         orion: Orion,
         places: Vec<Place>,
@@ -110,7 +110,7 @@ impl<'a> Measuring<'a> {
             points: Vec::new(),
             aside: Aside::default(),
         };
-        results::replaceable(dir, &[FILE, PAGE])?;
+        results::check_replaceable(dir, &[FILE, PAGE])?;
         let matrix = if resumed { read_earlier(dir, &fresh, several)? } else { fresh };
         let attempts = Attempts::new(AfterFailure::GoOn);
         let mut measuring = Measuring { several, orion, matrix, attempts, dir: dir.to_path_buf() };
@@ -120,22 +120,22 @@ impl<'a> Measuring<'a> {
 
     /// The number of points that are left to measure.
     pub fn points_left(&self) -> usize {
-        self.attempts.open(&self.matrix.asked)
+        self.attempts.count_open_places(&self.matrix.asked)
     }
 
     /// Measures the points that are left, or until no further run is made.
-    pub fn run(mut self, observer: &mut dyn Observer) -> Result<Matrix, Failure> {
+    pub fn run_matrix(mut self, observer: &mut dyn Observer) -> Result<Matrix, Failure> {
         let (several, dir) = (self.several, self.dir.clone());
         runner::carry_out(several, &mut self, &dir, observer)?;
         Ok(self.matrix)
     }
 
     /// Puts a run among the points if it is the one that decides there.
-    fn show(&mut self, place: Place, directory: &str, made: &FinishedRun) {
-        if self.attempts.deciding(&place).is_some_and(|run| run.directory == directory) {
+    fn add_decisive_run(&mut self, place: Place, directory: &str, made: &FinishedRun) {
+        if self.attempts.deciding_run(&place).is_some_and(|run| run.directory == directory) {
             self.matrix.add_run(place, &made.judgement, directory.to_owned());
         }
-        self.matrix.aside = self.attempts.aside();
+        self.matrix.aside = self.attempts.failed_and_repeated_runs();
     }
 }
 
@@ -150,15 +150,15 @@ impl Series for Measuring<'_> {
         Ok(PlannedRun {
             name: name_of(*place),
             title: format!("{} small, {} large", place.small, place.large),
-            workload: self.orion.workload(*place)?,
-            pace: several.pace().clone(),
+            workload: self.orion.workload_at(*place)?,
+            pace: several.run_pace().clone(),
             load: Multiple::ONE,
             seed: self.matrix.seed,
         })
     }
 
     fn known_runs(&self) -> Vec<(Place, Evidence)> {
-        self.matrix.known().collect()
+        self.matrix.known_runs().collect()
     }
 
     fn known_failures(&self) -> Vec<Evidence> {
@@ -172,7 +172,7 @@ impl Series for Measuring<'_> {
     /// A point that the generator distorted proves nothing, though its run passed.
     fn evidence_of(&self, place: &Place, made: &FinishedRun) -> Evidence {
         let Point { verdict, reason, .. } = Point::from_judgement(*place, &made.judgement, String::new());
-        if made.evidence.failed() {
+        if made.evidence.shows_not_held() {
             made.evidence.clone()
         } else {
             Evidence { verdict, reason, ..made.evidence.clone() }
@@ -183,16 +183,16 @@ impl Series for Measuring<'_> {
         let directory = evidence.directory.clone();
         self.attempts.take_over(place, evidence);
         if let (Some(place), Some(made)) = (place, made) {
-            self.show(place, &directory, made);
+            self.add_decisive_run(place, &directory, made);
         }
-        self.matrix.aside = self.attempts.aside();
+        self.matrix.aside = self.attempts.failed_and_repeated_runs();
     }
 
-    fn observe(&mut self, place: Place, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
-        observer.say(&in_words(&Point::from_judgement(place, &made.judgement, String::new())));
+    fn observe_run(&mut self, place: Place, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
+        observer.say_line(&in_words(&Point::from_judgement(place, &made.judgement, String::new())));
         let directory = evidence.directory.clone();
         self.attempts.observe(place, evidence);
-        self.show(place, &directory, made);
+        self.add_decisive_run(place, &directory, made);
     }
 
     fn write_document(&self) -> Result<(), Failure> {
@@ -216,12 +216,14 @@ fn name_of(place: Place) -> String {
 /// A point in one line.
 fn in_words(point: &Point) -> String {
     let Place { small, large } = point.place;
-    let figures =
-        [point.small.map(|figures| figure("small", figures)), point.large.map(|figures| figure("large", figures))];
+    let figures = [
+        point.small.map(|figures| figure_for_kind("small", figures)),
+        point.large.map(|figures| figure_for_kind("large", figures)),
+    ];
     let figures: Vec<String> = figures.into_iter().flatten().collect();
     format!("{small} small, {large} large in flight: {} {}", point.verdict, figures.join(", "))
 }
 
-fn figure(kind: &str, figures: Figures) -> String {
-    format!("{kind} {:.1}/s at {}", figures.rate, Span::from_ns(figures.mean_ns).human())
+fn figure_for_kind(kind: &str, figures: Figures) -> String {
+    format!("{kind} {:.1}/s at {}", figures.rate, Span::from_ns(figures.mean_ns).human_text())
 }

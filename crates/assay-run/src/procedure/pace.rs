@@ -2,8 +2,8 @@
 
 use crate::databases::NamedDatabase;
 use crate::failure::{Failure, one_line};
-use crate::open::seed::seed;
-use crate::open::targets::{Named, databases};
+use crate::open::seed::choose_seed;
+use crate::open::targets::{Named, named_databases};
 use assay_base::{Multiple, Span};
 use assay_model::Plan;
 use assay_model::plan::WarmUp;
@@ -39,7 +39,7 @@ impl Pace {
     }
 
     /// The changes to a workload for this many targets.
-    pub fn adjust(&self, workload: &Workload, seed: u64, targets: u16) -> Adjust {
+    pub fn workload_adjustments(&self, workload: &Workload, seed: u64, targets: u16) -> Adjust {
         Adjust {
             load: None,
             measure: self.measure,
@@ -52,11 +52,11 @@ impl Pace {
     }
 
     /// The workload on the databases that are named, where they are.
-    fn fitted(&self, workload: &Workload, named: &[(String, Named)]) -> Result<Option<Workload>, Failure> {
-        let databases = databases(named);
+    fn fit_to_databases(&self, workload: &Workload, named: &[(String, Named)]) -> Result<Option<Workload>, Failure> {
+        let databases = named_databases(named);
         if databases.is_empty() {
-            return match (&workload.load.tpcc(), named.first()) {
-                (Some(_), Some((name, _))) => Err(Failure::usage(format!(
+            return match (&workload.load.as_tpcc(), named.first()) {
+                (Some(_), Some((name, _))) => Err(Failure::bad_usage(format!(
                     "{} drives a database, and {} is none: name one that assay prep has loaded, such as sqlite:shop.db",
                     one_line(&workload.name),
                     one_line(name)
@@ -69,27 +69,28 @@ impl Pace {
             (workload.caches.device.is_some(), "--cache", "a cache device lies before block devices"),
         ];
         match meaningless.into_iter().find(|(there, ..)| *there) {
-            Some((_, option, why)) => Err(Failure::usage(format!("{option} makes no sense on a database: {why}"))),
-            None => NamedDatabase::fitted(&databases, workload).map(Some),
+            Some((_, option, why)) => Err(Failure::bad_usage(format!("{option} makes no sense on a database: {why}"))),
+            None => NamedDatabase::fit_workload(&databases, workload).map(Some),
         }
     }
 
     /// The plan of a workload on these targets, at `load` or else at the workload's own.
-    pub fn plan(
+    pub fn plan_workload(
         &self,
         workload: &Workload,
         named: &[(String, Named)],
         load: Option<Multiple>,
     ) -> Result<Plan, Failure> {
-        let fitted = self.fitted(workload, named)?;
+        let fitted = self.fit_to_databases(workload, named)?;
         let workload = fitted.as_ref().unwrap_or(workload);
-        let seed = seed(self.seed.or(workload.seed), named);
+        let seed = choose_seed(self.seed.or(workload.seed), named);
         let targets = if named.is_empty() { workload.targets.names.len() } else { named.len() }.max(1) as u16;
         let keep_data = named.iter().all(|(_, named)| matches!(named, Named::Path(_)));
         // Of transactions the commits are verified, not the data of blocks.
-        let verify = workload.load.tpcc().is_none() && (self.verify || workload.verification.if_possible && keep_data);
-        let adjust = Adjust { load, verify, ..self.adjust(workload, seed, targets) };
-        let mut plan = workload.plan(&adjust).map_err(Failure::workload)?;
+        let verify =
+            workload.load.as_tpcc().is_none() && (self.verify || workload.verification.if_possible && keep_data);
+        let adjust = Adjust { load, verify, ..self.workload_adjustments(workload, seed, targets) };
+        let mut plan = workload.make_plan(&adjust).map_err(Failure::bad_workload)?;
         if let Some(load) = plan.load.tpcc_mut().filter(|_| self.verify) {
             only_one(named, "--verify")?;
             load.verify = Verify::Ledger;
@@ -101,7 +102,7 @@ impl Pace {
 /// The ledger of commits belongs to one database.
 pub(crate) fn only_one(named: &[(String, Named)], option: &str) -> Result<(), Failure> {
     if named.len() > 1 {
-        return Err(Failure::usage(format!("{option} is for a run on one database")));
+        return Err(Failure::bad_usage(format!("{option} is for a run on one database")));
     }
     Ok(())
 }

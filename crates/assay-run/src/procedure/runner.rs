@@ -5,7 +5,7 @@
 //! judges the log of every run in its directory again, also of those that its document does not know, because the call
 //! that made them was killed or an earlier version dropped them. Only where a log is gone, the document is believed.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, escaped_path};
 use crate::log::reading;
 use crate::log::remembered::Judged;
 use crate::observer::Observer;
@@ -42,7 +42,7 @@ pub(crate) trait Series {
     fn plan_run(&self, several: &Several<'_>, place: &Self::Place) -> Result<PlannedRun, Failure>;
 
     /// The phases of its runs that are judged one by one.
-    fn phases(&self) -> &[Phase] {
+    fn judged_phases(&self) -> &[Phase] {
         &[]
     }
 
@@ -64,7 +64,7 @@ pub(crate) trait Series {
     fn take_over(&mut self, place: Option<Self::Place>, evidence: Evidence, made: Option<&FinishedRun>);
 
     /// Takes a run that this call made.
-    fn observe(&mut self, place: Self::Place, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer);
+    fn observe_run(&mut self, place: Self::Place, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer);
 
     /// Keeps its document.
     fn write_document(&self) -> Result<(), Failure>;
@@ -81,7 +81,8 @@ pub(crate) fn take_over<S: Series>(several: &Several<'_>, series: &mut S, dir: &
     failures.into_iter().for_each(|failure| series.take_over(None, failure, None));
     for (place, evidence) in known {
         let at = runs.iter().position(|run| relative_to(dir, run) == evidence.directory);
-        let made = at.map(|at| judge_earlier(several, series.phases(), dir, runs.remove(at))).transpose()?.flatten();
+        let made =
+            at.map(|at| judge_earlier(several, series.judged_phases(), dir, runs.remove(at))).transpose()?.flatten();
         match made {
             Some(made) => {
                 let evidence = series.evidence_of(&place, &made);
@@ -91,7 +92,7 @@ pub(crate) fn take_over<S: Series>(several: &Several<'_>, series: &mut S, dir: &
         }
     }
     for run in runs {
-        let Some(made) = judge_earlier(several, series.phases(), dir, run)? else { continue };
+        let Some(made) = judge_earlier(several, series.judged_phases(), dir, run)? else { continue };
         let place = series.place_of(&made);
         let evidence = place.as_ref().map_or_else(|| made.evidence.clone(), |place| series.evidence_of(place, &made));
         series.take_over(place, evidence, Some(&made));
@@ -108,11 +109,11 @@ pub(crate) fn carry_out<S: Series>(
 ) -> Result<(), Failure> {
     while let Some(place) = series.next() {
         let planned = series.plan_run(several, &place)?;
-        observer.title(&planned.title);
-        let (judged, path) = several.make_run(dir, &planned, series.phases(), observer)?;
+        observer.begin_part(&planned.title);
+        let (judged, path) = several.make_run(dir, &planned, series.judged_phases(), observer)?;
         let made = finished_run(several, dir, path, judged)?;
         let evidence = series.evidence_of(&place, &made);
-        series.observe(place, evidence, &made, observer);
+        series.observe_run(place, evidence, &made, observer);
         match series.write_document() {
             // Another run has no place for its log either.
             Err(why) if series.next().is_some() => return Err(why),
@@ -145,7 +146,7 @@ fn judge_earlier(
 ) -> Result<Option<FinishedRun>, Failure> {
     let Some(head) = read_header(&path)? else { return Ok(None) };
     several.refuse_other_devices(&head, &path)?;
-    let whole = several.judged(&path)?;
+    let whole = several.judge_earlier_run(&path)?;
     let phases = if phases.is_empty() { Vec::new() } else { several.judged_by_phases(&path, phases)? };
     finished_run(several, dir, path, Judged { whole, phases }).map(Some)
 }
@@ -153,14 +154,14 @@ fn judge_earlier(
 /// The header of a run. A log whose beginning is damaged may hold failures that nobody can read: it cannot be passed over.
 fn read_header(path: &Path) -> Result<Option<Header>, Failure> {
     let log = path.join("run.jsonl");
-    if reading::is_being_written(&reading::open(&log)?) {
-        return Err(Failure::host(format!("the log {} is being written by another run", shown(&log))));
+    if reading::is_being_written(&reading::open_log_file(&log)?) {
+        return Err(Failure::host_unable(format!("the log {} is being written by another run", escaped_path(&log))));
     }
-    match reading::read(&log)?.next_entry().map_err(|e| unusable(&log, &e))? {
+    match reading::open_reader(&log)?.next_entry().map_err(|e| unusable_log(&log, &e))? {
         None | Some(Err(Damage { torn_tail: true, .. })) => Ok(None),
         Some(Ok(Entry::Header(head))) => Ok(Some(*head)),
-        Some(Ok(_)) => Err(unusable(&log, &"it does not begin with a header")),
-        Some(Err(damage)) => Err(unusable(&log, &damage)),
+        Some(Ok(_)) => Err(unusable_log(&log, &"it does not begin with a header")),
+        Some(Err(damage)) => Err(unusable_log(&log, &damage)),
     }
 }
 
@@ -179,7 +180,7 @@ fn with_losses(
     judgement: &Judgement,
     evidence: Evidence,
 ) -> Result<Evidence, Failure> {
-    if evidence.proves() {
+    if evidence.is_proof() {
         return Ok(evidence);
     }
     let losses = match several.lost_commits(path) {
@@ -193,7 +194,7 @@ fn with_losses(
     Ok(if losses.is_empty() { evidence } else { evidence.with_failure(losses.join("; ")) })
 }
 
-fn unusable(log: &Path, why: &dyn std::fmt::Display) -> Failure {
-    let text = format!("the log {} cannot be taken over: {why}", shown(log));
-    Failure::workload(text).advised("start again with another directory")
+fn unusable_log(log: &Path, why: &dyn std::fmt::Display) -> Failure {
+    let text = format!("the log {} cannot be taken over: {why}", escaped_path(log));
+    Failure::bad_workload(text).with_advice("start again with another directory")
 }

@@ -8,7 +8,7 @@ use crate::procedure::kept::{read_document, write_document, write_page};
 use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::several::{PlannedRun, Several};
 use assay_base::Multiple;
-use assay_judge::limit::{Next, Outcome, SCHEMA, Search, Trail, html};
+use assay_judge::limit::{Next, Outcome, SCHEMA, Search, Trail, write_html};
 use assay_judge::procedure::{Aside, Evidence};
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub struct Bounds {
 
 impl Bounds {
     /// The search between them, before its first run.
-    fn search(&self, several: &Several<'_>) -> Result<Search, Failure> {
+    fn begin_search(&self, several: &Several<'_>) -> Result<Search, Failure> {
         let (usual, exact) = several.plan.load.search();
         let search = Search::start(first_load(self, usual)?, self.resolution.unwrap_or(exact));
         Ok(match self.to {
@@ -39,7 +39,7 @@ impl Bounds {
 pub fn first_load(search: &Bounds, usual: Multiple) -> Result<Multiple, Failure> {
     match (search.from, search.to) {
         (Some(from), Some(to)) if from > to => {
-            Err(Failure::usage(format!("--to {to} is below --from {from}, where the search begins")))
+            Err(Failure::bad_usage(format!("--to {to} is below --from {from}, where the search begins")))
         }
         (Some(from), _) => Ok(from),
         (None, Some(to)) if to < usual => Ok(to),
@@ -63,7 +63,7 @@ pub struct Searching<'a> {
 
 impl<'a> Searching<'a> {
     /// Begins in `dir`, or continues what an earlier search left there.
-    pub fn begin(
+    pub fn begin_or_resume(
         several: &'a Several<'a>,
         bounds: Bounds,
         dir: PathBuf,
@@ -84,7 +84,7 @@ impl<'a> Searching<'a> {
             runs: Vec::new(),
             aside: Aside::default(),
         };
-        results::replaceable(&dir, &[FILE, PAGE])?;
+        results::check_replaceable(&dir, &[FILE, PAGE])?;
         let path = if resumed {
             read_document(&dir.join(FILE), |kept: &Trail| {
                 several.is_of_same_task(
@@ -98,24 +98,24 @@ impl<'a> Searching<'a> {
         } else {
             fresh
         };
-        let search = bounds.search(several)?;
+        let search = bounds.begin_search(several)?;
         let mut searching = Searching { several, search, dir: dir.clone(), path };
         runner::take_over(several, &mut searching, &dir)?;
         Ok(searching)
     }
 
     /// The path so far.
-    pub fn path(&self) -> &Trail {
+    pub fn path_so_far(&self) -> &Trail {
         &self.path
     }
 
     /// Searches to the end.
-    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome, Failure> {
+    pub fn run_search(&mut self, observer: &mut dyn Observer) -> Result<Outcome, Failure> {
         let (several, dir) = (self.several, self.dir.clone());
         runner::carry_out(several, self, &dir, observer)?;
         let outcome = match self.search.next() {
             Next::Done(outcome) => outcome,
-            Next::RunAt(_) => return Err(Failure::bug("a search that ended before it was done")),
+            Next::RunAt(_) => return Err(Failure::internal_bug("a search that ended before it was done")),
         };
         self.path.outcome = Some(outcome);
         several.tell_if_lost(self.write_document());
@@ -123,7 +123,7 @@ impl<'a> Searching<'a> {
     }
 
     fn update_aside(&mut self) {
-        self.path.aside = self.search.aside();
+        self.path.aside = self.search.failed_and_repeated_runs();
     }
 }
 
@@ -142,8 +142,8 @@ impl Series for Searching<'_> {
         Ok(PlannedRun {
             name: format!("{number:02}-{load}"),
             title: format!("run {number}"),
-            workload: several.workload().clone(),
-            pace: several.pace().clone(),
+            workload: several.current_workload().clone(),
+            pace: several.run_pace().clone(),
             load: *load,
             seed: self.path.seed,
         })
@@ -154,7 +154,7 @@ impl Series for Searching<'_> {
     }
 
     fn known_runs(&self) -> Vec<(Multiple, Evidence)> {
-        self.path.known().collect()
+        self.path.known_runs().collect()
     }
 
     fn place_of(&self, made: &FinishedRun) -> Option<Multiple> {
@@ -164,17 +164,17 @@ impl Series for Searching<'_> {
     fn take_over(&mut self, load: Option<Multiple>, evidence: Evidence, made: Option<&FinishedRun>) {
         // A run that the path does not know and that proves nothing is no part of it.
         if let (Some(load), Some(made)) = (load, made)
-            && (evidence.proves() || self.path.has(&evidence.directory))
+            && (evidence.is_proof() || self.path.has_run(&evidence.directory))
         {
-            self.path.add(load, &made.judgement, made.path.clone());
+            self.path.add_run(load, &made.judgement, made.path.clone());
         }
         self.search.take_over(load, evidence);
         self.update_aside();
     }
 
-    fn observe(&mut self, load: Multiple, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
-        self.path.add(load, &made.judgement, made.path.clone());
-        observer.say(&format!("run {}: {load} {}", self.path.runs.len(), evidence.verdict));
+    fn observe_run(&mut self, load: Multiple, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
+        self.path.add_run(load, &made.judgement, made.path.clone());
+        observer.say_line(&format!("run {}: {load} {}", self.path.runs.len(), evidence.verdict));
         self.search.observe(load, evidence);
         self.update_aside();
     }
@@ -182,8 +182,8 @@ impl Series for Searching<'_> {
     /// A search continues from the path; the page only shows it, so the search does not end if it cannot be written.
     fn write_document(&self) -> Result<(), Failure> {
         write_document(&self.dir.join(FILE), &self.path)?;
-        write_page(&self.dir.join(PAGE), |text| html(&self.path, text)).unwrap_or_else(|failure| {
-            self.several.tell(&format!("error: {}\n  = {FILE} beside it holds the path", failure.message()));
+        write_page(&self.dir.join(PAGE), |text| write_html(&self.path, text)).unwrap_or_else(|failure| {
+            self.several.tell_user(&format!("error: {}\n  = {FILE} beside it holds the path", failure.user_message()));
         });
         Ok(())
     }

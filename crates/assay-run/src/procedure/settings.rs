@@ -20,7 +20,7 @@ pub struct Settings<'a> {
     /// The time that all criteria are judged by, instead of the one that each names.
     pub judge_on: Option<Measure>,
     /// The place of the results.
-    pub place: Place,
+    pub place: ResultsPlace,
     /// Opens the targets.
     pub open: Box<Opener<'a>>,
     /// Takes messages for the user that belong to no run.
@@ -36,24 +36,24 @@ impl std::fmt::Debug for Settings<'_> {
 
 /// The place of the results of a command.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct ResultsPlace {
     /// A new directory that the user named.
     pub out: Option<PathBuf>,
     /// The directory of an earlier call that is continued.
     pub resume: Option<PathBuf>,
 }
 
-impl Place {
+impl ResultsPlace {
     /// The directory for the results of what is called `name`. Refuses one that the user named and that exists, and one
     /// that is continued while another run works in it, before anything else is done.
-    pub fn planned(&self, name: &str) -> Result<PathBuf, Failure> {
+    pub fn planned_directory(&self, name: &str) -> Result<PathBuf, Failure> {
         rundir::refuse_taken(self.out.as_deref())?;
         self.resume.as_deref().map_or(Ok(()), rundir::refuse_used_directory)?;
         Ok(rundir::planned_directory(self.resume.as_deref().or(self.out.as_deref()), name))
     }
 
     /// Creates a planned directory.
-    pub fn create(&self, planned: &Path) -> Result<PathBuf, Failure> {
-        rundir::create(planned, self.out.is_some())
+    pub fn create_directory(&self, planned: &Path) -> Result<PathBuf, Failure> {
+        rundir::create_run_directory(planned, self.out.is_some())
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::certificate::records::Records;
 use crate::databases;
-use crate::drive::{Drive, drive};
+use crate::drive::{Drive, drive_plan};
 use crate::failure::{Failure, one_line};
 use crate::log::header;
 use crate::log::judging::Log;
@@ -50,7 +50,7 @@ pub struct Several<'a> {
 impl<'a> Several<'a> {
     /// Opens the targets of `workload` for `verb`: those that are given, or else its own. Where the settings give no length,
     /// each run measures for the workload's duration, at most six hours.
-    pub fn open(
+    pub fn open_for_verb(
         verb: &str,
         workload: Workload,
         targets: &[String],
@@ -60,7 +60,7 @@ impl<'a> Several<'a> {
             if plan.load.can_be_scaled() {
                 Ok(())
             } else {
-                Err(Failure::workload(format!(
+                Err(Failure::bad_workload(format!(
                     "{verb} offers one load after another: {}",
                     PlannedLoad::ONLY_CLOSED_LOOPS
                 )))
@@ -87,19 +87,19 @@ impl<'a> Several<'a> {
     ) -> Result<Several<'a>, Failure> {
         let names = if targets.is_empty() { workload.targets.paths.clone() } else { targets.to_vec() };
         if names.is_empty() {
-            return Err(Failure::usage(format!("{verb} needs a target: a device, a file or sim:flash")));
+            return Err(Failure::bad_usage(format!("{verb} needs a target: a device, a file or sim:flash")));
         }
         let named = targets::parse_targets(&names)?;
         let names = named.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        settings.manner.suits(&named)?;
+        settings.manner.check_suits_targets(&named)?;
         settings.pace = with_length(settings.pace, &workload);
         let (plan, plan_sum) = plan_with_checksum(&workload, &named, &settings)?;
         check(&plan)?;
-        let planned = settings.place.planned(&format!("{verb}-{}", plan.name))?;
+        let planned = settings.place.planned_directory(&format!("{verb}-{}", plan.name))?;
         let all = targets::with_cache_device(&names, &named, workload.caches.device.as_ref())?;
         let beside = all.len() - named.len();
         let needs = TargetNeeds { beside, page_cache: &plan.caches.page, ..TargetNeeds::for_plan(&plan, &planned) };
-        let mut prepared = Prepared::open(&all, needs, settings.open.as_ref())?;
+        let mut prepared = Prepared::open_named(&all, needs, settings.open.as_ref())?;
         prepared.set_scheduler(workload.targets.scheduler.as_deref(), settings.tell)?;
         Ok(Several { settings, workload, named, names, plan, plan_sum, planned, prepared })
     }
@@ -116,12 +116,12 @@ impl<'a> Several<'a> {
     /// Refuses a plan whose operations are larger than a target. The first plan was checked when the targets were opened.
     fn has_room_for(&self, plan: &Plan) -> Result<(), Failure> {
         for (target, name) in (0..plan.load.targets).zip(&self.names) {
-            let Geometry { size, block } = self.prepared.targets.geometry(usize::from(target));
+            let Geometry { size, block } = self.prepared.targets.target_geometry(usize::from(target));
             if size < plan.smallest_target(target, block) {
-                return Err(Failure::usage(format!(
+                return Err(Failure::bad_usage(format!(
                     "target {} has {}, too little for the operations of this run; choose a larger target",
                     one_line(name),
-                    Bytes::new(size).human()
+                    Bytes::new(size).human_text()
                 )));
             }
         }
@@ -144,12 +144,12 @@ impl<'a> Several<'a> {
     /// from memory, as the result of a single run is.
     pub fn tell_if_lost(&self, kept: Result<(), Failure>) {
         if let Err(why) = kept {
-            self.tell(&format!("error: {}; the result below is made from memory", why.message()));
+            self.tell_user(&format!("error: {}; the result below is made from memory", why.user_message()));
         }
     }
 
     /// A message for the user that belongs to no run.
-    pub(crate) fn tell(&self, line: &str) {
+    pub(crate) fn tell_user(&self, line: &str) {
         (self.settings.tell)(line);
     }
 
@@ -159,19 +159,19 @@ impl<'a> Several<'a> {
     }
 
     /// Size and block of the first target.
-    pub fn geometry(&self) -> Geometry {
-        self.prepared.targets.geometry(0)
+    pub fn first_geometry(&self) -> Geometry {
+        self.prepared.targets.target_geometry(0)
     }
 
     /// The pace of its runs.
-    pub fn pace(&self) -> &Pace {
+    pub fn run_pace(&self) -> &Pace {
         &self.settings.pace
     }
 
     /// The largest request that the queue of the first target takes whole, in KiB, where it has one.
     pub fn largest_request(&self) -> Option<String> {
-        let (_, number) = self.prepared.targets.disks(1).into_iter().next()?;
-        let queue = probe::queue(&Roots::host(), number);
+        let (_, number) = self.prepared.targets.disks_beneath(1).into_iter().next()?;
+        let queue = probe::queue_settings(&Roots::of_machine(), number);
         queue.into_iter().find_map(|(name, value)| (name == probe::LARGEST_REQUEST).then_some(value))
     }
 
@@ -181,7 +181,7 @@ impl<'a> Several<'a> {
     }
 
     /// A sentence about how long each run measures, and why, for the user who waits.
-    pub fn length(&self) -> String {
+    pub fn length_sentence(&self) -> String {
         let (measured, own) = (self.plan.timing.measured(), self.workload.timing.duration);
         let why = match own.cmp(&measured) {
             _ if measured != own.min(RUN) => "as asked by --for".to_owned(),
@@ -212,45 +212,45 @@ impl<'a> Several<'a> {
     }
 
     /// The directory of all runs: the one to be continued, or a new one.
-    pub fn directory(&self) -> Result<PathBuf, Failure> {
+    pub fn choose_directory(&self) -> Result<PathBuf, Failure> {
         let place = &self.settings.place;
-        place.resume.as_ref().map_or_else(|| place.create(&self.planned), |dir| Ok(dir.clone()))
+        place.resume.as_ref().map_or_else(|| place.create_directory(&self.planned), |dir| Ok(dir.clone()))
     }
 
     /// The judgement of the run of an earlier call. If that call was killed before it could leave the results of the run, they are
     /// left now.
-    pub(crate) fn judged(&self, run: &Path) -> Result<Judgement, Failure> {
+    pub(crate) fn judge_earlier_run(&self, run: &Path) -> Result<Judgement, Failure> {
         match run.join("verdict.json").symlink_metadata() {
-            Ok(_) => results::judge(&run.join("run.jsonl"), self.settings.judge_on),
+            Ok(_) => results::judge_file(&run.join("run.jsonl"), self.settings.judge_on),
             Err(_) => Ok(results::write_results(run, self.settings.judge_on, self.settings.tell)?.0),
         }
     }
 
     /// The judgements of these phases of a run, each by itself.
     pub(crate) fn judged_by_phases(&self, run: &Path, phases: &[Phase]) -> Result<Vec<Judgement>, Failure> {
-        Log::open(&run.join("run.jsonl"))?.judge_phases(self.settings.judge_on, phases)
+        Log::open_log(&run.join("run.jsonl"))?.judge_phases(self.settings.judge_on, phases)
     }
 
     /// The commits that the database has lost since it acknowledged them to the run in this directory, in words; empty if the run kept
     /// no ledger of commits.
     pub(crate) fn lost_commits(&self, run: &Path) -> Result<Vec<String>, Failure> {
-        match self.prepared.targets.databases() {
+        match self.prepared.targets.all_databases() {
             [database] => databases::lost_commits(database, run),
             _ => Ok(Vec::new()),
         }
     }
 
     /// The workload of its runs, as it is now.
-    pub(crate) fn workload(&self) -> &Workload {
+    pub(crate) fn current_workload(&self) -> &Workload {
         &self.workload
     }
 
     /// The same load in one uninterrupted run through these shares of it, each for as long as a run measures. Where the warm-up
     /// waits until the load is steady, which a load that changes never is, the run warms up for the longest that it may wait.
-    pub(crate) fn ramp(&self, shares: &[Share]) -> Result<Ramp, Failure> {
+    pub(crate) fn make_ramp(&self, shares: &[Share]) -> Result<Ramp, Failure> {
         let (span, pace) = (self.plan.timing.measured(), &self.settings.pace);
-        let workload = self.workload.ramp(shares, span).ok_or_else(|| {
-            Failure::usage(format!(
+        let workload = self.workload.as_ramp(shares, span).ok_or_else(|| {
+            Failure::bad_usage(format!(
                 "the load of {} cannot change within a run: measure each point in a run of its own, with --runs each",
                 one_line(&self.workload.name)
             ))
@@ -258,8 +258,8 @@ impl<'a> Several<'a> {
         let warm_up = pace.until_steady.or(pace.warm_up).unwrap_or(self.workload.timing.warm_up.longest());
         let measure = Span::from_ns(span.as_ns().saturating_mul(shares.len() as u64));
         let pace = Pace { measure: Some(measure), warm_up: Some(warm_up), until_steady: None, ..pace.clone() };
-        let plan = pace.plan(&workload, &self.named, Some(Multiple::ONE))?;
-        plan.judged_by(self.settings.criteria).map_err(Failure::workload)?;
+        let plan = pace.plan_workload(&workload, &self.named, Some(Multiple::ONE))?;
+        plan.judged_by(self.settings.criteria).map_err(Failure::bad_workload)?;
         Ok(Ramp { workload, pace })
     }
 
@@ -273,18 +273,18 @@ impl<'a> Several<'a> {
     ) -> Result<(Judged, PathBuf), Failure> {
         let PlannedRun { name, workload, pace, load, seed, .. } = planned;
         let Settings { criteria, manner, judge_on, tell, .. } = &self.settings;
-        let plan = Pace { seed: Some(*seed), ..pace.clone() }.plan(workload, &self.named, Some(*load))?;
-        let plan = plan.judged_by(criteria).map_err(Failure::workload)?;
+        let plan = Pace { seed: Some(*seed), ..pace.clone() }.plan_workload(workload, &self.named, Some(*load))?;
+        let plan = plan.judged_by(criteria).map_err(Failure::bad_workload)?;
         self.has_room_for(&plan)?;
         let (dir, _held) = rundir::create_held(&below.join(name), false)?;
-        let mut log = LogFile::create(&dir.join("run.jsonl"))?;
+        let mut log = LogFile::create_new(&dir.join("run.jsonl"))?;
         let how = Drive {
             manner: manner.clone(),
-            watermarks: header::short(plan.timing.measured(), workload.timing.duration).into_iter().collect(),
-            prepared: Records::host().preparations(self.prepared.targets.real(), *tell),
+            watermarks: header::shortness_word(plan.timing.measured(), workload.timing.duration).into_iter().collect(),
+            prepared: Records::for_host().preparations_of_targets(self.prepared.targets.real_targets(), *tell),
             ..Drive::default()
         };
-        drive(&plan, &self.prepared.targets, &how, &mut log, observer, &self.prepared.stop)?;
+        drive_plan(&plan, &self.prepared.targets, &how, &mut log, observer, &self.prepared.stop)?;
         let (judged, _) = results::write_judged_results(&dir, *judge_on, phases, *tell)?;
         Ok((judged, dir))
     }
@@ -327,8 +327,8 @@ fn plan_with_checksum(
     named: &[(String, Named)],
     settings: &Settings<'_>,
 ) -> Result<(Plan, String), Failure> {
-    let plan = settings.pace.plan(workload, named, Some(Multiple::ONE))?;
-    let plan = plan.judged_by(settings.criteria).map_err(Failure::workload)?;
+    let plan = settings.pace.plan_workload(workload, named, Some(Multiple::ONE))?;
+    let plan = plan.judged_by(settings.criteria).map_err(Failure::bad_workload)?;
     let decisive = serde_json::json!(decisive_members(&json_of(&plan)?));
     let sum = blake3::hash(decisive.to_string().as_bytes()).to_hex().to_string();
     Ok((plan, sum))

@@ -3,7 +3,7 @@
 //! A failure on one candidate is reported in its row, and the others are still tested. What an earlier call finished is read from
 //! the directories of the fits and searches, and not run again.
 
-use crate::failure::{Failure, one_line, shown};
+use crate::failure::{Failure, escaped_path, one_line};
 use crate::files;
 use crate::log::results;
 use crate::log::rundir;
@@ -15,7 +15,7 @@ use crate::procedure::searching::{self, Bounds, Searching};
 use crate::procedure::several::Several;
 use crate::workloads::production::Production;
 use assay_judge::fit::Outcome;
-use assay_judge::sizing::{Candidate, Demand, FIT, LIMIT, SCHEMA, Sizing, html};
+use assay_judge::sizing::{Candidate, Demand, FIT, LIMIT, SCHEMA, Sizing, write_html};
 use std::path::{Path, PathBuf};
 
 /// Name of the comparison's file.
@@ -46,7 +46,7 @@ pub struct Comparing<'a> {
 
 impl<'a> Comparing<'a> {
     /// Begins in `dir`, or continues what an earlier call left there, which must be of the same candidates.
-    pub fn begin(
+    pub fn begin_or_resume(
         testing: Testing<'a>,
         targets: &[String],
         demand: Demand,
@@ -56,36 +56,36 @@ impl<'a> Comparing<'a> {
         let sizing = Sizing {
             schema: SCHEMA,
             workload: testing.production.workload.name.clone(),
-            profile_blake3: testing.production.sum(),
+            profile_blake3: testing.production.profile_checksum(),
             targets: targets.to_vec(),
             drive: testing.production.drive.clone(),
             demand,
             watermarks: Vec::new(),
             candidates: Vec::new(),
         };
-        results::replaceable(dir, &[FILE, PAGE])?;
+        results::check_replaceable(dir, &[FILE, PAGE])?;
         if resumed {
             read_document(&dir.join(FILE), |kept: &Sizing| {
                 kept.profile_blake3 == sizing.profile_blake3 && kept.targets == sizing.targets
             })?;
         }
         let comparing = Comparing { testing, dir, sizing };
-        comparing.keep(|_| {})?;
+        comparing.write_comparison(|_| {})?;
         Ok(comparing)
     }
 
     /// Tests one candidate after the other, or until one is cut short. All were opened before.
-    pub fn run(mut self, opened: Vec<Several<'_>>, observer: &mut dyn Observer) -> Result<Sizing, Failure> {
+    pub fn run_candidates(mut self, opened: Vec<Several<'_>>, observer: &mut dyn Observer) -> Result<Sizing, Failure> {
         let of = opened.len();
         for (index, several) in opened.into_iter().enumerate() {
             let name = several.names[0].clone();
-            observer.say(&format!("candidate {} of {of}: {}", index + 1, one_line(&name)));
+            observer.say_line(&format!("candidate {} of {of}: {}", index + 1, one_line(&name)));
             let directory = directory_of(index, &name);
             let tested = self.test_candidate(several, &self.dir.join(&directory), observer)?;
             let cut = tested.candidate.is_cut_short();
-            self.sizing.add(Candidate { directory, ..tested.candidate }, &tested.watermarks);
-            if let Err(why) = self.keep(|line| observer.warn(line)) {
-                observer.warn(&format!("error: {}; the result below is made from memory", why.message()));
+            self.sizing.add_candidate(Candidate { directory, ..tested.candidate }, &tested.watermarks);
+            if let Err(why) = self.write_comparison(|line| observer.warn_user(line)) {
+                observer.warn_user(&format!("error: {}; the result below is made from memory", why.user_message()));
             }
             if cut {
                 break;
@@ -104,25 +104,25 @@ impl<'a> Comparing<'a> {
         let production = self.testing.production;
         let (in_fit, in_limit) = (directory_below(dir, FIT)?, directory_below(dir, LIMIT)?);
         let resumed = in_fit.join(fitting::FILE).exists();
-        let mut fitting = Fitting::begin(&several, production, self.testing.aim, in_fit, resumed)?;
-        let fitted = fitting.run(&several, observer).and_then(|_| fitting.fitted());
+        let mut fitting = Fitting::begin_or_resume(&several, production, self.testing.aim, in_fit, resumed)?;
+        let fitted = fitting.run_fit(&several, observer).and_then(|_| fitting.fitted_text());
         if let Err(failure) = fitted {
-            return Ok(self.tested(&fitting, None, Some(failure), observer));
+            return Ok(self.tested_candidate(&fitting, None, Some(failure), observer));
         }
         if matches!(fitting.trail.outcome, Some(Outcome::Stopped { .. })) {
-            return Ok(self.tested(&fitting, None, None, observer));
+            return Ok(self.tested_candidate(&fitting, None, None, observer));
         }
         // Where nothing could be fitted, the device does not carry the load; the search with the unchanged profile
         // finds how much it does.
-        let knobs = fitting.trail.result().map_or_else(|| production.knobs(), |round| round.knobs);
+        let knobs = fitting.trail.resulting_round().map_or_else(|| production.profile_knobs(), |round| round.knobs);
         several.change_workload(production.workload_at(&knobs)?, self.testing.pace.clone())?;
         let resumed = in_limit.join(searching::FILE).exists();
-        let mut searching = Searching::begin(&several, self.testing.search, in_limit, resumed)?;
-        let failure = searching.run(observer).err();
-        Ok(self.tested(&fitting, Some(&searching), failure, observer))
+        let mut searching = Searching::begin_or_resume(&several, self.testing.search, in_limit, resumed)?;
+        let failure = searching.run_search(observer).err();
+        Ok(self.tested_candidate(&fitting, Some(&searching), failure, observer))
     }
 
-    fn tested(
+    fn tested_candidate(
         &self,
         fitting: &Fitting<'_>,
         searching: Option<&Searching<'_>>,
@@ -130,20 +130,20 @@ impl<'a> Comparing<'a> {
         observer: &mut dyn Observer,
     ) -> Tested {
         let trail = &fitting.trail;
-        let path = searching.map(Searching::path);
-        let written = self.testing.production.figures()[3];
-        let failure = failure.map(|failure| failure.message().to_owned());
-        failure.iter().for_each(|failure| observer.warn(&format!("error: {failure}")));
+        let path = searching.map(Searching::path_so_far);
+        let written = self.testing.production.drive_figures()[3];
+        let failure = failure.map(|failure| failure.user_message().to_owned());
+        failure.iter().for_each(|failure| observer.warn_user(&format!("error: {failure}")));
         let candidate = Candidate { failure, ..Candidate::new(&self.sizing.demand, trail, path, written) };
         let watermarks = trail.watermarks.iter().chain(path.into_iter().flat_map(|path| &path.watermarks));
         Tested { candidate, watermarks: watermarks.cloned().collect() }
     }
 
     /// Writes the comparison so far; a failure to write the page does not end a sizing.
-    fn keep(&self, warn: impl Fn(&str)) -> Result<(), Failure> {
+    fn write_comparison(&self, warn: impl Fn(&str)) -> Result<(), Failure> {
         write_document(&self.dir.join(FILE), &self.sizing)?;
-        write_page(&self.dir.join(PAGE), |text| html(&self.sizing, text)).unwrap_or_else(|failure| {
-            warn(&format!("error: {}\n  = {FILE} beside it holds the comparison", failure.message()));
+        write_page(&self.dir.join(PAGE), |text| write_html(&self.sizing, text)).unwrap_or_else(|failure| {
+            warn(&format!("error: {}\n  = {FILE} beside it holds the comparison", failure.user_message()));
         });
         Ok(())
     }
@@ -165,8 +165,8 @@ fn directory_of(index: usize, name: &str) -> String {
 /// A directory below that of a candidate, created if needed.
 fn directory_below(dir: &Path, name: &str) -> Result<PathBuf, Failure> {
     let path = dir.join(name);
-    files::directory(dir)
-        .and_then(|()| files::directory(&path))
-        .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(&path))))?;
+    files::ensure_directory(dir)
+        .and_then(|()| files::ensure_directory(&path))
+        .map_err(|e| Failure::host_unable(format!("the run directory {} cannot be made: {e}", escaped_path(&path))))?;
     Ok(path)
 }

@@ -5,7 +5,7 @@
 //! whether one may follow another, is decided in the judge's room ([`Ending`]), as in procedures whose runs have logs of their own.
 
 use crate::databases::LoggedCommits;
-use crate::drive::{Drive, drive};
+use crate::drive::{Drive, drive_plan};
 use crate::failure::Failure;
 use crate::host::signals::StopCell;
 use crate::log::header;
@@ -13,7 +13,7 @@ use crate::log::logfile::LogFile;
 use crate::log::rest::{RequestedStep, belongs_to_other_run, nothing_remains};
 use crate::log::resume::LoggedStep;
 use crate::observer::Observer;
-use crate::open::seed::seed;
+use crate::open::seed::choose_seed;
 use crate::open::targets::{Named, Targets};
 use crate::procedure::pace::Pace;
 use assay_base::{Criterion, Multiple, Span};
@@ -56,14 +56,14 @@ pub fn plan_steps(
     pace: &Pace,
     criteria: &[String],
 ) -> Result<Vec<Task>, Failure> {
-    let first = seed(pace.seed.or(workload.seed), named);
+    let first = choose_seed(pace.seed.or(workload.seed), named);
     let parts = workload.in_steps();
     let of = parts.len() as u32;
     for text in criteria {
-        let criterion = Criterion::typed(text, workload.timing.slice).map_err(Failure::workload)?;
+        let criterion = Criterion::parse_typed(text, workload.timing.slice).map_err(Failure::bad_workload)?;
         if !has_stream(workload, &criterion.stream) {
             let names: Vec<&str> = workload.load.streams.iter().map(|stream| stream.name.as_str()).collect();
-            return Err(Failure::workload(format!(
+            return Err(Failure::bad_workload(format!(
                 "criterion \"{}\": no stream is called {}\n  = the streams are {}",
                 text.escape_debug(),
                 criterion.stream.escape_debug(),
@@ -74,14 +74,15 @@ pub fn plan_steps(
     let mut tasks = Vec::new();
     for (part, number) in parts.into_iter().zip(1..) {
         let pace = Pace { seed: Some(first.wrapping_add(u64::from(number - 1))), ..pace.clone() };
-        let mut plan = pace.plan(&part, named, load)?;
+        let mut plan = pace.plan_workload(&part, named, load)?;
         if !criteria.is_empty() {
             let own = criteria_for(&part, criteria, plan.timing.slice);
             plan.criteria.clear();
-            plan = plan.judged_by(&own).map_err(Failure::workload)?;
+            plan = plan.judged_by(&own).map_err(Failure::bad_workload)?;
         }
-        let head = StepHead { number, of, title: title(&part), stress: false, until_certain: false, of_workload: true };
-        let (whole, committed_before) = (Some(part.whole()), Vec::new());
+        let head =
+            StepHead { number, of, title: stream_names(&part), stress: false, until_certain: false, of_workload: true };
+        let (whole, committed_before) = (Some(part.measured_length()), Vec::new());
         tasks.push(Task { head: Some(head), plan, whole, measured_before_ns: None, committed_before });
     }
     Ok(tasks)
@@ -95,7 +96,7 @@ fn has_stream(workload: &Workload, name: &str) -> bool {
 fn criteria_for(step: &Workload, criteria: &[String], slice: Span) -> Vec<String> {
     let mut own = Vec::new();
     for text in criteria {
-        if Criterion::typed(text, slice).is_ok_and(|criterion| has_stream(step, &criterion.stream)) {
+        if Criterion::parse_typed(text, slice).is_ok_and(|criterion| has_stream(step, &criterion.stream)) {
             own.push(text.clone());
         }
     }
@@ -103,7 +104,7 @@ fn criteria_for(step: &Workload, criteria: &[String], slice: Span) -> Vec<String
 }
 
 /// The names of its streams, or of their loops.
-fn title(part: &Workload) -> String {
+fn stream_names(part: &Workload) -> String {
     let mut names: Vec<&str> = Vec::new();
     for stream in &part.load.streams {
         let name = stream.arrival.loop_name().map_or(stream.name.as_str(), String::as_str);
@@ -132,7 +133,7 @@ pub fn remaining_tasks(
         match logged.get(index) {
             Some(logged) if logged.is_over() => requested.refuse_other_run(logged, dir)?,
             Some(logged) => {
-                let rest = requested.remaining(Some(logged), dir)?;
+                let rest = requested.remaining_step(Some(logged), dir)?;
                 // A step keeps the value that it began with, also when it now continues to its end.
                 if let (Some(head), Some(first)) = (&mut task.head, &logged.first.step) {
                     head.until_certain = first.until_certain;
@@ -159,11 +160,11 @@ pub struct Course<'a> {
 }
 
 /// Whether what a step has left in the log makes the steps behind it unnecessary.
-pub type IsDecided<'a> = dyn Fn(&LogFile, &dyn Observer, Ended) -> Result<bool, Failure> + 'a;
+pub type IsDecided<'a> = dyn Fn(&LogFile, &dyn Observer, EndedStep) -> Result<bool, Failure> + 'a;
 
 /// A step that has ended.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct EndedStep {
     /// The reason why it ended.
     pub reason: CloseReason,
     /// Whether a step would follow.
@@ -173,7 +174,7 @@ pub struct Ended {
 impl Course<'_> {
     /// Carries steps out one after another. One that was cut short, or that ended for a reason that the next one would meet too,
     /// ends all; so does one after which `is_decided` says that the others cannot change anything.
-    pub fn run(
+    pub fn run_tasks(
         &self,
         tasks: Vec<Task>,
         log: &mut LogFile,
@@ -182,15 +183,17 @@ impl Course<'_> {
     ) -> Result<(), Failure> {
         for Task { head, plan, whole, measured_before_ns, committed_before } in tasks {
             if let Some(head) = &head {
-                observer.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
+                observer.begin_part(&format!("step {} of {}, {}", head.number, head.of, head.title));
             }
             let measured = plan.timing.measured() + Span::from_ns(measured_before_ns.unwrap_or(0));
-            let short = whole.and_then(|whole| header::short(measured, whole));
+            let short = whole.and_then(|whole| header::shortness_word(measured, whole));
             let watermarks = short.into_iter().chain(self.how.watermarks.iter().cloned()).collect();
             let more = head.as_ref().is_some_and(|step| step.number < step.of);
             let how = Drive { step: head, watermarks, measured_before_ns, committed_before, ..self.how.clone() };
-            let reason = drive(&plan, self.targets, &how, log, observer, self.stop)?;
-            if is_decided(log, observer, Ended { reason, more })? || Ending::new(Some(reason), false) != Ending::Over {
+            let reason = drive_plan(&plan, self.targets, &how, log, observer, self.stop)?;
+            if is_decided(log, observer, EndedStep { reason, more })?
+                || Ending::new(Some(reason), false) != Ending::Over
+            {
                 break;
             }
         }
@@ -199,6 +202,6 @@ impl Course<'_> {
 }
 
 /// Nothing that a step shows makes the others unnecessary.
-pub fn never_decided(_: &LogFile, _: &dyn Observer, _: Ended) -> Result<bool, Failure> {
+pub fn never_decided(_: &LogFile, _: &dyn Observer, _: EndedStep) -> Result<bool, Failure> {
     Ok(false)
 }

@@ -1,6 +1,6 @@
 //! What was probably meant by the name of a file that is not there: one beside it whose name differs in a few letters.
 
-use assay_base::fault::nearest;
+use assay_base::fault::nearest_known_name;
 use std::path::{Path, PathBuf};
 
 /// Entries of a directory that are looked at.
@@ -20,12 +20,13 @@ pub(crate) fn similar_file(path: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().take(LOOKED_AT);
     let beside: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     let beside: Vec<&str> = beside.iter().map(String::as_str).collect();
-    nearest(name, &beside).map(|name| parent.join(name))
+    nearest_known_name(name, &beside).map(|name| parent.join(name))
 }
 
 /// ` (did you mean disk.img?)`; empty where nothing is like it.
 pub(crate) fn did_you_mean(path: &Path) -> String {
-    similar_file(path).map_or_else(String::new, |meant| format!(" (did you mean {}?)", crate::failure::shown(&meant)))
+    similar_file(path)
+        .map_or_else(String::new, |meant| format!(" (did you mean {}?)", crate::failure::escaped_path(&meant)))
 }
 
 #[cfg(test)]

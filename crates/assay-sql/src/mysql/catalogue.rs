@@ -1,14 +1,14 @@
 //! What the server's catalogue says about the tables of our names and what hangs on them, as SQL.
 
-use super::schema::{self, literal};
+use super::schema::{self, text_literal};
 
 /// One number for all of it, and for the bodies of the procedures; nothing where there are none of our tables. The
 /// sessions' own table, which a run makes, is not in it.
 ///
 /// What the user may not see, such as the body of somebody else's procedure, is empty at each reading.
-pub(super) fn number(database: &str) -> String {
-    let names: Vec<String> = schema::names().filter(|name| *name != "assay_session").map(literal).collect();
-    let (names, here) = (names.join(", "), format!("= BINARY {}", literal(database)));
+pub(super) fn catalogue_checksum_query(database: &str) -> String {
+    let names: Vec<String> = schema::table_names().filter(|name| *name != "assay_session").map(text_literal).collect();
+    let (names, here) = (names.join(", "), format!("= BINARY {}", text_literal(database)));
     let all = [
         of_tables(
             &here,

@@ -8,16 +8,16 @@
 use super::flight::Answer;
 use super::link::Link;
 use super::marks::{self, Mark};
-use super::procedures::{status, unknown, unreadable};
+use super::procedures::{parse_status, unknown_outcome, unreadable_answer};
 use super::row::Row;
-use super::rows::{moment, money};
-use super::schema::{literal, with_prefix};
+use super::rows::{format_moment, format_money};
+use super::schema::{text_literal, with_prefix};
 use crate::fault::Fault;
-use crate::ordering::{Filled, Taken};
+use crate::ordering::{Filled, StockTaken};
 use assay_model::tpcc::rows::{BAD_CREDIT, Customer};
 use assay_model::tpcc::{
-    By, Delivered, Delivery, NewOrder, OrderStatus, Ordered, Outcome, Paid, Payment, Scale, Status, StockLevel,
-    Transaction,
+    CustomerSelector, Delivered, Delivery, NewOrder, OrderStatus, Ordered, Outcome, Paid, Payment, Scale, Status,
+    StockLevel, Transaction,
 };
 use std::collections::BTreeSet;
 use std::io;
@@ -34,17 +34,17 @@ pub(super) struct Client {
 }
 
 /// Returns the row that an answer must have; without it the data is not what was loaded.
-fn row<'a>(answers: &'a [Answer], at: usize, what: &str) -> Result<&'a Row, Fault> {
-    answers.get(at).and_then(|answer| answer.one()).ok_or_else(|| Fault::missing_row(what))
+fn required_row<'a>(answers: &'a [Answer], at: usize, what: &str) -> Result<&'a Row, Fault> {
+    answers.get(at).and_then(|answer| answer.only_row()).ok_or_else(|| Fault::missing_row(what))
 }
 
 /// Numbers as a list.
-fn list<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
+fn number_list<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
     all.into_iter().map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// The rows of a small table that is written out: its columns are named in the first row.
-fn table<const N: usize>(columns: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+fn inline_table<const N: usize>(columns: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let mut selects = Vec::new();
     for (at, row) in rows.enumerate() {
         let values: Vec<String> = columns
@@ -59,28 +59,28 @@ fn table<const N: usize>(columns: [&str; N], rows: impl Iterator<Item = [String;
 
 impl Client {
     pub(super) fn new(prefix: &str, scale: Scale) -> Client {
-        Client { prefix: prefix.to_owned(), districts: scale.districts() }
+        Client { prefix: prefix.to_owned(), districts: scale.district_count() }
     }
 
     /// Sends a flight that commits nothing.
-    fn fly(&self, link: &mut Link, statements: &[String]) -> Result<Vec<Answer>, Fault> {
-        link.simple(&with_prefix(&self.prefix, &statements.join("; "))).map_err(|why| why.fault())
+    fn send_flight(&self, link: &mut Link, statements: &[String]) -> Result<Vec<Answer>, Fault> {
+        link.query_text(&with_prefix(&self.prefix, &statements.join("; "))).map_err(|why| why.to_fault())
     }
 
     /// Sends a flight that ends with a COMMIT. Nobody knows whether it was carried out if the connection ends after the
     /// server had got that far, or may have.
-    fn commit(&self, link: &mut Link, statements: &[String], mark: Option<&Mark>) -> Result<(), Fault> {
-        let last = mark.map(Mark::statement).into_iter().chain(["COMMIT".to_owned()]);
+    fn commit_flight(&self, link: &mut Link, statements: &[String], mark: Option<&Mark>) -> Result<(), Fault> {
+        let last = mark.map(Mark::update_statement).into_iter().chain(["COMMIT".to_owned()]);
         let all: Vec<String> = statements.iter().cloned().chain(last).collect();
-        let answers = link.simple(&with_prefix(&self.prefix, &all.join("; "))).map_err(|why| {
+        let answers = link.query_text(&with_prefix(&self.prefix, &all.join("; "))).map_err(|why| {
             // Answers that are still on their way are lost with the connection; an error comes after all before it.
-            let is_known = why.code() != 0 && link.answered < all.len() - 1;
-            if why.is_ambiguous() && !is_known { unknown(&why) } else { why.fault() }
+            let is_known = why.error_code() != 0 && link.answered < all.len() - 1;
+            if why.is_ambiguous() && !is_known { unknown_outcome(&why) } else { why.to_fault() }
         })?;
         marks::is_set(mark, &answers, statements.len())
     }
 
-    pub(super) fn execute(
+    pub(super) fn execute_transaction(
         &self,
         link: &mut Link,
         transaction: &Transaction,
@@ -88,18 +88,18 @@ impl Client {
     ) -> Result<Outcome, Fault> {
         match transaction {
             Transaction::NewOrder(asked) => self.new_order(link, asked, mark),
-            Transaction::Payment(asked) => self.payment(link, asked, mark).map(Outcome::Paid),
+            Transaction::Payment(asked) => self.execute_payment(link, asked, mark).map(Outcome::Paid),
             Transaction::OrderStatus(asked) => self.order_status(link, asked).map(Outcome::Status),
-            Transaction::Delivery(asked) => self.delivery(link, asked, mark).map(Outcome::Delivered),
+            Transaction::Delivery(asked) => self.execute_delivery(link, asked, mark).map(Outcome::Delivered),
             Transaction::StockLevel(asked) => self.stock_level(link, asked).map(Outcome::Low),
         }
     }
 
     fn new_order(&self, link: &mut Link, asked: &NewOrder, mark: Option<&Mark>) -> Result<Outcome, Fault> {
         let NewOrder { warehouse, district, customer, .. } = *asked;
-        let taken = Taken::for_order(asked);
+        let taken = StockTaken::for_order(asked);
         let items: BTreeSet<i32> = asked.lines.iter().map(|line| line.item).collect();
-        let read = self.fly(
+        let read = self.send_flight(
             link,
             &[
                 BEGIN.to_owned(),
@@ -118,21 +118,21 @@ impl Client {
                 format!(
                     "SELECT i_id, CAST(i_price * 100 AS signed), i_data LIKE '%ORIGINAL%', i_name FROM @item \
                      WHERE i_id IN ({})",
-                    list(items)
+                    number_list(items)
                 ),
-                stock(asked, &taken),
+                lock_stock(asked, &taken),
             ],
         )?;
-        let (tax, numbered) = (row(&read, 1, "warehouse")?, row(&read, 2, "district")?);
-        let discount = row(&read, 4, "customer")?;
+        let (tax, numbered) = (required_row(&read, 1, "warehouse")?, required_row(&read, 2, "district")?);
+        let discount = required_row(&read, 4, "customer")?;
         let [items, stock] = [&read[5], &read[6]];
-        let order = numbered.int(0).map_err(unreadable)?;
-        let filled = fill(asked, &items.rows, &stock.rows)?;
+        let order = numbered.int_at(0).map_err(unreadable_answer)?;
+        let filled = fill_order(asked, &items.rows, &stock.rows)?;
         self.write_order(link, asked, order, &filled, taken, mark)?;
         if filled.lines.len() < asked.lines.len() {
             return Ok(Outcome::RolledBack);
         }
-        let total = total(&filled, discount, tax, numbered).map_err(unreadable)?;
+        let total = order_total(&filled, discount, tax, numbered).map_err(unreadable_answer)?;
         Ok(Outcome::Ordered(Ordered { order, total, lines: filled.lines }))
     }
 
@@ -143,7 +143,7 @@ impl Client {
         asked: &NewOrder,
         order: i32,
         filled: &Filled,
-        taken: Taken,
+        taken: StockTaken,
         mark: Option<&Mark>,
     ) -> Result<(), Fault> {
         let NewOrder { warehouse, district, customer, date, ref lines, .. } = *asked;
@@ -151,32 +151,35 @@ impl Client {
         let (count, is_local) = (lines.len(), i32::from(asked.all_local()));
         let made =
             lines.iter().zip(&filled.amounts).zip(&filled.dists).enumerate().map(|(at, ((line, amount), dist))| {
-                let (number, amount, dist) = (at + 1, money(*amount), literal(dist));
+                let (number, amount, dist) = (at + 1, format_money(*amount), text_literal(dist));
                 let (item, supply, quantity) = (line.item, line.supply_warehouse, line.quantity);
                 format!("({key}, {number}, {item}, {supply}, NULL, {quantity}, {amount}, {dist})")
             });
         let made: Vec<String> = made.collect();
         if made.is_empty() {
             // Not even the first item is there: nothing is taken from the stock.
-            return self.fly(link, &["ROLLBACK".to_owned()]).map(drop);
+            return self.send_flight(link, &["ROLLBACK".to_owned()]).map(drop);
         }
         let statements = [
-            format!("INSERT INTO @orders VALUES ({key}, {customer}, '{}', NULL, {count}, {is_local})", moment(date)),
+            format!(
+                "INSERT INTO @orders VALUES ({key}, {customer}, '{}', NULL, {count}, {is_local})",
+                format_moment(date)
+            ),
             format!("INSERT INTO @new_order VALUES ({key})"),
-            take_from_stock(&taken.filled(asked, filled)),
+            take_from_stock(&taken.with_filled(asked, filled)),
             format!("INSERT INTO @order_line VALUES {}", made.join(", ")),
         ];
         if made.len() < lines.len() {
-            return self.fly(link, &[&statements[..], &["ROLLBACK".to_owned()]].concat()).map(drop);
+            return self.send_flight(link, &[&statements[..], &["ROLLBACK".to_owned()]].concat()).map(drop);
         }
-        self.commit(link, &statements, mark)
+        self.commit_flight(link, &statements, mark)
     }
 
-    fn payment(&self, link: &mut Link, asked: &Payment, mark: Option<&Mark>) -> Result<Paid, Fault> {
+    fn execute_payment(&self, link: &mut Link, asked: &Payment, mark: Option<&Mark>) -> Result<Paid, Fault> {
         let Payment { warehouse, district, customer_warehouse, customer_district, date, .. } = *asked;
-        let amount = money(asked.amount);
+        let amount = format_money(asked.amount);
         let in_district = format!("c_w_id = {customer_warehouse} AND c_d_id = {customer_district}");
-        let read = self.fly(
+        let read = self.send_flight(
             link,
             &[
                 BEGIN.to_owned(),
@@ -193,18 +196,18 @@ impl Client {
                 ),
             ],
         )?;
-        let names = [row(&read, 2, "warehouse")?, row(&read, 4, "district")?];
-        let (names, found) = (names.map(|row| row.text(0)), row(&read, 5, "customer")?);
+        let names = [required_row(&read, 2, "warehouse")?, required_row(&read, 4, "district")?];
+        let (names, found) = (names.map(|row| row.text_at(0)), required_row(&read, 5, "customer")?);
         let [Ok(of_name), Ok(in_name)] = names else { return Err(Fault::missing_row("name")) };
-        let customer = found.int(0).map_err(unreadable)?;
-        let data = (found.text(2).map_err(unreadable)? == BAD_CREDIT).then(|| {
-            let mut data = asked.note(customer) + found.text(3).unwrap_or_default();
+        let customer = found.int_at(0).map_err(unreadable_answer)?;
+        let data = (found.text_at(2).map_err(unreadable_answer)? == BAD_CREDIT).then(|| {
+            let mut data = asked.payment_note(customer) + found.text_at(3).unwrap_or_default();
             data.truncate(Customer::DATA_MOST);
-            format!(", c_data = {}", literal(&data))
+            format!(", c_data = {}", text_literal(&data))
         });
         let note = data.unwrap_or_default();
-        let data = literal(&Payment::history_data(of_name, in_name));
-        self.commit(
+        let data = text_literal(&Payment::history_data(of_name, in_name));
+        self.commit_flight(
             link,
             &[
                 format!(
@@ -214,13 +217,13 @@ impl Client {
                 format!(
                     "INSERT INTO @history VALUES ({customer}, {customer_district}, {customer_warehouse}, {district}, \
                      {warehouse}, '{}', {amount}, {data})",
-                    moment(date)
+                    format_moment(date)
                 ),
             ],
             mark,
         )?;
         // The row is locked since it was read.
-        Ok(Paid { customer, balance: found.big(1).map_err(unreadable)? - asked.amount })
+        Ok(Paid { customer, balance: found.bigint_at(1).map_err(unreadable_answer)? - asked.amount })
     }
 
     fn order_status(&self, link: &mut Link, asked: &OrderStatus) -> Result<Status, Fault> {
@@ -231,14 +234,15 @@ impl Client {
              WHERE {in_district} AND c_id = {}",
             customer_number(&asked.customer, &in_district)
         );
-        let read = self.fly(link, &[BEGIN_READING.to_owned(), customer])?;
-        let found = row(&read, 2, "customer")?;
-        let (customer, balance) = (found.int(0).map_err(unreadable)?, found.big(1).map_err(unreadable)?);
+        let read = self.send_flight(link, &[BEGIN_READING.to_owned(), customer])?;
+        let found = required_row(&read, 2, "customer")?;
+        let (customer, balance) =
+            (found.int_at(0).map_err(unreadable_answer)?, found.bigint_at(1).map_err(unreadable_answer)?);
         let newest = format!(
             "(SELECT o_id, o_entry_d, o_carrier_id FROM @orders WHERE o_w_id = {warehouse} AND o_d_id = {district} \
              AND o_c_id = {customer} ORDER BY o_id DESC LIMIT 1) AS newest"
         );
-        let answers = self.fly(
+        let answers = self.send_flight(
             link,
             &[
                 format!(
@@ -254,10 +258,10 @@ impl Client {
             ],
         )?;
         let lines = answers.get(1).map(|answer| answer.rows.as_slice()).unwrap_or_default();
-        status(row(&answers, 0, "order")?, lines).map_err(unreadable)
+        parse_status(required_row(&answers, 0, "order")?, lines).map_err(unreadable_answer)
     }
 
-    fn delivery(&self, link: &mut Link, asked: &Delivery, mark: Option<&Mark>) -> Result<Delivered, Fault> {
+    fn execute_delivery(&self, link: &mut Link, asked: &Delivery, mark: Option<&Mark>) -> Result<Delivered, Fault> {
         let Delivery { warehouse, carrier, date } = *asked;
         let mut locks = vec![BEGIN.to_owned()];
         locks.extend((1..=self.districts).map(|district| {
@@ -266,18 +270,18 @@ impl Client {
                  ORDER BY no_o_id LIMIT 1 FOR UPDATE"
             )
         }));
-        let read = self.fly(link, &locks)?;
-        let oldest = read[1..].iter().map(|answer| answer.one().map(|row| row.int(0)).transpose());
-        let orders = oldest.collect::<io::Result<Vec<_>>>().map_err(unreadable)?;
+        let read = self.send_flight(link, &locks)?;
+        let oldest = read[1..].iter().map(|answer| answer.only_row().map(|row| row.int_at(0)).transpose());
+        let orders = oldest.collect::<io::Result<Vec<_>>>().map_err(unreadable_answer)?;
         let new =
             (1..=self.districts).zip(&orders).filter_map(|(district, order)| order.map(|order| (district, order)));
         if new.clone().next().is_none() {
-            return self.commit(link, &[], mark).map(|()| Delivered { orders });
+            return self.commit_flight(link, &[], mark).map(|()| Delivered { orders });
         }
         let new_rows = new.clone().map(|(district, order)| [district, order].map(|number| number.to_string()));
-        let oldest = table(["district", "number"], new_rows) + " AS oldest";
-        let customers = self.customers(link, warehouse, &oldest, new.count())?;
-        self.commit(
+        let oldest = inline_table(["district", "number"], new_rows) + " AS oldest";
+        let customers = self.ordering_customers(link, warehouse, &oldest, new.count())?;
+        self.commit_flight(
             link,
             &[
                 format!(
@@ -291,7 +295,7 @@ impl Client {
                 format!(
                     "UPDATE {oldest} STRAIGHT_JOIN @order_line ON ol_w_id = {warehouse} AND ol_d_id = district \
                      AND ol_o_id = number SET ol_delivery_d = '{}'",
-                    moment(date)
+                    format_moment(date)
                 ),
                 format!(
                     "UPDATE {customers} AS paid STRAIGHT_JOIN @customer ON c_w_id = {warehouse} AND c_d_id = district \
@@ -305,24 +309,26 @@ impl Client {
 
     /// The customers of so many orders, and what each has ordered. Neither changes, so that a statement after the one
     /// that waited for the locks may read them without any.
-    fn customers(&self, link: &mut Link, warehouse: i32, oldest: &str, count: usize) -> Result<String, Fault> {
+    fn ordering_customers(&self, link: &mut Link, warehouse: i32, oldest: &str, count: usize) -> Result<String, Fault> {
         let sql = format!(
             "SELECT district, c_id, CAST((SELECT sum(ol_amount) FROM @order_line WHERE ol_w_id = {warehouse} \
              AND ol_d_id = district AND ol_o_id = number) * 100 AS signed) FROM {oldest} STRAIGHT_JOIN @orders \
              ON o_w_id = {warehouse} AND o_d_id = district AND o_id = number STRAIGHT_JOIN @customer \
              ON c_w_id = {warehouse} AND c_d_id = district AND c_id = o_c_id ORDER BY district"
         );
-        let read = self.fly(link, &[sql])?;
+        let read = self.send_flight(link, &[sql])?;
         let rows = read.first().map(|answer| answer.rows.as_slice()).unwrap_or_default();
         if rows.len() != count || rows.iter().any(|row| row.is_null(2)) {
             return Err(Fault::missing_row("order, order line or customer"));
         }
         let rows = rows
             .iter()
-            .map(|row: &Row| Ok([row.int(0)?.to_string(), row.int(1)?.to_string(), money(row.big(2)?)]))
+            .map(|row: &Row| {
+                Ok([row.int_at(0)?.to_string(), row.int_at(1)?.to_string(), format_money(row.bigint_at(2)?)])
+            })
             .collect::<io::Result<Vec<_>>>()
-            .map_err(unreadable)?;
-        Ok(table(["district", "orderer", "amount"], rows.into_iter()))
+            .map_err(unreadable_answer)?;
+        Ok(inline_table(["district", "orderer", "amount"], rows.into_iter()))
     }
 
     fn stock_level(&self, link: &mut Link, asked: &StockLevel) -> Result<i64, Fault> {
@@ -333,36 +339,36 @@ impl Client {
              AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id AND s_quantity < {threshold}) \
              FROM @district WHERE d_w_id = {warehouse} AND d_id = {district}"
         );
-        row(&self.fly(link, &[sql])?, 0, "district")?.big(1).map_err(unreadable)
+        required_row(&self.send_flight(link, &[sql])?, 0, "district")?.bigint_at(1).map_err(unreadable_answer)
     }
 }
 
 /// The customer who is meant: the number, or of all with a last name the one in the middle by first name.
-fn customer_number(customer: &By, in_district: &str) -> String {
+fn customer_number(customer: &CustomerSelector, in_district: &str) -> String {
     match customer {
-        By::Id(id) => id.to_string(),
-        By::Name(last) => format!(
+        CustomerSelector::Id(id) => id.to_string(),
+        CustomerSelector::Name(last) => format!(
             "(SELECT c_id FROM (SELECT c_id, row_number() OVER (ORDER BY c_first, c_id) AS place, \
              count(*) OVER () AS named FROM @customer WHERE {in_district} AND c_last = {}) AS namesakes \
              WHERE place = (named + 1) DIV 2)",
-            literal(last)
+            text_literal(last)
         ),
     }
 }
 
 /// Locks the stock of an order, in the order of the key.
-fn stock(asked: &NewOrder, taken: &Taken) -> String {
+fn lock_stock(asked: &NewOrder, taken: &StockTaken) -> String {
     let keys = taken.supplies.iter().zip(&taken.items).map(|(supply, item)| [supply.to_string(), item.to_string()]);
     format!(
         "SELECT s_w_id, s_i_id, s_quantity, s_data LIKE '%ORIGINAL%', s_dist_{:02} FROM {} AS asked \
          STRAIGHT_JOIN @stock ON s_w_id = supply AND s_i_id = item FOR UPDATE",
         asked.district,
-        table(["supply", "item"], keys)
+        inline_table(["supply", "item"], keys)
     )
 }
 
 /// Takes from the stock. One row for each item: an UPDATE touches a row once, however often a list has it.
-fn take_from_stock(taken: &Taken) -> String {
+fn take_from_stock(taken: &StockTaken) -> String {
     let columns = [&taken.supplies, &taken.items, &taken.held, &taken.quantities, &taken.times, &taken.remote];
     let rows = (0..taken.items.len()).map(|at| columns.map(|column| column[at].to_string()));
     let names = ["supply", "item", "held", "quantity", "times", "remote"];
@@ -370,26 +376,32 @@ fn take_from_stock(taken: &Taken) -> String {
         "UPDATE {} AS taken STRAIGHT_JOIN @stock ON s_w_id = supply AND s_i_id = item \
          SET s_quantity = held, s_ytd = s_ytd + quantity, s_order_cnt = s_order_cnt + times, \
          s_remote_cnt = s_remote_cnt + remote",
-        table(names, rows)
+        inline_table(names, rows)
     )
 }
 
 /// Combines the rows of the items and of the stock that a flight has read for an order.
-fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault> {
+fn fill_order(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault> {
     let items = items
         .iter()
-        .map(|row: &Row| Ok((row.int(0)?, (row.big(1)?, row.int(2)? == 1))))
+        .map(|row: &Row| Ok((row.int_at(0)?, (row.bigint_at(1)?, row.int_at(2)? == 1))))
         .collect::<io::Result<_>>()
-        .map_err(unreadable)?;
+        .map_err(unreadable_answer)?;
     let stock = stock
         .iter()
-        .map(|row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.int(3)? == 1, row.text(4)?.to_owned()))))
+        .map(|row: &Row| {
+            Ok(((row.int_at(0)?, row.int_at(1)?), (row.int_at(2)?, row.int_at(3)? == 1, row.text_at(4)?.to_owned())))
+        })
         .collect::<io::Result<_>>()
-        .map_err(unreadable)?;
+        .map_err(unreadable_answer)?;
     Filled::from_stock(asked, &items, stock)
 }
 
 /// The total of an order, from what was read of its customer, warehouse and district.
-fn total(filled: &Filled, discount: &Row, tax: &Row, numbered: &Row) -> io::Result<i64> {
-    Ok(Ordered::total(filled.amounts.iter().sum(), discount.big(0)?, tax.big(0)? + numbered.big(1)?))
+fn order_total(filled: &Filled, discount: &Row, tax: &Row, numbered: &Row) -> io::Result<i64> {
+    Ok(Ordered::total_amount(
+        filled.amounts.iter().sum(),
+        discount.bigint_at(0)?,
+        tax.bigint_at(0)? + numbered.bigint_at(1)?,
+    ))
 }

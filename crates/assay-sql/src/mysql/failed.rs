@@ -29,7 +29,7 @@ const ENDS: [u16; 3] = [1053, 1927, 4031];
 const MISSING_ROW: &str = "AS002";
 
 impl Refusal {
-    pub(super) fn read(packet: &[u8]) -> Refusal {
+    pub(super) fn from_packet(packet: &[u8]) -> Refusal {
         let mut rest = packet.get(1..).unwrap_or_default();
         let code = rest.try_get_u16_le().unwrap_or(0);
         let (state, message) = match rest.strip_prefix(b"#").and_then(|rest| rest.split_at_checked(5)) {
@@ -49,7 +49,7 @@ impl fmt::Display for Refusal {
 
 impl Failed {
     /// The server's number of the error; 0 if the connection was lost.
-    pub(super) fn code(&self) -> u16 {
+    pub(super) fn error_code(&self) -> u16 {
         match self {
             Failed::Server(refusal) => refusal.code,
             Failed::Lost(_) => 0,
@@ -57,17 +57,17 @@ impl Failed {
     }
 
     /// Whether this error ends the connection.
-    pub(super) fn ends(&self) -> bool {
-        matches!(self, Failed::Lost(_)) || ENDS.contains(&self.code())
+    pub(super) fn ends_connection(&self) -> bool {
+        matches!(self, Failed::Lost(_)) || ENDS.contains(&self.error_code())
     }
 
     /// Whether the last statement that was sent may have taken effect in spite of this error.
     pub(super) fn is_ambiguous(&self) -> bool {
-        matches!(self, Failed::Lost(_)) || ENDED.contains(&self.code())
+        matches!(self, Failed::Lost(_)) || ENDED.contains(&self.error_code())
     }
 
     /// The fault of a transaction that failed with this error and was certainly not committed.
-    pub(super) fn fault(&self) -> Fault {
+    pub(super) fn to_fault(&self) -> Fault {
         match self {
             Failed::Server(Refusal { state, message, .. }) if state == MISSING_ROW => Fault::missing_row(message),
             Failed::Server(Refusal { code, message, .. }) => {
@@ -91,12 +91,12 @@ mod tests {
             let mut packet = vec![0xff];
             packet.put_u16_le(code);
             packet.put_slice(b"#HY000why");
-            let failed = Failed::Server(Refusal::read(&packet));
-            let fault = failed.fault();
+            let failed = Failed::Server(Refusal::from_packet(&packet));
+            let fault = failed.to_fault();
             assert_eq!((fault.code, fault.text.as_str(), fault.again), (code.to_string(), "why", again));
             assert_eq!(failed.is_ambiguous(), ambiguous, "{code}");
         }
-        let missing = Failed::Server(Refusal::read(b"\xff\x6c\x06#AS002stock")).fault();
+        let missing = Failed::Server(Refusal::from_packet(b"\xff\x6c\x06#AS002stock")).to_fault();
         assert_eq!((missing.code.as_str(), missing.text.as_str()), (Fault::MISSING_ROW, "there is no stock"));
     }
 }

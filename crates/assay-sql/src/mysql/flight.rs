@@ -1,7 +1,7 @@
 //! Reads the answers to a question packet by packet, whether the caller blocks for the packets or not.
 
 use super::failed::{Failed, Refusal};
-use super::row::{Form, Row, column_type, length, nonsense};
+use super::row::{Form, Row, column_type, take_length, unreadable_answer};
 use bytes::{Buf, Bytes};
 use std::io;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// The only row.
-    pub(super) fn one(&self) -> Option<&Row> {
+    pub(super) fn only_row(&self) -> Option<&Row> {
         self.rows.first()
     }
 }
@@ -61,18 +61,19 @@ impl Flight {
     }
 
     /// Processes one packet. Returns true if it was the last one of all answers.
-    pub(super) fn take(&mut self, packet: Bytes) -> Result<bool, Failed> {
+    pub(super) fn take_packet(&mut self, packet: Bytes) -> Result<bool, Failed> {
         if packet.first() == Some(&0xff) {
             // This byte marks an error: neither the definition of a column nor a row begins with it.
-            return Err(Failed::Server(Refusal::read(&packet)));
+            return Err(Failed::Server(Refusal::from_packet(&packet)));
         }
         self.next = match std::mem::replace(&mut self.next, Next::Answer) {
             Next::Answer if packet.first() == Some(&0x00) => {
-                let (answer, status) = changed(&packet)?;
-                return Ok(self.ends(answer, status));
+                let (answer, status) = read_changes(&packet)?;
+                return Ok(self.end_answer(answer, status));
             }
             Next::Answer => {
-                let columns = length(&mut &packet[..])?.ok_or_else(|| nonsense("it has no columns"))? as usize;
+                let columns =
+                    take_length(&mut &packet[..])?.ok_or_else(|| unreadable_answer("it has no columns"))? as usize;
                 Next::Columns(columns, Vec::new())
             }
             Next::Columns(columns, mut types) => {
@@ -85,28 +86,28 @@ impl Flight {
             }
             // A row can begin with this byte too, before a length of eight bytes. Then the packet is longer.
             Next::Row(_, _, rows) if packet.first() == Some(&0xfe) && packet.len() < 9 => {
-                let status = packet.get(3..5).ok_or_else(|| nonsense("its end is cut"))?.get_u16_le();
-                return Ok(self.ends(Answer { rows, changed: 0 }, status));
+                let status = packet.get(3..5).ok_or_else(|| unreadable_answer("its end is cut"))?.get_u16_le();
+                return Ok(self.end_answer(Answer { rows, changed: 0 }, status));
             }
             Next::Row(columns, form, mut rows) => {
-                rows.push(Row::parse(packet, columns, form.clone())?);
+                rows.push(Row::parse_row(packet, columns, form.clone())?);
                 Next::Row(columns, form, rows)
             }
         };
         Ok(false)
     }
 
-    fn ends(&mut self, answer: Answer, status: u16) -> bool {
+    fn end_answer(&mut self, answer: Answer, status: u16) -> bool {
         self.answers.push(answer);
         status & MORE == 0
     }
 }
 
 /// Reads the answer to a statement without rows; returns the status with it.
-fn changed(packet: &[u8]) -> io::Result<(Answer, u16)> {
+fn read_changes(packet: &[u8]) -> io::Result<(Answer, u16)> {
     let mut rest = &packet[1..];
-    let changed = length(&mut rest)?.unwrap_or(0);
-    length(&mut rest)?;
-    let status = rest.try_get_u16_le().map_err(|_| nonsense("it has no status"))?;
+    let changed = take_length(&mut rest)?.unwrap_or(0);
+    take_length(&mut rest)?;
+    let status = rest.try_get_u16_le().map_err(|_| unreadable_answer("it has no status"))?;
     Ok((Answer { rows: Vec::new(), changed }, status))
 }

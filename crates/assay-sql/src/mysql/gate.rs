@@ -6,10 +6,10 @@
 
 use super::failed::Failed;
 use super::link::Link;
-use super::schema::{literal, prefix};
+use super::schema::{table_prefix, text_literal};
 use super::settings::Settings;
 use crate::guard::{self, Guard};
-use crate::seen::Seen;
+use crate::seen::SeenSettings;
 use crate::trouble::Trouble;
 use crate::url::MysqlUrl;
 use assay_base::text::one_line;
@@ -19,7 +19,7 @@ const OLDEST: (u32, u32) = (10, 6);
 
 /// The content of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum DatabaseContent {
     /// It does not exist.
     Nothing,
     /// It is empty, but perhaps for a marker that nothing was written into yet.
@@ -39,11 +39,11 @@ struct Lock {
 impl guard::Lock for Lock {
     type Url = MysqlUrl;
 
-    fn take(url: &MysqlUrl) -> Result<Lock, Trouble> {
-        let mut link = Link::open(url)?;
-        server(&mut link, url)?;
-        let mut lock = lock(link, url)?;
-        lock.load = load(&mut lock.link, url);
+    fn take_lock(url: &MysqlUrl) -> Result<Lock, Trouble> {
+        let mut link = Link::open_connection(url)?;
+        check_server(&mut link, url)?;
+        let mut lock = take_lock(link, url)?;
+        lock.load = find_load(&mut lock.link, url);
         Ok(lock)
     }
 
@@ -52,17 +52,17 @@ impl guard::Lock for Lock {
         if self.link.broken {
             return false;
         }
-        let answers = self.link.simple(&sql).unwrap_or_default();
-        let row = answers.first().and_then(|answer| answer.one());
-        row.is_some_and(|row| row.big(0).is_ok_and(|answer| answer == 1))
+        let answers = self.link.query_text(&sql).unwrap_or_default();
+        let row = answers.first().and_then(|answer| answer.only_row());
+        row.is_some_and(|row| row.bigint_at(0).is_ok_and(|answer| answer == 1))
     }
 
-    fn load(&self) -> Option<&str> {
+    fn loaded_name(&self) -> Option<&str> {
         self.load.as_deref()
     }
 
-    fn shown(url: &MysqlUrl) -> String {
-        shown(url)
+    fn display_name(url: &MysqlUrl) -> String {
+        displayed_database(url)
     }
 }
 
@@ -71,7 +71,7 @@ impl Drop for Lock {
     /// the next command would find the database in use.
     fn drop(&mut self) {
         if !self.link.broken {
-            let _ = self.link.run("DO RELEASE_ALL_LOCKS()");
+            let _ = self.link.run_statements("DO RELEASE_ALL_LOCKS()");
         }
     }
 }
@@ -80,34 +80,39 @@ impl Drop for Lock {
 #[derive(Debug)]
 pub struct Permit {
     guard: Guard<Lock>,
-    seen: Seen<Settings>,
+    seen: SeenSettings<Settings>,
     url: MysqlUrl,
-    found: Found,
+    found: DatabaseContent,
 }
 
 impl Permit {
     /// For a load: the database may be missing or empty.
     pub fn to_load(url: &MysqlUrl) -> Result<Permit, Trouble> {
-        let (lock, found) = found(url)?;
-        Ok(Permit { guard: Guard::of_anything(lock), seen: Seen::default(), url: url.clone(), found })
+        let (lock, found) = lock_and_look(url)?;
+        Ok(Permit { guard: Guard::of_anything(lock), seen: SeenSettings::default(), url: url.clone(), found })
     }
 
     /// For everything else: the database must be ours.
     pub fn to_use(url: &MysqlUrl) -> Result<Permit, Trouble> {
-        let (lock, found) = found(url)?;
+        let (lock, found) = lock_and_look(url)?;
         let lacks = match found {
-            Found::Nothing => "does not exist",
-            Found::Blank => "is empty",
-            Found::Marked => {
-                return Ok(Permit { guard: Guard::of_load(lock), seen: Seen::default(), url: url.clone(), found });
+            DatabaseContent::Nothing => "does not exist",
+            DatabaseContent::Blank => "is empty",
+            DatabaseContent::Marked => {
+                return Ok(Permit {
+                    guard: Guard::of_load(lock),
+                    seen: SeenSettings::default(),
+                    url: url.clone(),
+                    found,
+                });
             }
         };
-        Err(Trouble::not_ready(format!("{} {lacks}: load it with assay prep", shown(url))))
+        Err(Trouble::not_ready(format!("{} {lacks}: load it with assay prep", displayed_database(url))))
     }
 
     /// Makes sure that the lock is held which keeps another Assay out, and takes it again if its connection was lost.
-    pub fn hold(&self) -> Result<(), Trouble> {
-        self.guard.hold(&self.url)
+    pub fn ensure_held(&self) -> Result<(), Trouble> {
+        self.guard.ensure_held(&self.url)
     }
 
     /// Whether the lock was lost at some time. What was loaded when this permit was given is still there.
@@ -118,17 +123,17 @@ impl Permit {
     /// The settings that the connections of this permit were found with since [`Permit::begin_run`], each different set
     /// once.
     pub fn settings_seen(&self) -> Vec<Settings> {
-        self.seen.all()
+        self.seen.all_seen()
     }
 
     /// Begins a run, whose connections are opened after this.
     pub fn begin_run(&self) {
-        self.seen.forget();
+        self.seen.forget_all();
     }
 
     /// Keeps the settings that a connection was found with.
     pub(super) fn has_seen(&self, settings: &Settings) {
-        self.seen.add(settings);
+        self.seen.add_settings(settings);
     }
 
     /// See [`Guard::has_held`].
@@ -137,83 +142,93 @@ impl Permit {
     }
 
     /// The database, as it may be shown.
-    pub(super) fn shown(&self) -> String {
-        shown(&self.url)
+    pub(super) fn display_name(&self) -> String {
+        displayed_database(&self.url)
     }
     /// The prefix of the names of tables.
-    pub(super) fn prefix(&self) -> String {
-        prefix(&self.url.database)
+    pub(super) fn table_prefix(&self) -> String {
+        table_prefix(&self.url.database)
     }
     /// The content that was found.
-    pub(super) fn found(&self) -> Found {
+    pub(super) fn found_content(&self) -> DatabaseContent {
         self.found
     }
 }
 
 /// A database as it may be shown.
-pub(super) fn shown(url: &MysqlUrl) -> String {
+pub(super) fn displayed_database(url: &MysqlUrl) -> String {
     one_line(url)
 }
 
 /// Translates the failure of a statement that is not part of a transaction of the load.
-pub(super) fn trouble(url: &MysqlUrl, why: &Failed) -> Trouble {
-    let at = shown(url);
-    let remedy = match why.code() {
+pub(super) fn to_trouble(url: &MysqlUrl, why: &Failed) -> Trouble {
+    let at = displayed_database(url);
+    let remedy = match why.error_code() {
         // A page or an index makes no sense.
         126 | 127 | 144 | 145 | 1034 | 1712 | 1877 | 1932 => {
-            return Trouble::damaged(format!("{at} is damaged: {}", one_line(why)));
+            return Trouble::damaged_database(format!("{at} is damaged: {}", one_line(why)));
         }
-        1044 | 1142 | 1143 | 1227 | 1370 => format!(": GRANT the user {} what is missing", url.user()),
+        1044 | 1142 | 1143 | 1227 | 1370 => format!(": GRANT the user {} what is missing", url.user_name()),
         1021 | 1114 => ": make room where the server keeps its data".to_owned(),
         1290 | 1792 | 1836 => ": the server or the session only allows reading".to_owned(),
         _ => String::new(),
     };
-    Trouble::host(format!("{at}: {}{remedy}", one_line(why)))
+    Trouble::host_unable(format!("{at}: {}{remedy}", one_line(why)))
 }
 
 /// The numbers that a version begins with.
-fn version(text: &str) -> Option<(u32, u32)> {
+fn leading_version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// Refuses servers on which nothing is to be created.
-fn server(link: &mut Link, url: &MysqlUrl) -> Result<(), Trouble> {
-    let failed = |why: Failed| trouble(url, &why);
-    let at = shown(url);
-    let answers = link.simple("SELECT VERSION(), @@GLOBAL.read_only, @@GLOBAL.binlog_format, @@GLOBAL.log_bin");
+fn check_server(link: &mut Link, url: &MysqlUrl) -> Result<(), Trouble> {
+    let failed = |why: Failed| to_trouble(url, &why);
+    let at = displayed_database(url);
+    let answers = link.query_text("SELECT VERSION(), @@GLOBAL.read_only, @@GLOBAL.binlog_format, @@GLOBAL.log_bin");
     let answers = answers.map_err(failed)?;
-    let row = answers.first().and_then(|answer| answer.one()).ok_or_else(|| Trouble::host("no version is known"))?;
-    let text = |column| row.text(column).unwrap_or_default();
+    let row = answers
+        .first()
+        .and_then(|answer| answer.only_row())
+        .ok_or_else(|| Trouble::host_unable("no version is known"))?;
+    let text = |column| row.text_at(column).unwrap_or_default();
     if !text(0).contains("MariaDB") {
         let text =
             format!("{at}: the server is not MariaDB ({}), and this program has not been tested with it", text(0));
-        return Err(Trouble::host(text));
+        return Err(Trouble::host_unable(text));
     }
-    if version(text(0)).is_none_or(|version| version < OLDEST) {
-        return Err(Trouble::host(format!("{at}: the server is older than MariaDB 10.6, which is not supported")));
+    if leading_version(text(0)).is_none_or(|version| version < OLDEST) {
+        return Err(Trouble::host_unable(format!(
+            "{at}: the server is older than MariaDB 10.6, which is not supported"
+        )));
     }
     if text(1) != "0" {
-        return Err(Trouble::refused(format!(
+        return Err(Trouble::refused_for_safety(format!(
             "{at} is on a server that only allows reading (read_only): name another"
         )));
     }
     if (text(2), text(3)) == ("STATEMENT", "1") {
-        return Err(Trouble::host(format!(
+        return Err(Trouble::host_unable(format!(
             "{at}: a binary log of statements cannot hold these transactions: set binlog_format to MIXED or ROW"
         )));
     }
-    if follows(link).map_err(failed)? {
-        return Err(Trouble::refused(format!("{at} is on a replica, which follows another server: name that one")));
+    if follows_another(link).map_err(failed)? {
+        return Err(Trouble::refused_for_safety(format!(
+            "{at} is on a replica, which follows another server: name that one"
+        )));
     }
     Ok(())
 }
 
 /// Whether the server follows another one, also if it has paused: as far as the user may see that.
-fn follows(link: &mut Link) -> Result<bool, Failed> {
-    let runs = link.simple("SHOW GLOBAL STATUS LIKE 'Slaves_running'")?;
-    let runs = runs.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(1).is_ok_and(|count| count > 0));
-    match link.simple("SHOW ALL SLAVES STATUS") {
+fn follows_another(link: &mut Link) -> Result<bool, Failed> {
+    let runs = link.query_text("SHOW GLOBAL STATUS LIKE 'Slaves_running'")?;
+    let runs = runs
+        .first()
+        .and_then(|answer| answer.only_row())
+        .is_some_and(|row| row.bigint_at(1).is_ok_and(|count| count > 0));
+    match link.query_text("SHOW ALL SLAVES STATUS") {
         Ok(answers) => Ok(runs || answers.iter().any(|answer| !answer.rows.is_empty())),
         Err(Failed::Server(_)) => Ok(runs),
         Err(lost) => Err(lost),
@@ -221,34 +236,39 @@ fn follows(link: &mut Link) -> Result<bool, Failed> {
 }
 
 /// Takes the lock and looks into the database.
-fn found(url: &MysqlUrl) -> Result<(Lock, Found), Trouble> {
-    let mut lock: Lock = guard::Lock::take(url)?;
-    let found = database(&mut lock.link, url)?;
+fn lock_and_look(url: &MysqlUrl) -> Result<(Lock, DatabaseContent), Trouble> {
+    let mut lock: Lock = guard::Lock::take_lock(url)?;
+    let found = look_into_database(&mut lock.link, url)?;
     Ok((lock, found))
 }
 
 /// The name of the load in the database, if there is one.
-fn load(link: &mut Link, url: &MysqlUrl) -> Option<String> {
-    let answers = link.simple(&format!("SELECT run FROM {}assay_tpcc", prefix(&url.database))).ok()?;
+fn find_load(link: &mut Link, url: &MysqlUrl) -> Option<String> {
+    let answers = link.query_text(&format!("SELECT run FROM {}assay_tpcc", table_prefix(&url.database))).ok()?;
     let [row] = answers.first()?.rows.as_slice() else { return None };
-    row.text(0).ok().map(str::to_owned)
+    row.text_at(0).ok().map(str::to_owned)
 }
 
 /// Takes the lock of the database, which ends with the connection.
-fn lock(mut link: Link, url: &MysqlUrl) -> Result<Lock, Trouble> {
-    let failed = |why: Failed| trouble(url, &why);
+fn take_lock(mut link: Link, url: &MysqlUrl) -> Result<Lock, Trouble> {
+    let failed = |why: Failed| to_trouble(url, &why);
     // A server ends connections that are idle for long.
-    link.run("SET SESSION wait_timeout = 31536000").map_err(failed)?;
+    link.run_statements("SET SESSION wait_timeout = 31536000").map_err(failed)?;
     let name = lock_name(&url.database);
-    let answers = link.simple(&format!("SELECT GET_LOCK({name}, 0)")).map_err(failed)?;
-    let taken =
-        answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(0).is_ok_and(|answer| answer == 1));
+    let answers = link.query_text(&format!("SELECT GET_LOCK({name}, 0)")).map_err(failed)?;
+    let taken = answers
+        .first()
+        .and_then(|answer| answer.only_row())
+        .is_some_and(|row| row.bigint_at(0).is_ok_and(|answer| answer == 1));
     if taken {
         // Sessions that connect again ask for the lock first, and must not wait for ever.
-        link.hurry();
+        link.restore_time_limit();
         return Ok(Lock { link, name, load: None });
     }
-    Err(Trouble::refused(format!("{} is in use by another Assay: wait until it has ended", shown(url))))
+    Err(Trouble::refused_for_safety(format!(
+        "{} is in use by another Assay: wait until it has ended",
+        displayed_database(url)
+    )))
 }
 
 /// The longest name of a lock.
@@ -258,48 +278,48 @@ const NAME_MOST: usize = 64;
 fn lock_name(database: &str) -> String {
     let name = format!("assay_tpcc {database}");
     if name.chars().count() <= NAME_MOST {
-        literal(&name)
+        text_literal(&name)
     } else {
-        format!("concat('assay_tpcc ', md5({}))", literal(database))
+        format!("concat('assay_tpcc ', md5({}))", text_literal(database))
     }
 }
 
 /// Looks into the database; one that is neither empty nor has a marker is refused.
-fn database(link: &mut Link, url: &MysqlUrl) -> Result<Found, Trouble> {
-    let failed = |why: Failed| trouble(url, &why);
+fn look_into_database(link: &mut Link, url: &MysqlUrl) -> Result<DatabaseContent, Trouble> {
+    let failed = |why: Failed| to_trouble(url, &why);
     // Names are compared as they are written, because they may be names of files.
-    let here = format!("= BINARY {}", literal(&url.database));
+    let here = format!("= BINARY {}", text_literal(&url.database));
     let objects = [("tables", "table_schema"), ("routines", "routine_schema"), ("events", "event_schema")];
-    let objects: Vec<String> = objects.iter().map(|(table, column)| count(table, column, &here)).collect();
+    let objects: Vec<String> = objects.iter().map(|(table, column)| count_query(table, column, &here)).collect();
     let marker = format!(
         "(SELECT count(*) FROM information_schema.tables WHERE table_schema {here} AND table_name = 'assay_tpcc' \
          AND table_type = 'BASE TABLE')"
     );
-    let exists = count("schemata", "schema_name", &here);
-    let answers = link.simple(&format!("SELECT {exists}, {marker}, {}", objects.join(" + "))).map_err(failed)?;
-    let row = answers.first().and_then(|answer| answer.one());
-    let number = |column| row.and_then(|row| row.big(column).ok()).unwrap_or(0);
+    let exists = count_query("schemata", "schema_name", &here);
+    let answers = link.query_text(&format!("SELECT {exists}, {marker}, {}", objects.join(" + "))).map_err(failed)?;
+    let row = answers.first().and_then(|answer| answer.only_row());
+    let number = |column| row.and_then(|row| row.bigint_at(column).ok()).unwrap_or(0);
     match (number(0), number(1), number(2)) {
-        (0, ..) => Ok(Found::Nothing),
-        (_, 0, 0) => Ok(Found::Blank),
-        (_, 0, _) => Err(Trouble::refused(format!(
+        (0, ..) => Ok(DatabaseContent::Nothing),
+        (_, 0, 0) => Ok(DatabaseContent::Blank),
+        (_, 0, _) => Err(Trouble::refused_for_safety(format!(
             "{} holds something else, and is left as it is: name a database of its own for this purpose",
-            shown(url)
+            displayed_database(url)
         ))),
         (_, _, 1) => {
             // The table of the marker is there before its row, because each definition commits itself.
-            let sql = format!("SELECT EXISTS (SELECT 1 FROM {}assay_tpcc)", prefix(&url.database));
-            let answers = link.simple(&sql).map_err(failed)?;
-            let row = answers.first().and_then(|answer| answer.one());
-            let is_blank = row.is_some_and(|row| row.big(0).is_ok_and(|count| count == 0));
-            Ok(if is_blank { Found::Blank } else { Found::Marked })
+            let sql = format!("SELECT EXISTS (SELECT 1 FROM {}assay_tpcc)", table_prefix(&url.database));
+            let answers = link.query_text(&sql).map_err(failed)?;
+            let row = answers.first().and_then(|answer| answer.only_row());
+            let is_blank = row.is_some_and(|row| row.bigint_at(0).is_ok_and(|count| count == 0));
+            Ok(if is_blank { DatabaseContent::Blank } else { DatabaseContent::Marked })
         }
-        _ => Ok(Found::Marked),
+        _ => Ok(DatabaseContent::Marked),
     }
 }
 
 /// The query for the number of rows of a table of the catalogue whose column is as `here` says.
-fn count(table: &str, column: &str, here: &str) -> String {
+fn count_query(table: &str, column: &str, here: &str) -> String {
     format!("(SELECT count(*) FROM information_schema.{table} WHERE {column} {here})")
 }
 
@@ -312,8 +332,8 @@ mod tests {
         for (text, wanted) in
             [("10.11.19-MariaDB-0+deb12u1", Some((10, 11))), ("11.4.2-MariaDB", Some((11, 4))), ("x", None)]
         {
-            assert_eq!(version(text), wanted);
+            assert_eq!(leading_version(text), wanted);
         }
-        assert!(version("10.5.1-MariaDB") < Some(OLDEST) && version("11.0.1-MariaDB") > Some(OLDEST));
+        assert!(leading_version("10.5.1-MariaDB") < Some(OLDEST) && leading_version("11.0.1-MariaDB") > Some(OLDEST));
     }
 }

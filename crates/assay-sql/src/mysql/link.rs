@@ -3,7 +3,7 @@
 use super::auth;
 use super::failed::{Failed, Refusal};
 use super::flight::{Answer, Flight};
-use super::row::nonsense;
+use super::row::unreadable_answer;
 use super::wire::Wire;
 use crate::trouble::Trouble;
 use crate::url::MysqlUrl;
@@ -53,17 +53,18 @@ struct Greeting {
 }
 
 impl Greeting {
-    fn read(packet: &[u8]) -> Result<Greeting, Failed> {
+    fn from_packet(packet: &[u8]) -> Result<Greeting, Failed> {
         if packet.first() == Some(&0xff) {
-            return Err(Failed::Server(Refusal::read(packet)));
+            return Err(Failed::Server(Refusal::from_packet(packet)));
         }
-        Greeting::parse(packet).ok_or_else(|| nonsense("this is not the greeting of a MySQL or MariaDB server").into())
+        Greeting::parse_packet(packet)
+            .ok_or_else(|| unreadable_answer("this is not the greeting of a MySQL or MariaDB server").into())
     }
 
     /// The parts of a greeting that are used here.
-    fn parse(packet: &[u8]) -> Option<Greeting> {
+    fn parse_packet(packet: &[u8]) -> Option<Greeting> {
         let mut rest = packet.strip_prefix(&[10])?;
-        text(&mut rest)?;
+        take_text(&mut rest)?;
         let thread = rest.try_get_u32_le().ok()?;
         let mut scramble = rest.get(..8)?.to_vec();
         rest = rest.get(9..)?;
@@ -74,13 +75,13 @@ impl Greeting {
         rest = rest.get(10..)?;
         scramble.extend_from_slice(rest.get(..more)?);
         rest = rest.get(more + 1..).unwrap_or_default();
-        let way = text(&mut rest).unwrap_or_default();
+        let way = take_text(&mut rest).unwrap_or_default();
         Some(Greeting { thread, capabilities: u32::from(low) | u32::from(high) << 16, scramble, way })
     }
 }
 
 /// Removes a text that ends with a zero byte from the beginning of `bytes`, and returns it.
-fn text(bytes: &mut &[u8]) -> Option<String> {
+fn take_text(bytes: &mut &[u8]) -> Option<String> {
     let end = bytes.iter().position(|byte| *byte == 0)?;
     let found = String::from_utf8_lossy(&bytes[..end]).into_owned();
     *bytes = &bytes[end + 1..];
@@ -88,7 +89,7 @@ fn text(bytes: &mut &[u8]) -> Option<String> {
 }
 
 /// Writes the beginning of the client's first packet. Alone, it asks the server for encryption.
-fn introduction(capabilities: u32, out: &mut BytesMut) {
+fn write_introduction(capabilities: u32, out: &mut BytesMut) {
     out.put_u32_le(capabilities);
     out.put_u32_le(1 << 24);
     out.put_u8(UTF8);
@@ -119,54 +120,54 @@ type Offered<'a> = Option<(&'a str, &'a [u8])>;
 
 impl Link {
     /// Connects as the user of the URL.
-    pub(super) fn open(url: &MysqlUrl) -> Result<Link, Trouble> {
-        let (wire, greeting) = Wire::open(url, ask_for_tls)?;
+    pub(super) fn open_connection(url: &MysqlUrl) -> Result<Link, Trouble> {
+        let (wire, greeting) = Wire::open_wire(url, ask_for_tls)?;
         let mut link = Link { wire, thread: 0, broken: false, answered: 0, flight: None };
-        link.start(url, &greeting).map_err(|why| refused_at_start(url, &why))?;
+        link.start_session(url, &greeting).map_err(|why| refused_at_start(url, &why))?;
         Ok(link)
     }
 
-    fn start(&mut self, url: &MysqlUrl, greeting: &[u8]) -> Result<(), Failed> {
-        let Greeting { thread, capabilities, scramble, way } = Greeting::read(greeting)?;
+    fn start_session(&mut self, url: &MysqlUrl, greeting: &[u8]) -> Result<(), Failed> {
+        let Greeting { thread, capabilities, scramble, way } = Greeting::from_packet(greeting)?;
         if capabilities & WANTED & !LOCAL_FILES != WANTED & !LOCAL_FILES {
-            return Err(nonsense("the server is too old").into());
+            return Err(unreadable_answer("the server is too old").into());
         }
         self.thread = thread;
-        let password = url.password.as_ref().map(|password| password.secret());
+        let password = url.password.as_ref().map(|password| password.secret_bytes());
         // The greeting names the server's usual method. If this program does not know it, the server may still ask for
         // another one for this user.
-        let (way, proof) = match auth::answer(&way, &scramble, password) {
+        let (way, proof) = match auth::authentication_proof(&way, &scramble, password) {
             Ok(proof) => (way, proof),
             Err(_) => (auth::NATIVE.to_owned(), Vec::new()),
         };
-        let tls = if url.verifies() { TLS } else { 0 };
+        let tls = if url.verifies_server() { TLS } else { 0 };
         let mut out = BytesMut::new();
-        introduction(WANTED & (capabilities | !LOCAL_FILES) | tls, &mut out);
-        out.put_slice(url.user().as_bytes());
+        write_introduction(WANTED & (capabilities | !LOCAL_FILES) | tls, &mut out);
+        out.put_slice(url.user_name().as_bytes());
         out.put_u8(0);
         out.put_u8(proof.len() as u8);
         out.put_slice(&proof);
         out.put_slice(way.as_bytes());
         out.put_u8(0);
-        self.wire.send(&out)?;
-        self.authenticate(password)?;
+        self.wire.send_payload(&out)?;
+        self.authenticate_user(password)?;
         Ok(self.wire.line.is_started()?)
     }
 
     /// Answers what the server asks for until it accepts the user.
-    fn authenticate(&mut self, password: Option<&[u8]>) -> Result<(), Failed> {
+    fn authenticate_user(&mut self, password: Option<&[u8]>) -> Result<(), Failed> {
         let denied = |message: String| Failed::Server(Refusal { code: 1045, state: "28000".into(), message });
         loop {
-            let packet = self.wire.receive()?;
+            let packet = self.wire.receive_payload()?;
             match packet.first() {
                 Some(0x00) => return Ok(()),
-                Some(0xff) => return Err(Failed::Server(Refusal::read(&packet))),
+                Some(0xff) => return Err(Failed::Server(Refusal::from_packet(&packet))),
                 Some(0xfe) => {
                     let mut rest = &packet[1..];
-                    let way = text(&mut rest).ok_or_else(|| denied("the server asks for old passwords".into()))?;
+                    let way = take_text(&mut rest).ok_or_else(|| denied("the server asks for old passwords".into()))?;
                     let scramble = rest.strip_suffix(&[0]).unwrap_or(rest);
-                    let proof = auth::answer(&way, scramble, password).map_err(denied)?;
-                    self.wire.send(&proof)?;
+                    let proof = auth::authentication_proof(&way, scramble, password).map_err(denied)?;
+                    self.wire.send_payload(&proof)?;
                 }
                 _ => return Err(denied("the server asks for more than this program knows".into())),
             }
@@ -174,58 +175,63 @@ impl Link {
     }
 
     /// The number of the server's process, if the connection is a socket of this host and the number is known.
-    pub(super) fn peer(&self) -> Option<i32> {
-        self.wire.line.peer()
+    pub(super) fn peer_process(&self) -> Option<i32> {
+        self.wire.line.peer_process()
     }
 
     /// Sends statements as text, and returns the answers to all of them. The server executes them in their order and
     /// stops at the first that fails.
-    pub(super) fn simple(&mut self, sql: &str) -> Result<Vec<Answer>, Failed> {
-        self.ask(&[&[QUERY], sql.as_bytes()].concat(), None, false)
+    pub(super) fn query_text(&mut self, sql: &str) -> Result<Vec<Answer>, Failed> {
+        self.ask_and_wait(&[&[QUERY], sql.as_bytes()].concat(), None, false)
     }
 
     /// Runs statements as [`Link::simple`] does, whose answers are not needed.
-    pub(super) fn run(&mut self, sql: &str) -> Result<(), Failed> {
-        self.simple(sql).map(drop)
+    pub(super) fn run_statements(&mut self, sql: &str) -> Result<(), Failed> {
+        self.query_text(sql).map(drop)
     }
 
     /// Runs a statement as [`Link::simple`] does that reads the file `name`, whose content is sent from memory.
     pub(super) fn run_with(&mut self, sql: &str, name: &str, file: &[u8]) -> Result<(), Failed> {
-        self.ask(&[&[QUERY], sql.as_bytes()].concat(), Some((name, file)), false).map(drop)
+        self.ask_and_wait(&[&[QUERY], sql.as_bytes()].concat(), Some((name, file)), false).map(drop)
     }
 
     /// Lets the server prepare a statement.
-    pub(super) fn prepare(&mut self, sql: &str) -> Result<Prepared, Failed> {
-        let prepared = self.prepared(sql);
+    pub(super) fn prepare_statement(&mut self, sql: &str) -> Result<Prepared, Failed> {
+        let prepared = self.prepare_and_read(sql);
         self.mark_broken(prepared)
     }
 
-    fn prepared(&mut self, sql: &str) -> Result<Prepared, Failed> {
-        self.wire.ask(&[&[PREPARE], sql.as_bytes()].concat())?;
-        let packet = self.wire.receive()?;
+    fn prepare_and_read(&mut self, sql: &str) -> Result<Prepared, Failed> {
+        self.wire.send_question(&[&[PREPARE], sql.as_bytes()].concat())?;
+        let packet = self.wire.receive_payload()?;
         if packet.first() == Some(&0xff) {
-            return Err(Failed::Server(Refusal::read(&packet)));
+            return Err(Failed::Server(Refusal::from_packet(&packet)));
         }
-        let mut rest = packet.get(1..9).ok_or_else(|| nonsense("a prepared statement has no number"))?;
+        let mut rest = packet.get(1..9).ok_or_else(|| unreadable_answer("a prepared statement has no number"))?;
         let (number, columns, parameters) = (rest.get_u32_le(), rest.get_u16_le(), rest.get_u16_le());
         for definitions in [parameters, columns].into_iter().filter(|definitions| *definitions > 0) {
             // One packet more ends the definitions.
             for _ in 0..=definitions {
-                self.wire.receive()?;
+                self.wire.receive_payload()?;
             }
         }
         Ok(Prepared(number))
     }
 
     /// Executes a prepared statement.
-    pub(super) fn execute(&mut self, statement: Prepared, values: &[Bound<'_>]) -> Result<Vec<Answer>, Failed> {
-        self.ask(&execution(statement, values), None, true)
+    pub(super) fn execute_prepared(
+        &mut self,
+        statement: Prepared,
+        values: &[Bound<'_>],
+    ) -> Result<Vec<Answer>, Failed> {
+        self.ask_and_wait(&execution_request(statement, values), None, true)
     }
 
     /// Begins as [`Link::execute`] does, without blocking: [`Link::read`] reads the answers, and [`Link::landed`]
     /// returns them.
     pub(super) fn take_off(&mut self, statement: Prepared, values: &[Bound<'_>]) {
-        let sent = self.wire.line.set_waiting(false).and_then(|()| self.wire.ask_now(&execution(statement, values)));
+        let sent =
+            self.wire.line.set_waiting(false).and_then(|()| self.wire.ask_now(&execution_request(statement, values)));
         self.flight = Some(Flight::new(true, sent.err()));
     }
 
@@ -235,20 +241,20 @@ impl Link {
     }
 
     /// Reads what has arrived, and sends as much of the rest as the socket accepts.
-    pub(super) fn read(&mut self) {
+    pub(super) fn read_arrived(&mut self) {
         if let Some(flight) = &mut self.flight {
-            flight.ended = self.wire.line.exchange(&mut flight.unsent);
+            flight.ended = self.wire.line.exchange_ready(&mut flight.unsent);
         }
     }
 
     /// The answers, when all of them have been read.
-    pub(super) fn landed(&mut self) -> Option<Result<Vec<Answer>, Failed>> {
+    pub(super) fn take_answers(&mut self) -> Option<Result<Vec<Answer>, Failed>> {
         loop {
             let packet = match self.wire.next() {
                 Some(packet) => Ok(packet),
                 None => Err(self.flight.as_mut()?.ended.take()?),
             };
-            if let Some(done) = self.arrives(packet) {
+            if let Some(done) = self.take_packet(packet) {
                 return Some(done);
             }
         }
@@ -260,41 +266,41 @@ impl Link {
     }
 
     /// The socket at which answers arrive.
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.wire.line.socket()
+    pub(super) fn answer_socket(&self) -> BorrowedFd<'_> {
+        self.wire.line.answer_socket()
     }
 
     /// Ends the connection at once. The server then rolls its transaction back and releases its locks.
-    pub(super) fn cut(&mut self) {
-        self.wire.line.cut();
+    pub(super) fn cut_connection(&mut self) {
+        self.wire.line.cut_connection();
         self.broken = true;
     }
 
     /// Sends a question, and waits for all answers.
-    fn ask(&mut self, question: &[u8], offered: Offered<'_>, binary: bool) -> Result<Vec<Answer>, Failed> {
-        let sent = self.wire.line.set_waiting(true).and_then(|()| self.wire.ask(question));
+    fn ask_and_wait(&mut self, question: &[u8], offered: Offered<'_>, binary: bool) -> Result<Vec<Answer>, Failed> {
+        let sent = self.wire.line.set_waiting(true).and_then(|()| self.wire.send_question(question));
         self.flight = Some(Flight::new(binary, sent.err()));
         loop {
-            let packet = self.wire.receive();
+            let packet = self.wire.receive_payload();
             let asked =
                 packet.as_ref().ok().zip(self.flight.as_ref()).and_then(|(packet, flight)| flight.asks_for(packet));
             let packet = match asked {
-                Some(name) => match self.file(name, offered) {
+                Some(name) => match self.send_file(name, offered) {
                     Ok(()) => continue,
                     Err(why) => Err(why),
                 },
                 None => packet,
             };
-            if let Some(done) = self.arrives(packet) {
+            if let Some(done) = self.take_packet(packet) {
                 return done;
             }
         }
     }
 
     /// Processes one packet, or the end of the connection. Returns the result when the last answer is complete.
-    fn arrives(&mut self, packet: io::Result<Bytes>) -> Option<Result<Vec<Answer>, Failed>> {
+    fn take_packet(&mut self, packet: io::Result<Bytes>) -> Option<Result<Vec<Answer>, Failed>> {
         let flight = self.flight.as_mut()?;
-        let done = match packet.map_err(Failed::Lost).and_then(|packet| flight.take(packet)) {
+        let done = match packet.map_err(Failed::Lost).and_then(|packet| flight.take_packet(packet)) {
             Ok(false) => return None,
             Ok(true) => Ok(std::mem::take(&mut flight.answers)),
             // If sending has failed before, that error is the reason.
@@ -308,23 +314,23 @@ impl Link {
 
     /// Marks the connection as broken if this error ends it.
     fn mark_broken<T>(&mut self, answered: Result<T, Failed>) -> Result<T, Failed> {
-        self.broken |= answered.as_ref().is_err_and(Failed::ends);
+        self.broken |= answered.as_ref().is_err_and(Failed::ends_connection);
         answered
     }
 
     /// Sends the file that was offered. If the server asks for another one, the file is empty and the result is an
     /// error.
-    fn file(&mut self, asked: &[u8], offered: Offered<'_>) -> io::Result<()> {
+    fn send_file(&mut self, asked: &[u8], offered: Offered<'_>) -> io::Result<()> {
         let is_offered = offered.filter(|(name, _)| name.as_bytes() == asked);
         for chunk in is_offered.into_iter().flat_map(|(_, file)| file.chunks(CHUNK)) {
-            self.wire.send(chunk)?;
+            self.wire.send_payload(chunk)?;
         }
-        self.wire.send(&[])?;
-        if is_offered.is_some() { Ok(()) } else { Err(nonsense("it asks for a file that was not offered")) }
+        self.wire.send_payload(&[])?;
+        if is_offered.is_some() { Ok(()) } else { Err(unreadable_answer("it asks for a file that was not offered")) }
     }
 
     /// Restores the time limit for answers that applied during the start.
-    pub(super) fn hurry(&self) {
+    pub(super) fn restore_time_limit(&self) {
         // If the limit cannot be set, answers may take any time, as before.
         let _ = self.wire.line.is_hurried();
     }
@@ -334,7 +340,7 @@ impl Link {
 const CHUNK: usize = 256 << 10;
 
 /// The question that executes a prepared statement.
-fn execution(statement: Prepared, values: &[Bound<'_>]) -> BytesMut {
+fn execution_request(statement: Prepared, values: &[Bound<'_>]) -> BytesMut {
     let mut out = BytesMut::with_capacity(256);
     out.put_u8(EXECUTE);
     out.put_u32_le(statement.0);
@@ -375,22 +381,22 @@ fn put_length(length: usize, out: &mut BytesMut) {
 
 /// The message about a refusal at the start: what it means, and what to do.
 fn refused_at_start(url: &MysqlUrl, why: &Failed) -> Trouble {
-    let remedy = match why.code() {
+    let remedy = match why.error_code() {
         1045 | 1698 => "set MYSQL_PWD, or write password_file=FILE, or let the user in (CREATE USER)",
         1040 | 1203 => "let the server take more connections (max_connections)",
         1130 => "let the user in from this host (CREATE USER)",
         _ => "see the server's log",
     };
-    Trouble::host(format!("{url}: the server does not let the user {} in: {why}: {remedy}", url.user()))
+    Trouble::host_unable(format!("{url}: the server does not let the user {} in: {why}: {remedy}", url.user_name()))
 }
 
 /// Writes the question for encryption, if the server that greets so has it.
 fn ask_for_tls(greeting: &Bytes, out: &mut BytesMut) -> Result<(), &'static str> {
-    let greeting = Greeting::read(greeting).map_err(|_| "the server does not greet")?;
+    let greeting = Greeting::from_packet(greeting).map_err(|_| "the server does not greet")?;
     if greeting.capabilities & TLS == 0 {
         return Err("the server has no encryption");
     }
-    introduction(WANTED | TLS, out);
+    write_introduction(WANTED | TLS, out);
     Ok(())
 }
 
@@ -448,10 +454,10 @@ mod tests {
             let _ = stream.read_to_end(&mut sent);
             sent
         });
-        let Ok(Url::Mysql(url)) = Url::read(&format!("mysql://me@/shop?socket={}", socket.display())) else {
+        let Ok(Url::Mysql(url)) = Url::parse_url(&format!("mysql://me@/shop?socket={}", socket.display())) else {
             panic!("this is a URL");
         };
-        let mut link = Link::open(&url).unwrap();
+        let mut link = Link::open_connection(&url).unwrap();
         let done = client(&mut link);
         assert_eq!(link.broken, done.is_err());
         drop(link);
@@ -474,7 +480,7 @@ mod tests {
             let why = done.unwrap_err().to_string();
             assert!(why.contains("asks for a file that was not offered"), "{why}");
             assert_eq!(sent, NOTHING, "{}", String::from_utf8_lossy(asked));
-            let (done, sent) = sent_to_a_server_that_asks_for((asked, false), |link| link.run("SELECT 1"));
+            let (done, sent) = sent_to_a_server_that_asks_for((asked, false), |link| link.run_statements("SELECT 1"));
             assert!(done.is_err() && sent == NOTHING, "{}", String::from_utf8_lossy(asked));
         }
         // The other way round: what was offered is what it gets.
@@ -488,13 +494,13 @@ mod tests {
     #[test]
     fn a_greeting_as_mariadb_sends_it() {
         let packet = greets();
-        let greeting = Greeting::read(&packet).unwrap();
+        let greeting = Greeting::from_packet(&packet).unwrap();
         assert_eq!((greeting.thread, greeting.scramble.as_slice()), (7, &b"abcdefghijklmnopqrst"[..]));
         assert_eq!((greeting.capabilities, greeting.way.as_str()), (0x81ff_f7fe, "mysql_native_password"));
         for cut in 0..packet.len() - 24 {
-            assert!(Greeting::read(&packet[..cut]).is_err(), "{cut}");
+            assert!(Greeting::from_packet(&packet[..cut]).is_err(), "{cut}");
         }
-        let refusal = Greeting::read(b"\xff\x10\x04Too many connections").err().map(|why| why.to_string());
+        let refusal = Greeting::from_packet(b"\xff\x10\x04Too many connections").err().map(|why| why.to_string());
         assert_eq!(refusal.as_deref(), Some("1040: Too many connections"));
     }
 }

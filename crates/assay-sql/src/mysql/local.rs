@@ -23,17 +23,23 @@ pub struct Directories {
 
 impl Directories {
     /// Finds the directories of the server with this process, if this process may look into them.
-    pub(super) fn find(process: i32, database: &str, data: &str, log: &str, binary_log: &str) -> Option<Directories> {
+    pub(super) fn find_directories(
+        process: i32,
+        database: &str,
+        data: &str,
+        log: &str,
+        binary_log: &str,
+    ) -> Option<Directories> {
         let data = Path::new(data);
-        let works_in = identity(Path::new(&format!("/proc/{process}/cwd")))?;
-        if identity(data)? != works_in {
+        let works_in = file_identity(Path::new(&format!("/proc/{process}/cwd")))?;
+        if file_identity(data)? != works_in {
             return None;
         }
         // Relative paths are below the data.
         let log = data.join(log).canonicalize().ok()?;
         let binary_log = Path::new(binary_log).parent().and_then(|path| data.join(path).canonicalize().ok());
         let data = data.canonicalize().ok()?;
-        let elsewhere = elsewhere(&data, database);
+        let elsewhere = files_elsewhere(&data, database);
         Some(Directories { data, log, binary_log, elsewhere })
     }
 
@@ -45,9 +51,9 @@ impl Directories {
 }
 
 /// The files of a database that do not lie below its data directory, although its tables are there by name.
-fn elsewhere(data: &Path, database: &str) -> Vec<PathBuf> {
+fn files_elsewhere(data: &Path, database: &str) -> Vec<PathBuf> {
     let directory = data.join(database);
-    let tables = super::schema::names().flat_map(|name| {
+    let tables = super::schema::table_names().flat_map(|name| {
         let file = directory.join(format!("{name}.ibd"));
         // A file with this ending holds the path of the table's file.
         let link = std::fs::read_to_string(directory.join(format!("{name}.isl"))).ok();
@@ -61,7 +67,7 @@ fn elsewhere(data: &Path, database: &str) -> Vec<PathBuf> {
 }
 
 /// The device and the number of a file.
-fn identity(path: &Path) -> Option<(u64, u64)> {
+fn file_identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
@@ -75,7 +81,7 @@ mod tests {
         let place = |path: &Path| path.canonicalize().unwrap();
         std::fs::create_dir(data.path().join("shop")).unwrap();
         std::fs::write(data.path().join("shop/item.ibd"), "").unwrap();
-        let of = |name: &str| elsewhere(&place(data.path()), name);
+        let of = |name: &str| files_elsewhere(&place(data.path()), name);
         assert_eq!(of("shop"), Vec::<PathBuf>::new());
         let stock = other.path().join("stock.ibd");
         std::fs::write(&stock, "").unwrap();

@@ -7,7 +7,7 @@
 //! Source: TPC-C 5.11, clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2.
 
 use super::connection::Connection;
-use super::schema::{literal, with_prefix};
+use super::schema::{text_literal, with_prefix};
 use crate::trouble::Trouble;
 
 /// A procedure: its name, what it takes, its body.
@@ -253,7 +253,7 @@ END",
 const ALL: [&Procedure; 5] = [&NEW_ORDER, &PAYMENT, &ORDER_STATUS, &DELIVERY, &STOCK_LEVEL];
 
 /// The statements that drop them.
-pub(super) fn drops(prefix: &str) -> Vec<String> {
+pub(super) fn drop_statements(prefix: &str) -> Vec<String> {
     ALL.iter().map(|procedure| format!("DROP PROCEDURE IF EXISTS {prefix}{}", procedure.name)).collect()
 }
 
@@ -262,42 +262,42 @@ fn are_current(connection: &mut Connection) -> Result<bool, Trouble> {
     let sql = format!(
         "SELECT routine_name, routine_definition FROM information_schema.routines WHERE routine_schema = BINARY {} \
          AND routine_type = 'PROCEDURE' AND security_type = 'INVOKER' AND sql_mode LIKE 'STRICT_ALL_TABLES%'",
-        literal(connection.database())
+        text_literal(connection.database_name())
     );
-    let prefix = connection.prefix();
-    let answers = connection.link.simple(&sql).map_err(|why| connection.trouble(&why))?;
+    let prefix = connection.table_prefix();
+    let answers = connection.link.query_text(&sql).map_err(|why| connection.to_trouble(&why))?;
     let rows: Vec<_> = answers.iter().flat_map(|answer| &answer.rows).collect();
     Ok(ALL.iter().all(|procedure| {
         rows.iter().any(|row| {
-            row.text(0).is_ok_and(|name| name == procedure.name)
-                && row.text(1).is_ok_and(|body| body == with_prefix(&prefix, procedure.body))
+            row.text_at(0).is_ok_and(|name| name == procedure.name)
+                && row.text_at(1).is_ok_and(|body| body == with_prefix(&prefix, procedure.body))
         })
     }))
 }
 
 /// Makes the procedures, unless they are there.
-pub(super) fn renew(connection: &mut Connection) -> Result<(), Trouble> {
+pub(super) fn renew_procedures(connection: &mut Connection) -> Result<(), Trouble> {
     if are_current(connection)? {
         return Ok(());
     }
-    let prefix = connection.prefix();
-    for sql in drops(&prefix) {
-        connection.ask(&sql)?;
+    let prefix = connection.table_prefix();
+    for sql in drop_statements(&prefix) {
+        connection.ask_server(&sql)?;
     }
     for Procedure { name, arguments, body } in ALL {
-        connection.ask(&format!("CREATE PROCEDURE @{name}({arguments}) SQL SECURITY INVOKER {body}"))?;
+        connection.ask_server(&format!("CREATE PROCEDURE @{name}({arguments}) SQL SECURITY INVOKER {body}"))?;
     }
     Ok(())
 }
 
 /// Refuses a database without them.
-pub(super) fn needed(connection: &mut Connection) -> Result<(), Trouble> {
+pub(super) fn check_present(connection: &mut Connection) -> Result<(), Trouble> {
     if are_current(connection)? {
         return Ok(());
     }
     let text = format!(
         "{}: the procedures of the transactions are missing, are not this program's, or cannot be read by the user",
-        connection.shown()
+        connection.display_name()
     );
     Err(Trouble::not_ready(format!("{text}: make them with assay prep, or write mode = \"client\"")))
 }

@@ -1,6 +1,6 @@
 //! Rows as `LOAD DATA` and `INSERT` read them: text.
 
-use super::schema::literal;
+use super::schema::text_literal;
 use assay_model::tpcc::rows::Row;
 use assay_model::tpcc::{ColumnKind, Table, Value};
 use std::collections::BTreeMap;
@@ -10,25 +10,25 @@ const DAY: i64 = 86_400_000_000;
 
 /// The rows of a part, by table: a line for each, with a tabulator between the values.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct TableLines {
     tables: BTreeMap<Table, String>,
 }
 
-impl Lines {
-    pub(super) fn add(&mut self, row: &Row) {
-        let out = self.tables.entry(row.table()).or_default();
-        let mut columns = row.table().columns().iter().enumerate();
-        row.values(&mut |given| {
+impl TableLines {
+    pub(super) fn add_row(&mut self, row: &Row) {
+        let out = self.tables.entry(row.row_table()).or_default();
+        let mut columns = row.row_table().all_columns().iter().enumerate();
+        row.put_values(&mut |given| {
             let (at, column) = columns.next().expect("a row has a value for each column");
             if at > 0 {
                 out.push('\t');
             }
-            value(given, column.kind, out);
+            write_value(given, column.kind, out);
         });
         out.push('\n');
     }
 
-    pub(super) fn tables(self) -> impl Iterator<Item = (Table, String)> {
+    pub(super) fn into_tables(self) -> impl Iterator<Item = (Table, String)> {
         self.tables.into_iter()
     }
 }
@@ -36,45 +36,45 @@ impl Lines {
 /// The mark of a null in a line.
 const NULL: &str = "\\N";
 
-fn value(value: Value<'_>, kind: ColumnKind, out: &mut String) {
+fn write_value(value: Value<'_>, kind: ColumnKind, out: &mut String) {
     match (value, kind) {
         (Value::Null, _) => out.push_str(NULL),
         // Texts of the population are letters, digits and blanks.
         (Value::Text(text), _) => out.push_str(text),
-        (Value::Integer(cents), ColumnKind::Money(_)) => decimal(cents, 2, out),
-        (Value::Integer(rate), ColumnKind::Rate) => decimal(rate, 4, out),
-        (Value::Integer(micros), ColumnKind::Time) => out.push_str(&moment(micros)),
-        (Value::Integer(number), _) => put(out, format_args!("{number}")),
+        (Value::Integer(cents), ColumnKind::Money(_)) => write_decimal(cents, 2, out),
+        (Value::Integer(rate), ColumnKind::Rate) => write_decimal(rate, 4, out),
+        (Value::Integer(micros), ColumnKind::Time) => out.push_str(&format_moment(micros)),
+        (Value::Integer(number), _) => append_formatted(out, format_args!("{number}")),
     }
 }
 
-fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+fn append_formatted(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("text in memory takes everything");
 }
 
 /// The values of a line as they stand in an INSERT.
-pub(super) fn tuple(line: &str) -> String {
+pub(super) fn insert_tuple(line: &str) -> String {
     format!(
         "({})",
         line.split('\t')
-            .map(|text: &str| if text == NULL { "NULL".to_owned() } else { literal(text) })
+            .map(|text: &str| if text == NULL { "NULL".to_owned() } else { text_literal(text) })
             .collect::<Vec<_>>()
             .join(", ")
     )
 }
 
 /// Appends a number that is given in units of its last decimal place.
-fn decimal(number: i64, places: u32, out: &mut String) {
+fn write_decimal(number: i64, places: u32, out: &mut String) {
     let unit = 10_u64.pow(places);
     let (whole, part) = (number.unsigned_abs() / unit, number.unsigned_abs() % unit);
     let sign = if number < 0 { "-" } else { "" };
-    put(out, format_args!("{sign}{whole}.{part:0width$}", width = places as usize));
+    append_formatted(out, format_args!("{sign}{whole}.{part:0width$}", width = places as usize));
 }
 
 /// An amount of money in cents as it stands in a statement.
-pub(super) fn money(cents: i64) -> String {
+pub(super) fn format_money(cents: i64) -> String {
     let mut out = String::new();
-    decimal(cents, 2, &mut out);
+    write_decimal(cents, 2, &mut out);
     out
 }
 
@@ -82,7 +82,7 @@ pub(super) fn money(cents: i64) -> String {
 ///
 /// Days are counted in years that begin in March, so that the leap day is the last one, and in eras of 400 years
 /// (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days).
-pub(super) fn moment(micros: i64) -> String {
+pub(super) fn format_moment(micros: i64) -> String {
     let (days, rest) = (micros.div_euclid(DAY) + 719_468, micros.rem_euclid(DAY));
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -111,18 +111,18 @@ mod tests {
             (4_107_542_400_000_000, "2100-03-01 00:00:00.000000"),
             (-1, "1969-12-31 23:59:59.999999"),
         ] {
-            assert_eq!(moment(micros), wanted);
+            assert_eq!(format_moment(micros), wanted);
         }
     }
 
     #[test]
     fn amounts_and_rows_as_they_are_sent() {
         for (cents, wanted) in [(0, "0.00"), (-7, "-0.07"), (100_001, "1000.01"), (-1_000, "-10.00")] {
-            assert_eq!(money(cents), wanted);
+            assert_eq!(format_money(cents), wanted);
         }
         let mut rate = String::new();
-        decimal(2_000, 4, &mut rate);
+        write_decimal(2_000, 4, &mut rate);
         assert_eq!(rate, "0.2000");
-        assert_eq!(tuple("1\t\\N\tab"), "('1', NULL, 'ab')");
+        assert_eq!(insert_tuple("1\t\\N\tab"), "('1', NULL, 'ab')");
     }
 }

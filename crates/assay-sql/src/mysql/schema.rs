@@ -3,7 +3,7 @@
 use assay_model::tpcc::{ColumnKind, Table};
 
 /// The prefix of the name of a table. The name of the database has no quotation marks in it; see `url`.
-pub(super) fn prefix(database: &str) -> String {
+pub(super) fn table_prefix(database: &str) -> String {
     format!("`{database}`.")
 }
 
@@ -17,7 +17,7 @@ pub(super) fn with_prefix(prefix: &str, sql: &str) -> String {
 const SUFFIX: &str = "ENGINE=InnoDB DEFAULT CHARSET=ascii COLLATE=ascii_bin";
 
 /// The marker, which is there before anything else.
-pub(super) fn marker(prefix: &str) -> String {
+pub(super) fn marker_definition(prefix: &str) -> String {
     format!(
         "CREATE TABLE {prefix}assay_tpcc (version bigint NOT NULL, run varchar(100) NOT NULL, \
          warehouses bigint NOT NULL, seed varchar(20) NOT NULL, c_load bigint NOT NULL, items bigint NOT NULL, \
@@ -26,12 +26,12 @@ pub(super) fn marker(prefix: &str) -> String {
 }
 
 /// The parts that are loaded.
-pub(super) fn parts(prefix: &str) -> String {
+pub(super) fn parts_definition(prefix: &str) -> String {
     format!("CREATE TABLE {prefix}assay_parts (name varchar(100) NOT NULL PRIMARY KEY) {SUFFIX}")
 }
 
 /// A row for each session of a run, with the number of the last transaction that it has committed.
-pub(super) fn sessions(prefix: &str) -> String {
+pub(super) fn sessions_definition(prefix: &str) -> String {
     format!(
         "CREATE TABLE IF NOT EXISTS {prefix}assay_session (run varchar(100) NOT NULL, session int NOT NULL, \
          seq bigint NOT NULL, PRIMARY KEY (run, session)) {SUFFIX}"
@@ -39,24 +39,24 @@ pub(super) fn sessions(prefix: &str) -> String {
 }
 
 /// The names of all tables that a load makes, in the order in which they may be dropped: the marker is the last one.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    Table::ALL.into_iter().map(Table::name).chain(["assay_session", "assay_parts", "assay_tpcc"])
+pub(super) fn table_names() -> impl Iterator<Item = &'static str> {
+    Table::ALL.into_iter().map(Table::table_name).chain(["assay_session", "assay_parts", "assay_tpcc"])
 }
 
 /// The definition of a table with its key, in whose order InnoDB keeps the rows.
-pub(super) fn table(prefix: &str, table: Table) -> String {
-    let columns = table.columns().iter().map(|column| {
+pub(super) fn table_definition(prefix: &str, table: Table) -> String {
+    let columns = table.all_columns().iter().map(|column| {
         let null = if column.nullable { "" } else { " NOT NULL" };
-        format!("{} {}{null}", column.name, kind(column.kind))
+        format!("{} {}{null}", column.name, column_type(column.kind))
     });
-    let key: Vec<&str> = table.key().iter().map(|column| column.name).collect();
+    let key: Vec<&str> = table.key_columns().iter().map(|column| column.name).collect();
     let key = (!key.is_empty()).then(|| format!("PRIMARY KEY ({})", key.join(", ")));
     let parts: Vec<String> = columns.chain(key).collect();
-    format!("CREATE TABLE {prefix}{} ({}) {SUFFIX}", table.name(), parts.join(", "))
+    format!("CREATE TABLE {prefix}{} ({}) {SUFFIX}", table.table_name(), parts.join(", "))
 }
 
 /// The type of a column.
-pub(super) fn kind(kind: ColumnKind) -> String {
+pub(super) fn column_type(kind: ColumnKind) -> String {
     match kind {
         ColumnKind::Integer => "int".to_owned(),
         ColumnKind::Varchar(most) => format!("varchar({most})"),
@@ -68,17 +68,18 @@ pub(super) fn kind(kind: ColumnKind) -> String {
 }
 
 /// The names and the definitions of the second indexes.
-pub(super) fn indexes(prefix: &str) -> Vec<(String, String)> {
+pub(super) fn index_definitions(prefix: &str) -> Vec<(String, String)> {
     let indexes = Table::ALL.iter().filter_map(|table| {
-        let (name, columns) = table.index()?;
-        let sql = format!("ALTER TABLE {prefix}{} ADD UNIQUE INDEX {name} ({})", table.name(), columns.join(", "));
+        let (name, columns) = table.second_index()?;
+        let sql =
+            format!("ALTER TABLE {prefix}{} ADD UNIQUE INDEX {name} ({})", table.table_name(), columns.join(", "));
         Some((name.to_owned(), sql))
     });
     indexes.collect()
 }
 
 /// A text as a literal.
-pub(super) fn literal(text: &str) -> String {
+pub(super) fn text_literal(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
@@ -89,19 +90,19 @@ mod tests {
     #[test]
     fn definitions_as_they_are_sent() {
         assert_eq!(
-            table("`x`.", Table::NewOrder),
+            table_definition("`x`.", Table::NewOrder),
             "CREATE TABLE `x`.new_order (no_w_id int NOT NULL, no_d_id int NOT NULL, no_o_id int NOT NULL, \
              PRIMARY KEY (no_w_id, no_d_id, no_o_id)) ENGINE=InnoDB DEFAULT CHARSET=ascii COLLATE=ascii_bin"
         );
-        let lines = table("`x`.", Table::OrderLine);
+        let lines = table_definition("`x`.", Table::OrderLine);
         assert!(lines.contains("ol_delivery_d datetime(6), ol_quantity int NOT NULL"), "{lines}");
-        assert!(!table("`x`.", Table::History).contains("KEY"));
-        let indexes = indexes("`x`.");
+        assert!(!table_definition("`x`.", Table::History).contains("KEY"));
+        let indexes = index_definitions("`x`.");
         assert_eq!(indexes.len(), 2);
         assert_eq!(
             indexes[0].1,
             "ALTER TABLE `x`.customer ADD UNIQUE INDEX customer_by_name (c_w_id, c_d_id, c_last, c_first, c_id)"
         );
-        assert_eq!(literal(r"a'b\c"), r"'a''b\\c'");
+        assert_eq!(text_literal(r"a'b\c"), r"'a''b\\c'");
     }
 }

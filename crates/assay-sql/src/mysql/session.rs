@@ -4,7 +4,7 @@ use super::client::Client;
 use super::connection::Connection;
 use super::failed::Failed;
 use super::marks::Mark;
-use super::procedures::{Procedures, outcome};
+use super::procedures::{Procedures, read_outcome};
 use super::routines;
 use crate::fault::Fault;
 use crate::mode::Mode;
@@ -38,7 +38,7 @@ impl Session {
     }
 
     /// Makes one of the sessions of a run, which sets its row with each transaction that writes.
-    pub fn marked(
+    pub fn new_marked(
         connection: Connection,
         scale: Scale,
         mode: Mode,
@@ -51,79 +51,79 @@ impl Session {
     fn with_mark(mut connection: Connection, scale: Scale, mode: Mode, mark: Option<Mark>) -> Result<Session, Trouble> {
         let way = match mode {
             Mode::Procedures => {
-                routines::needed(&mut connection)?;
-                Execution::Procedures(prepared(&mut connection, scale)?)
+                routines::check_present(&mut connection)?;
+                Execution::Procedures(prepare_procedures(&mut connection, scale)?)
             }
-            Mode::Client => Execution::Client(Client::new(&connection.prefix(), scale)),
+            Mode::Client => Execution::Client(Client::new(&connection.table_prefix(), scale)),
         };
         Ok(Session { connection, scale, way, mark })
     }
 
     /// The connection.
-    pub fn connection(&mut self) -> &mut Connection {
+    pub fn connection_mut(&mut self) -> &mut Connection {
         &mut self.connection
     }
 
     /// Executes as [`Execute::execute`] says. A connection that was lost is made again for the next transaction.
-    pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+    pub fn carry_out_transaction(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
         if !self.is_ready() {
             self.connect_again()?;
         }
         let link = &mut self.connection.link;
-        let mark = self.mark.as_mut().filter(|_| transaction.writes());
+        let mark = self.mark.as_mut().filter(|_| transaction.writes_rows());
         let mark = mark.map(|mark| {
             mark.sent += 1;
             &*mark
         });
         let done = match &self.way {
-            Execution::Procedures(way) => way.execute(link, transaction, mark),
-            Execution::Client(way) => way.execute(link, transaction, mark),
+            Execution::Procedures(way) => way.execute_transaction(link, transaction, mark),
+            Execution::Client(way) => way.execute_transaction(link, transaction, mark),
         };
         if done.is_err() && !link.broken {
             // Many errors undo one statement only. A failure here shows again at the next transaction; the first reason
             // is the one to report.
-            let _ = link.run("ROLLBACK");
+            let _ = link.run_statements("ROLLBACK");
         }
         done
     }
 
     fn connect_again(&mut self) -> Result<(), Fault> {
-        self.connected().map_err(|trouble| {
+        self.ensure_connected().map_err(|trouble| {
             // A connection that is not ready for transactions is made again.
             self.connection.link.broken = true;
             not_connected_again(&trouble)
         })
     }
 
-    fn connected(&mut self) -> Result<(), Trouble> {
-        self.connection.reopen()?;
+    fn ensure_connected(&mut self) -> Result<(), Trouble> {
+        self.connection.connect_again()?;
         if matches!(self.way, Execution::Procedures(_)) {
-            self.way = Execution::Procedures(prepared(&mut self.connection, self.scale)?);
+            self.way = Execution::Procedures(prepare_procedures(&mut self.connection, self.scale)?);
         }
-        self.mark.as_mut().map_or(Ok(()), |mark| mark.find(&mut self.connection))
+        self.mark.as_mut().map_or(Ok(()), |mark| mark.find_number(&mut self.connection))
     }
 }
 
-fn prepared(connection: &mut Connection, scale: Scale) -> Result<Procedures, Trouble> {
-    let prefix = connection.prefix();
-    Procedures::prepare(&mut connection.link, &prefix, scale).map_err(|why| connection.trouble(&why))
+fn prepare_procedures(connection: &mut Connection, scale: Scale) -> Result<Procedures, Trouble> {
+    let prefix = connection.table_prefix();
+    Procedures::prepare_all(&mut connection.link, &prefix, scale).map_err(|why| connection.to_trouble(&why))
 }
 
 impl Execute for Session {
-    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
-        Session::execute(self, transaction)
+    fn execute_transaction(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+        Session::carry_out_transaction(self, transaction)
     }
 
-    fn sent(&self) -> u64 {
+    fn last_sent_number(&self) -> u64 {
         self.mark.as_ref().map_or(0, |mark| mark.sent)
     }
 
-    fn found(&mut self) -> Option<u64> {
+    fn take_found_number(&mut self) -> Option<u64> {
         self.mark.as_mut().and_then(|mark| mark.found.take())
     }
 
     /// A procedure is one request, and its answers come together.
-    fn converse(&mut self) -> Option<&mut dyn Converse> {
+    fn as_conversation(&mut self) -> Option<&mut dyn Converse> {
         let is_one_call = matches!(self.way, Execution::Procedures(_)) && self.mark.is_none();
         is_one_call.then_some(self)
     }
@@ -135,7 +135,7 @@ impl Converse for Session {
         !link.broken && !link.is_flying()
     }
 
-    fn send(&mut self, transaction: &Transaction) {
+    fn send_transaction(&mut self, transaction: &Transaction) {
         if let Execution::Procedures(way) = &self.way {
             way.take_off(&mut self.connection.link, transaction);
         }
@@ -145,21 +145,21 @@ impl Converse for Session {
         self.connection.link.has_more()
     }
 
-    fn read(&mut self) {
-        self.connection.link.read();
+    fn read_arrived(&mut self) {
+        self.connection.link.read_arrived();
     }
 
-    fn outcome(&mut self, transaction: &Transaction) -> Option<Result<Outcome, Fault>> {
+    fn take_outcome(&mut self, transaction: &Transaction) -> Option<Result<Outcome, Fault>> {
         let link = &mut self.connection.link;
-        let answers = link.landed()?;
+        let answers = link.take_answers()?;
         // The procedure itself rolls back whatever goes wrong, unless it was ended from outside.
         if answers.as_ref().is_err_and(Failed::is_ambiguous) {
-            link.cut();
+            link.cut_connection();
         }
-        Some(outcome(transaction, answers))
+        Some(read_outcome(transaction, answers))
     }
 
-    fn socket(&self) -> BorrowedFd<'_> {
-        self.connection.link.socket()
+    fn answer_socket(&self) -> BorrowedFd<'_> {
+        self.connection.link.answer_socket()
     }
 }

@@ -4,7 +4,7 @@ use super::catalogue;
 use super::failed::Failed;
 use super::link::Link;
 use super::local::Directories;
-use super::schema::literal;
+use super::schema::text_literal;
 use crate::trouble::Trouble;
 use std::collections::BTreeMap;
 
@@ -58,52 +58,53 @@ pub struct Settings {
 }
 
 impl Settings {
-    pub(super) fn read(link: &mut Link, database: &str) -> Result<Settings, Failed> {
-        let names: Vec<String> = NAMES.map(literal).into();
+    pub(super) fn read_settings(link: &mut Link, database: &str) -> Result<Settings, Failed> {
+        let names: Vec<String> = NAMES.map(text_literal).into();
         let sql = format!(
             "SHOW SESSION VARIABLES WHERE Variable_name IN ({}); \
              SELECT table_name, coalesce(engine, 'none') FROM information_schema.tables \
              WHERE table_schema = BINARY {} AND table_name IN ({}) AND coalesce(engine, 'none') <> 'InnoDB' ORDER BY 1; {}",
             names.join(", "),
-            literal(database),
-            super::schema::names().map(literal).collect::<Vec<_>>().join(", "),
-            catalogue::number(database)
+            text_literal(database),
+            super::schema::table_names().map(text_literal).collect::<Vec<_>>().join(", "),
+            catalogue::catalogue_checksum_query(database)
         );
-        let answers = link.simple(&sql)?;
+        let answers = link.query_text(&sql)?;
         let [values, engines, definitions] = answers.as_slice() else { return Ok(Settings::default()) };
         let mut settings = Settings::default();
         for row in &values.rows {
-            settings.values.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+            settings.values.insert(row.text_at(0)?.to_owned(), row.text_at(1)?.to_owned());
         }
         for row in &engines.rows {
-            settings.other_engines.push(format!("{} ({})", row.text(0)?, row.text(1)?));
+            settings.other_engines.push(format!("{} ({})", row.text_at(0)?, row.text_at(1)?));
         }
         // A database in which nothing is yet has no number.
-        if let Some(number) = definitions.one().and_then(|row| row.text(0).ok()) {
+        if let Some(number) = definitions.only_row().and_then(|row| row.text_at(0).ok()) {
             settings.values.insert("definitions".to_owned(), number.to_owned());
         }
         let [data, log, binary_log] = ["datadir", "innodb_log_group_home_dir", "log_bin_basename"]
             .map(|name| settings.values.get(name).map_or("", String::as_str));
-        settings.directories = link.peer().and_then(|peer| Directories::find(peer, database, data, log, binary_log));
+        settings.directories =
+            link.peer_process().and_then(|peer| Directories::find_directories(peer, database, data, log, binary_log));
         let in_memory = settings.directories.as_ref().and_then(Directories::in_memory);
         settings.in_memory = in_memory.map(|path| path.display().to_string());
         Ok(settings)
     }
 
     /// A setting, or nothing where the version does not have it.
-    pub fn value(&self, name: &str) -> &str {
+    pub fn setting_value(&self, name: &str) -> &str {
         self.values.get(name).map_or("", String::as_str)
     }
 
     /// Refuses a session that does not see what the transactions need.
     pub(super) fn are_as_needed(&self, at: &str) -> Result<(), Trouble> {
-        let isolation = [self.value("transaction_isolation"), self.value("tx_isolation")];
+        let isolation = [self.setting_value("transaction_isolation"), self.setting_value("tx_isolation")];
         match isolation.into_iter().find(|level| !level.is_empty()) {
-            Some("READ-COMMITTED") if self.value("autocommit") == "ON" => Ok(()),
-            other => Err(Trouble::host(format!(
+            Some("READ-COMMITTED") if self.setting_value("autocommit") == "ON" => Ok(()),
+            other => Err(Trouble::host_unable(format!(
                 "{at}: the isolation of transactions stays {:?} with autocommit {:?}, not READ-COMMITTED with ON",
                 other.unwrap_or_default(),
-                self.value("autocommit")
+                self.setting_value("autocommit")
             ))),
         }
     }
@@ -111,7 +112,7 @@ impl Settings {
     /// Why a commit that was acknowledged may be lost when the server's host loses power; empty if it may not.
     pub fn not_durable(&self) -> Vec<String> {
         let weak = |name: &str, values: &[&str]| {
-            values.contains(&self.value(name)).then(|| format!("{name}={}", self.value(name)))
+            values.contains(&self.setting_value(name)).then(|| format!("{name}={}", self.setting_value(name)))
         };
         let mut reasons: Vec<String> = [
             weak("innodb_flush_log_at_trx_commit", &["0", "2"]),
@@ -123,8 +124,8 @@ impl Settings {
         .flatten()
         .collect();
         // After a crash a transaction is kept if the binary log has it, so that this log counts.
-        if self.value("log_bin") == "ON" && self.value("sync_binlog") != "1" {
-            reasons.push(format!("sync_binlog={} with a binary log", self.value("sync_binlog")));
+        if self.setting_value("log_bin") == "ON" && self.setting_value("sync_binlog") != "1" {
+            reasons.push(format!("sync_binlog={} with a binary log", self.setting_value("sync_binlog")));
         }
         if !self.other_engines.is_empty() {
             reasons.push(format!("tables that are not InnoDB's: {}", self.other_engines.join(", ")));

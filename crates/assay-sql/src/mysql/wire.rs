@@ -3,7 +3,7 @@
 //! A packet has three bytes of length and one that counts the packets of a question and its answer. A session writes what
 //! it wants to ask and then reads all answers; who waits for them is not decided here.
 
-use crate::socket::{self, Line, Stream, tcp};
+use crate::socket::{self, BufferedConnection, Stream, connect_tcp};
 use crate::trouble::Trouble;
 use crate::url::{Host, MysqlUrl};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -23,7 +23,7 @@ enum Plain {
 
 /// A connection on the level of packets.
 pub(super) struct Wire {
-    pub(super) line: Line,
+    pub(super) line: BufferedConnection,
     /// The packets of a payload that has not arrived whole.
     begun: BytesMut,
     sequence: u8,
@@ -32,41 +32,43 @@ pub(super) struct Wire {
 impl Wire {
     /// Connects and reads the server's greeting. Where the URL wants that, the connection is then encrypted:
     /// `ask_for_tls` writes the question for it into a packet, or says why the server cannot do it.
-    pub(super) fn open(
+    pub(super) fn open_wire(
         url: &MysqlUrl,
         ask_for_tls: impl FnOnce(&Bytes, &mut BytesMut) -> Result<(), &'static str>,
     ) -> Result<(Wire, Bytes), Trouble> {
         let failed = |why: io::Error| {
-            Trouble::host(format!("{url}: the server cannot be reached: {why}: is it running, and is the host right?"))
+            Trouble::host_unable(format!(
+                "{url}: the server cannot be reached: {why}: is it running, and is the host right?"
+            ))
         };
         let plain = match &url.host {
-            Host::Socket(_) if url.verifies() => {
-                return Err(Trouble::usage(format!("{url}: a socket is not encrypted: leave out tls=verify")));
+            Host::Socket(_) if url.verifies_server() => {
+                return Err(Trouble::bad_usage(format!("{url}: a socket is not encrypted: leave out tls=verify")));
             }
             Host::Socket(path) => Plain::Unix(UnixStream::connect(path).map_err(failed)?),
-            Host::Network(name) => Plain::Tcp(tcp(name, url.port).map_err(failed)?),
+            Host::Network(name) => Plain::Tcp(connect_tcp(name, url.port).map_err(failed)?),
         };
         let (stream, tcp) = match plain {
             Plain::Tcp(stream) => (Stream::Tcp(stream.try_clone().map_err(failed)?), Some(stream)),
             Plain::Unix(stream) => (Stream::Unix(stream), None),
         };
-        let line = Line::new(stream).map_err(failed)?;
+        let line = BufferedConnection::new(stream).map_err(failed)?;
         let mut wire = Wire { line, begun: BytesMut::new(), sequence: 0 };
-        let greeting = wire.receive().map_err(failed)?;
-        if let Some(stream) = tcp.filter(|_| url.verifies()) {
-            wire.encrypt(stream, url, |out| ask_for_tls(&greeting, out))?;
+        let greeting = wire.receive_payload().map_err(failed)?;
+        if let Some(stream) = tcp.filter(|_| url.verifies_server()) {
+            wire.encrypt_stream(stream, url, |out| ask_for_tls(&greeting, out))?;
         }
         Ok((wire, greeting))
     }
 
-    fn encrypt(
+    fn encrypt_stream(
         &mut self,
         stream: TcpStream,
         url: &MysqlUrl,
         ask: impl FnOnce(&mut BytesMut) -> Result<(), &'static str>,
     ) -> Result<(), Trouble> {
         let failed = |why: &dyn std::fmt::Display| {
-            Trouble::host(format!("{url}: the connection cannot be encrypted: {why}: tls=off does without"))
+            Trouble::host_unable(format!("{url}: the connection cannot be encrypted: {why}: tls=off does without"))
         };
         let Host::Network(name) = &url.host else { return Err(failed(&"it is a socket")) };
         let mut asked = BytesMut::new();
@@ -75,31 +77,31 @@ impl Wire {
         if !self.line.incoming.is_empty() {
             return Err(failed(&"the server said more than its greeting"));
         }
-        self.send(&asked).map_err(|why| failed(&why))?;
-        let encrypted = socket::encrypted(stream, name, url.roots.as_deref()).map_err(|why| failed(&why))?;
+        self.send_payload(&asked).map_err(|why| failed(&why))?;
+        let encrypted = socket::encrypt_stream(stream, name, url.roots.as_deref()).map_err(|why| failed(&why))?;
         self.line.continue_with(encrypted).map_err(|why| failed(&why))
     }
 
     /// Sends a question, which begins to count packets anew.
-    pub(super) fn ask(&mut self, payload: &[u8]) -> io::Result<()> {
+    pub(super) fn send_question(&mut self, payload: &[u8]) -> io::Result<()> {
         self.sequence = 0;
-        self.send(payload)
+        self.send_payload(payload)
     }
 
     /// Asks as [`Wire::ask`] does, as much as the connection takes now.
     pub(super) fn ask_now(&mut self, payload: &[u8]) -> io::Result<()> {
         self.sequence = 0;
-        self.pack(payload);
+        self.pack_payload(payload);
         self.line.send_now()
     }
 
     /// Sends a payload that goes on with what was received.
-    pub(super) fn send(&mut self, payload: &[u8]) -> io::Result<()> {
-        self.pack(payload);
-        self.line.send()
+    pub(super) fn send_payload(&mut self, payload: &[u8]) -> io::Result<()> {
+        self.pack_payload(payload);
+        self.line.send_all()
     }
 
-    fn pack(&mut self, payload: &[u8]) {
+    fn pack_payload(&mut self, payload: &[u8]) {
         self.line.outgoing.clear();
         let mut rest = payload;
         loop {
@@ -116,19 +118,19 @@ impl Wire {
     }
 
     /// Waits for a payload.
-    pub(super) fn receive(&mut self) -> io::Result<Bytes> {
+    pub(super) fn receive_payload(&mut self) -> io::Result<Bytes> {
         loop {
             if let Some(payload) = self.next() {
                 return Ok(payload);
             }
-            self.line.receive()?;
+            self.line.receive_some()?;
         }
     }
 
     /// The next payload, if it has arrived whole.
     pub(super) fn next(&mut self) -> Option<Bytes> {
         loop {
-            let packet = self.packet()?;
+            let packet = self.take_packet()?;
             let is_last = packet.len() < PACKET_MOST;
             if is_last && self.begun.is_empty() {
                 return Some(packet);
@@ -140,7 +142,7 @@ impl Wire {
         }
     }
 
-    fn packet(&mut self) -> Option<Bytes> {
+    fn take_packet(&mut self) -> Option<Bytes> {
         let length = self.line.incoming.get(..HEAD)?.get_uint_le(3) as usize;
         if self.line.incoming.len() < HEAD + length {
             self.line.incoming.reserve(HEAD + length - self.line.incoming.len());
@@ -158,7 +160,7 @@ const QUIT: u8 = 0x01;
 impl Drop for Wire {
     /// Says farewell, without which the server logs a warning.
     fn drop(&mut self) {
-        self.line.ends();
-        let _ = self.ask(&[QUIT]);
+        self.line.prepare_farewell();
+        let _ = self.send_question(&[QUIT]);
     }
 }

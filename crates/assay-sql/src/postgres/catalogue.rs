@@ -1,12 +1,12 @@
 //! What the server's catalogue says about the tables of our names and what hangs on them, as SQL.
 
-use super::schema::{self, literal};
+use super::schema::{self, text_literal};
 
 /// One query for all relations of our names: what they are, their unique indexes, and what others hang on them.
 ///
 /// A table is described by its columns; what only looks like one, or shares rows with others, by the letter of its kind.
-pub(super) fn query(schema: &str) -> String {
-    let names: Vec<String> = schema::names().map(literal).collect();
+pub(super) fn catalogue_query(schema: &str) -> String {
+    let names: Vec<String> = schema::table_names().map(text_literal).collect();
     format!(
         "WITH ours AS (SELECT oid, relname, relkind, relispartition, relrowsecurity FROM pg_class \
          WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = {schema}) AND relname IN ({names})) \
@@ -29,19 +29,19 @@ pub(super) fn query(schema: &str) -> String {
          UNION ALL SELECT 'other', 'row-level security of ' || relname, '' FROM ours WHERE relrowsecurity \
          UNION ALL SELECT 'other', 'the constraint ' || conname || ' of ' || relname, '' FROM ours \
          JOIN pg_constraint ON conrelid = ours.oid WHERE contype IN ('c', 'f', 'x')",
-        schema = literal(schema),
+        schema = text_literal(schema),
         names = names.join(", ")
     )
 }
 
 /// One number for all of it, and for the bodies of the functions. The sessions' own table, which a run makes, is not in it.
-pub(super) fn number(schema: &str) -> String {
+pub(super) fn catalogue_checksum_query(schema: &str) -> String {
     format!(
         "SELECT hashtextextended(string_agg(concat_ws(' ', what, name, made), chr(10) ORDER BY what, name, made), 0) FROM ({} \
          UNION ALL SELECT 'function', proname::text, concat_ws(' ', proargtypes, provolatile, prosecdef, proconfig, prosrc) \
          FROM pg_proc WHERE pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = {})) AS it \
          WHERE name <> 'assay_session' AND made NOT LIKE 'assay_session %'",
-        query(schema),
-        literal(schema)
+        catalogue_query(schema),
+        text_literal(schema)
     )
 }

@@ -1,16 +1,16 @@
 //! Each transaction statement by statement, in two flights: what the second one writes follows from what the first one
 //! read under lock. A flight is sent at once and waits once for the server.
 
-use super::flight::{committing, statement, unreadable};
+use super::flight::{commit_fault, make_statement, unreadable_answer};
 use super::link::{Answer, Link, Statement};
 use super::marks::{self, Mark};
 use super::value::{Bound, INT4, INT4S, MONEY, NUMERIC, NUMERICS, RATE, Row, TEXT, TEXTS, TIMESTAMPTZ};
 use crate::fault::Fault;
-use crate::ordering::{Filled, Taken};
+use crate::ordering::{Filled, StockTaken};
 use assay_model::tpcc::rows::{BAD_CREDIT, Customer};
 use assay_model::tpcc::{
-    By, Delivered, Delivery, LastOrder, LineStatus, NewOrder, OrderStatus, Ordered, Outcome, Paid, Payment, Scale,
-    Status, StockLevel, Transaction,
+    CustomerSelector, Delivered, Delivery, LastOrder, LineStatus, NewOrder, OrderStatus, Ordered, Outcome, Paid,
+    Payment, Scale, Status, StockLevel, Transaction,
 };
 use std::io;
 
@@ -86,41 +86,46 @@ struct DeliveryStatements {
 impl OrderStatements {
     fn new(prefix: &str) -> OrderStatements {
         OrderStatements {
-            warehouse: statement("order_warehouse", prefix, "SELECT w_tax FROM @warehouse WHERE w_id = $1", &[INT4]),
-            district: statement(
+            warehouse: make_statement(
+                "order_warehouse",
+                prefix,
+                "SELECT w_tax FROM @warehouse WHERE w_id = $1",
+                &[INT4],
+            ),
+            district: make_statement(
                 "order_district",
                 prefix,
                 "UPDATE @district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2 \
                  RETURNING d_next_o_id - 1, d_tax",
                 &[INT4, INT4],
             ),
-            customer: statement(
+            customer: make_statement(
                 "order_customer",
                 prefix,
                 "SELECT c_discount, c_last, c_credit FROM @customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
                 &[INT4, INT4, INT4],
             ),
-            items: statement(
+            items: make_statement(
                 "order_items",
                 prefix,
                 "SELECT i_id, i_price, i_data LIKE '%ORIGINAL%', i_name FROM @item WHERE i_id = ANY ($1)",
                 &[INT4S],
             ),
             stock: STOCK.iter().zip(1..).map(|(name, district)| read_stock(prefix, name, district)).collect(),
-            order: statement(
+            order: make_statement(
                 "order_order",
                 prefix,
                 "INSERT INTO @orders VALUES ($1, $2, $3, $4, $5, NULL, $6, $7)",
                 &[INT4, INT4, INT4, INT4, TIMESTAMPTZ, INT4, INT4],
             ),
-            new_order: statement(
+            new_order: make_statement(
                 "order_new_order",
                 prefix,
                 "INSERT INTO @new_order VALUES ($1, $2, $3)",
                 &[INT4, INT4, INT4],
             ),
             // One row for each item: an UPDATE touches a row once, however often the list has it.
-            take: statement(
+            take: make_statement(
                 "order_take",
                 prefix,
                 "UPDATE @stock SET s_quantity = held, s_ytd = s_ytd + quantity, s_order_cnt = s_order_cnt + times, \
@@ -129,7 +134,7 @@ impl OrderStatements {
                  WHERE s_w_id = supply AND s_i_id = item",
                 &[INT4S, INT4S, INT4S, INT4S, INT4S, INT4S],
             ),
-            lines: statement(
+            lines: make_statement(
                 "order_lines",
                 prefix,
                 "INSERT INTO @order_line SELECT $1, $2, $3, n, item, supply, NULL, quantity, amount, dist \
@@ -143,13 +148,13 @@ impl OrderStatements {
 impl PaymentStatements {
     fn new(prefix: &str) -> PaymentStatements {
         PaymentStatements {
-            warehouse: statement(
+            warehouse: make_statement(
                 "pay_warehouse",
                 prefix,
                 "UPDATE @warehouse SET w_ytd = w_ytd + $2 WHERE w_id = $1 RETURNING w_name",
                 &[INT4, NUMERIC],
             ),
-            district: statement(
+            district: make_statement(
                 "pay_district",
                 prefix,
                 "UPDATE @district SET d_ytd = d_ytd + $3 WHERE d_w_id = $1 AND d_id = $2 RETURNING d_name",
@@ -157,7 +162,7 @@ impl PaymentStatements {
             ),
             by_id: customer_to_pay(prefix, "pay_by_id", "$3", &[INT4, INT4, INT4]),
             by_name: customer_to_pay(prefix, "pay_by_name", NAMED, &[INT4, INT4, TEXT]),
-            customer: statement(
+            customer: make_statement(
                 "pay_customer",
                 prefix,
                 "UPDATE @customer SET c_balance = c_balance - $4, c_ytd_payment = c_ytd_payment + $4, \
@@ -165,7 +170,7 @@ impl PaymentStatements {
                  WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3 RETURNING c_balance",
                 &[INT4, INT4, INT4, NUMERIC, TEXT],
             ),
-            history: statement(
+            history: make_statement(
                 "pay_history",
                 prefix,
                 "INSERT INTO @history VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -180,7 +185,7 @@ impl StatusStatements {
         StatusStatements {
             by_id: customer_to_ask(prefix, "ask_by_id", "$3", &[INT4, INT4, INT4]),
             by_name: customer_to_ask(prefix, "ask_by_name", NAMED, &[INT4, INT4, TEXT]),
-            lines: statement(
+            lines: make_statement(
                 "ask_lines",
                 prefix,
                 "SELECT o_id, o_entry_d, o_carrier_id, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d \
@@ -198,7 +203,7 @@ impl DeliveryStatements {
         DeliveryStatements {
             // A second delivery waits for the lock, finds the row gone and takes the next one. Customer and amounts of an
             // order never change.
-            oldest: statement(
+            oldest: make_statement(
                 "deliver_oldest",
                 prefix,
                 "SELECT no_o_id, \
@@ -209,28 +214,28 @@ impl DeliveryStatements {
                  FROM @new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1 FOR UPDATE",
                 &[INT4, INT4],
             ),
-            new_orders: statement(
+            new_orders: make_statement(
                 "deliver_new_orders",
                 prefix,
                 "DELETE FROM @new_order USING unnest($2, $3) AS oldest (district, number) \
                  WHERE no_w_id = $1 AND no_d_id = district AND no_o_id = number",
                 &[INT4, INT4S, INT4S],
             ),
-            orders: statement(
+            orders: make_statement(
                 "deliver_orders",
                 prefix,
                 "UPDATE @orders SET o_carrier_id = $4 FROM unnest($2, $3) AS oldest (district, number) \
                  WHERE o_w_id = $1 AND o_d_id = district AND o_id = number",
                 &[INT4, INT4S, INT4S, INT4],
             ),
-            lines: statement(
+            lines: make_statement(
                 "deliver_lines",
                 prefix,
                 "UPDATE @order_line SET ol_delivery_d = $4 FROM unnest($2, $3) AS oldest (district, number) \
                  WHERE ol_w_id = $1 AND ol_d_id = district AND ol_o_id = number",
                 &[INT4, INT4S, INT4S, TIMESTAMPTZ],
             ),
-            customers: statement(
+            customers: make_statement(
                 "deliver_customers",
                 prefix,
                 "UPDATE @customer SET c_balance = c_balance + amount, c_delivery_cnt = c_delivery_cnt + 1 \
@@ -243,28 +248,33 @@ impl DeliveryStatements {
 }
 
 /// Returns the row that an answer must have; without it the data is not what was loaded.
-fn row<'a>(answers: &'a [Answer], at: usize, what: &str) -> Result<&'a Row, Fault> {
-    answers.get(at).and_then(|answer| answer.one()).ok_or_else(|| Fault::missing_row(what))
+fn required_row<'a>(answers: &'a [Answer], at: usize, what: &str) -> Result<&'a Row, Fault> {
+    answers.get(at).and_then(|answer| answer.only_row()).ok_or_else(|| Fault::missing_row(what))
 }
 
 /// Sends a flight that commits nothing.
-fn fly(link: &mut Link) -> Result<Vec<Answer>, Fault> {
-    link.fly().map_err(|why| why.fault())
+fn send_flight(link: &mut Link) -> Result<Vec<Answer>, Fault> {
+    link.send_flight().map_err(|why| why.to_fault())
 }
 
 impl Client {
     pub(super) fn new(prefix: &str, scale: Scale) -> Client {
         Client {
-            districts: scale.districts(),
-            begin: statement("begin", prefix, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", &[]),
-            begin_reading: statement("begin_reading", prefix, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &[]),
-            commit: statement("commit", prefix, "COMMIT", &[]),
-            rollback: statement("rollback", prefix, "ROLLBACK", &[]),
+            districts: scale.district_count(),
+            begin: make_statement("begin", prefix, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", &[]),
+            begin_reading: make_statement(
+                "begin_reading",
+                prefix,
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+                &[],
+            ),
+            commit: make_statement("commit", prefix, "COMMIT", &[]),
+            rollback: make_statement("rollback", prefix, "ROLLBACK", &[]),
             order: OrderStatements::new(prefix),
             pay: PaymentStatements::new(prefix),
             ask: StatusStatements::new(prefix),
             deliver: DeliveryStatements::new(prefix),
-            stock_level: statement(
+            stock_level: make_statement(
                 "stock_level",
                 prefix,
                 "SELECT d_next_o_id, (SELECT count(DISTINCT s_i_id) FROM @order_line JOIN @stock ON s_w_id = $1 \
@@ -275,7 +285,7 @@ impl Client {
         }
     }
 
-    pub(super) fn statements(&self) -> Vec<Statement> {
+    pub(super) fn all_statements(&self) -> Vec<Statement> {
         let Client { begin, begin_reading, commit, rollback, order, pay, ask, deliver, stock_level, .. } = self;
         let OrderStatements { warehouse, district, customer, items, stock, order, new_order, take, lines } = order;
         let ordering = [warehouse, district, customer, items, order, new_order, take, lines];
@@ -288,7 +298,7 @@ impl Client {
         all.cloned().collect()
     }
 
-    pub(super) fn execute(
+    pub(super) fn execute_transaction(
         &self,
         link: &mut Link,
         transaction: &Transaction,
@@ -296,45 +306,48 @@ impl Client {
     ) -> Result<Outcome, Fault> {
         match transaction {
             Transaction::NewOrder(asked) => self.new_order(link, asked, mark),
-            Transaction::Payment(asked) => self.payment(link, asked, mark).map(Outcome::Paid),
+            Transaction::Payment(asked) => self.execute_payment(link, asked, mark).map(Outcome::Paid),
             Transaction::OrderStatus(asked) => self.order_status(link, asked).map(Outcome::Status),
-            Transaction::Delivery(asked) => self.delivery(link, asked, mark).map(Outcome::Delivered),
+            Transaction::Delivery(asked) => self.execute_delivery(link, asked, mark).map(Outcome::Delivered),
             Transaction::StockLevel(asked) => self.stock_level(link, asked).map(Outcome::Low),
         }
     }
 
     /// Ends a flight with the session's mark and COMMIT, after so many statements, whose answer is read: after a failed
     /// statement it is ROLLBACK.
-    fn commit(&self, link: &mut Link, statements: usize, mark: Option<&Mark>) -> Result<Vec<Answer>, Fault> {
-        let before = statements + marks::add(mark, link);
-        let answers = link.add(&self.commit, &[]).fly().map_err(|why| committing(link, &why, before))?;
+    fn commit_flight(&self, link: &mut Link, statements: usize, mark: Option<&Mark>) -> Result<Vec<Answer>, Fault> {
+        let before = statements + marks::add_mark(mark, link);
+        let answers =
+            link.add_execution(&self.commit, &[]).send_flight().map_err(|why| commit_fault(link, &why, before))?;
         match answers.last() {
-            Some(answer) if answer.verb() == b"COMMIT" => marks::is_set(mark, &answers, statements).map(|()| answers),
-            _ => Err(super::link::rolled_back().fault()),
+            Some(answer) if answer.executed_command() == b"COMMIT" => {
+                marks::is_set(mark, &answers, statements).map(|()| answers)
+            }
+            _ => Err(super::link::rolled_back().to_fault()),
         }
     }
 
     fn new_order(&self, link: &mut Link, asked: &NewOrder, mark: Option<&Mark>) -> Result<Outcome, Fault> {
         let [warehouse, district, customer] = [asked.warehouse, asked.district, asked.customer].map(Bound::Int);
-        let taken = Taken::for_order(asked);
+        let taken = StockTaken::for_order(asked);
         let items: Vec<i32> = asked.lines.iter().map(|line| line.item).collect();
         let stock = self.order.stock.get(asked.district as usize - 1).ok_or_else(|| Fault::missing_row("district"))?;
-        link.add(&self.begin, &[]).add(&self.order.warehouse, &[warehouse]);
-        link.add(&self.order.district, &[warehouse, district]);
-        link.add(&self.order.customer, &[warehouse, district, customer]);
-        link.add(&self.order.items, &[Bound::Ints(&items)]);
-        link.add(stock, &[Bound::Ints(&taken.supplies), Bound::Ints(&taken.items)]);
-        let read = fly(link)?;
-        let (tax, numbered) = (row(&read, 1, "warehouse")?, row(&read, 2, "district")?);
-        let discount = row(&read, 3, "customer")?;
+        link.add_execution(&self.begin, &[]).add_execution(&self.order.warehouse, &[warehouse]);
+        link.add_execution(&self.order.district, &[warehouse, district]);
+        link.add_execution(&self.order.customer, &[warehouse, district, customer]);
+        link.add_execution(&self.order.items, &[Bound::Ints(&items)]);
+        link.add_execution(stock, &[Bound::Ints(&taken.supplies), Bound::Ints(&taken.items)]);
+        let read = send_flight(link)?;
+        let (tax, numbered) = (required_row(&read, 1, "warehouse")?, required_row(&read, 2, "district")?);
+        let discount = required_row(&read, 3, "customer")?;
         let [items, stock] = [&read[4], &read[5]];
-        let order = numbered.int(0).map_err(unreadable)?;
-        let filled = fill(asked, &items.rows, &stock.rows)?;
+        let order = numbered.int_at(0).map_err(unreadable_answer)?;
+        let filled = fill_order(asked, &items.rows, &stock.rows)?;
         self.write_order(link, asked, order, &filled, taken, mark)?;
         if filled.lines.len() < asked.lines.len() {
             return Ok(Outcome::RolledBack);
         }
-        let total = total(&filled, discount, tax, numbered).map_err(unreadable)?;
+        let total = order_total(&filled, discount, tax, numbered).map_err(unreadable_answer)?;
         Ok(Outcome::Ordered(Ordered { order, total, lines: filled.lines }))
     }
 
@@ -345,18 +358,18 @@ impl Client {
         asked: &NewOrder,
         order: i32,
         filled: &Filled,
-        taken: Taken,
+        taken: StockTaken,
         mark: Option<&Mark>,
     ) -> Result<(), Fault> {
         let (count, is_local) = (asked.lines.len() as i32, asked.all_local().into());
         let key @ [warehouse, district, number] = [asked.warehouse, asked.district, order].map(Bound::Int);
         let [customer, count, is_local] = [asked.customer, count, is_local].map(Bound::Int);
         let date = Bound::Time(asked.date);
-        link.add(&self.order.order, &[warehouse, district, number, customer, date, count, is_local]);
-        link.add(&self.order.new_order, &key);
-        let taken = taken.filled(asked, filled);
+        link.add_execution(&self.order.order, &[warehouse, district, number, customer, date, count, is_local]);
+        link.add_execution(&self.order.new_order, &key);
+        let taken = taken.with_filled(asked, filled);
         let columns = [&taken.supplies, &taken.items, &taken.held, &taken.quantities, &taken.times, &taken.remote];
-        link.add(&self.order.take, &columns.map(|column| Bound::Ints(column)));
+        link.add_execution(&self.order.take, &columns.map(|column| Bound::Ints(column)));
         let made = &asked.lines[..filled.lines.len()];
         let items: Vec<i32> = made.iter().map(|line| line.item).collect();
         let supplies: Vec<i32> = made.iter().map(|line| line.supply_warehouse).collect();
@@ -364,98 +377,107 @@ impl Client {
         let dists: Vec<&str> = filled.dists.iter().map(String::as_str).collect();
         let [items, supplies, quantities] = [&items, &supplies, &quantities].map(|column| Bound::Ints(column));
         let (amounts, dists) = (Bound::Monies(&filled.amounts), Bound::Texts(&dists));
-        link.add(&self.order.lines, &[warehouse, district, number, items, supplies, quantities, amounts, dists]);
+        link.add_execution(
+            &self.order.lines,
+            &[warehouse, district, number, items, supplies, quantities, amounts, dists],
+        );
         if made.len() < asked.lines.len() {
-            return link.add(&self.rollback, &[]).fly().map(drop).map_err(|why| why.fault());
+            return link.add_execution(&self.rollback, &[]).send_flight().map(drop).map_err(|why| why.to_fault());
         }
-        self.commit(link, 4, mark).map(drop)
+        self.commit_flight(link, 4, mark).map(drop)
     }
 
-    fn payment(&self, link: &mut Link, asked: &Payment, mark: Option<&Mark>) -> Result<Paid, Fault> {
+    fn execute_payment(&self, link: &mut Link, asked: &Payment, mark: Option<&Mark>) -> Result<Paid, Fault> {
         let Payment { warehouse, district, customer_warehouse, customer_district, amount, date, .. } = *asked;
         let [of, in_district, from, from_district] =
             [warehouse, district, customer_warehouse, customer_district].map(Bound::Int);
         let amount = Bound::Money(amount);
-        link.add(&self.begin, &[]).add(&self.pay.warehouse, &[of, amount]);
-        link.add(&self.pay.district, &[of, in_district, amount]);
+        link.add_execution(&self.begin, &[]).add_execution(&self.pay.warehouse, &[of, amount]);
+        link.add_execution(&self.pay.district, &[of, in_district, amount]);
         match &asked.customer {
-            By::Id(id) => link.add(&self.pay.by_id, &[from, from_district, Bound::Int(*id)]),
-            By::Name(last) => link.add(&self.pay.by_name, &[from, from_district, Bound::Text(last)]),
+            CustomerSelector::Id(id) => link.add_execution(&self.pay.by_id, &[from, from_district, Bound::Int(*id)]),
+            CustomerSelector::Name(last) => {
+                link.add_execution(&self.pay.by_name, &[from, from_district, Bound::Text(last)])
+            }
         };
-        let read = fly(link)?;
-        let names = [row(&read, 1, "warehouse")?, row(&read, 2, "district")?];
-        let (names, found) = (names.map(|row| row.text(0)), row(&read, 3, "customer")?);
+        let read = send_flight(link)?;
+        let names = [required_row(&read, 1, "warehouse")?, required_row(&read, 2, "district")?];
+        let (names, found) = (names.map(|row| row.text_at(0)), required_row(&read, 3, "customer")?);
         let [Ok(of_name), Ok(in_name)] = names else { return Err(Fault::missing_row("name")) };
-        let customer = found.int(0).map_err(unreadable)?;
-        let data = (found.text(2).map_err(unreadable)? == BAD_CREDIT).then(|| {
-            let mut data = asked.note(customer) + found.text(3).unwrap_or_default();
+        let customer = found.int_at(0).map_err(unreadable_answer)?;
+        let data = (found.text_at(2).map_err(unreadable_answer)? == BAD_CREDIT).then(|| {
+            let mut data = asked.payment_note(customer) + found.text_at(3).unwrap_or_default();
             data.truncate(Customer::DATA_MOST);
             data
         });
         let note = data.as_deref().map_or(Bound::Null, Bound::Text);
         let id = Bound::Int(customer);
-        link.add(&self.pay.customer, &[from, from_district, id, amount, note]);
+        link.add_execution(&self.pay.customer, &[from, from_district, id, amount, note]);
         let data = Payment::history_data(of_name, in_name);
         let (date, data) = (Bound::Time(date), Bound::Text(&data));
-        link.add(&self.pay.history, &[id, from_district, from, in_district, of, date, amount, data]);
-        let answers = self.commit(link, 2, mark)?;
-        let balance = row(&answers, 0, "customer")?.decimal(0, MONEY).map_err(unreadable)?;
+        link.add_execution(&self.pay.history, &[id, from_district, from, in_district, of, date, amount, data]);
+        let answers = self.commit_flight(link, 2, mark)?;
+        let balance = required_row(&answers, 0, "customer")?.decimal_at(0, MONEY).map_err(unreadable_answer)?;
         Ok(Paid { customer, balance })
     }
 
     fn order_status(&self, link: &mut Link, asked: &OrderStatus) -> Result<Status, Fault> {
         let [warehouse, district] = [asked.warehouse, asked.district].map(Bound::Int);
-        link.add(&self.begin_reading, &[]);
+        link.add_execution(&self.begin_reading, &[]);
         match &asked.customer {
-            By::Id(id) => link.add(&self.ask.by_id, &[warehouse, district, Bound::Int(*id)]),
-            By::Name(last) => link.add(&self.ask.by_name, &[warehouse, district, Bound::Text(last)]),
+            CustomerSelector::Id(id) => link.add_execution(&self.ask.by_id, &[warehouse, district, Bound::Int(*id)]),
+            CustomerSelector::Name(last) => {
+                link.add_execution(&self.ask.by_name, &[warehouse, district, Bound::Text(last)])
+            }
         };
-        let read = fly(link)?;
-        let found = row(&read, 1, "customer")?;
-        let (customer, balance) = (found.int(0).map_err(unreadable)?, found.decimal(1, MONEY).map_err(unreadable)?);
-        link.add(&self.ask.lines, &[warehouse, district, Bound::Int(customer)]).add(&self.commit, &[]);
-        let answers = fly(link)?;
+        let read = send_flight(link)?;
+        let found = required_row(&read, 1, "customer")?;
+        let (customer, balance) =
+            (found.int_at(0).map_err(unreadable_answer)?, found.decimal_at(1, MONEY).map_err(unreadable_answer)?);
+        link.add_execution(&self.ask.lines, &[warehouse, district, Bound::Int(customer)])
+            .add_execution(&self.commit, &[]);
+        let answers = send_flight(link)?;
         let rows = answers.first().map(|answer| answer.rows.as_slice()).unwrap_or_default();
-        Ok(Status { customer, balance, order: last_order(rows).map_err(unreadable)? })
+        Ok(Status { customer, balance, order: last_order(rows).map_err(unreadable_answer)? })
     }
 
-    fn delivery(&self, link: &mut Link, asked: &Delivery, mark: Option<&Mark>) -> Result<Delivered, Fault> {
+    fn execute_delivery(&self, link: &mut Link, asked: &Delivery, mark: Option<&Mark>) -> Result<Delivered, Fault> {
         let (warehouse, carrier) = (Bound::Int(asked.warehouse), Bound::Int(asked.carrier));
-        link.add(&self.begin, &[]);
+        link.add_execution(&self.begin, &[]);
         for district in 1..=self.districts {
-            link.add(&self.deliver.oldest, &[warehouse, Bound::Int(district)]);
+            link.add_execution(&self.deliver.oldest, &[warehouse, Bound::Int(district)]);
         }
-        let read = fly(link)?;
+        let read = send_flight(link)?;
         let (mut districts, mut numbers, mut customers, mut amounts) = (vec![], vec![], vec![], vec![]);
         let mut orders = Vec::new();
         for (district, answer) in (1..=self.districts).zip(&read[1..]) {
-            let Some(row) = answer.one() else {
+            let Some(row) = answer.only_row() else {
                 orders.push(None);
                 continue;
             };
             if row.is_null(1) || row.is_null(2) {
                 return Err(Fault::missing_row("order, order line or customer"));
             }
-            let number = row.int(0).map_err(unreadable)?;
+            let number = row.int_at(0).map_err(unreadable_answer)?;
             orders.push(Some(number));
             districts.push(district);
             numbers.push(number);
-            customers.push(row.int(1).map_err(unreadable)?);
-            amounts.push(row.decimal(2, MONEY).map_err(unreadable)?);
+            customers.push(row.int_at(1).map_err(unreadable_answer)?);
+            amounts.push(row.decimal_at(2, MONEY).map_err(unreadable_answer)?);
         }
         let [of, numbers, customers] = [&districts, &numbers, &customers].map(|column| Bound::Ints(column));
-        link.add(&self.deliver.new_orders, &[warehouse, of, numbers]);
-        link.add(&self.deliver.orders, &[warehouse, of, numbers, carrier]);
-        link.add(&self.deliver.lines, &[warehouse, of, numbers, Bound::Time(asked.date)]);
-        link.add(&self.deliver.customers, &[warehouse, of, customers, Bound::Monies(&amounts)]);
-        self.commit(link, 4, mark)?;
+        link.add_execution(&self.deliver.new_orders, &[warehouse, of, numbers]);
+        link.add_execution(&self.deliver.orders, &[warehouse, of, numbers, carrier]);
+        link.add_execution(&self.deliver.lines, &[warehouse, of, numbers, Bound::Time(asked.date)]);
+        link.add_execution(&self.deliver.customers, &[warehouse, of, customers, Bound::Monies(&amounts)]);
+        self.commit_flight(link, 4, mark)?;
         Ok(Delivered { orders })
     }
 
     fn stock_level(&self, link: &mut Link, asked: &StockLevel) -> Result<i64, Fault> {
         let StockLevel { warehouse, district, threshold } = *asked;
-        link.add(&self.stock_level, &[warehouse, district, threshold].map(Bound::Int));
-        row(&fly(link)?, 0, "district")?.big(1).map_err(unreadable)
+        link.add_execution(&self.stock_level, &[warehouse, district, threshold].map(Bound::Int));
+        required_row(&send_flight(link)?, 0, "district")?.bigint_at(1).map_err(unreadable_answer)
     }
 }
 
@@ -466,27 +488,29 @@ fn last_order(rows: &[Row]) -> io::Result<Option<LastOrder>> {
         .iter()
         .filter(|row| !row.is_null(3))
         .map(|row: &Row| -> io::Result<LineStatus> {
-            let delivered = if row.is_null(7) { None } else { Some(row.time(7)?) };
-            let (item, supply_warehouse, quantity) = (row.int(3)?, row.int(4)?, row.int(5)?);
-            Ok(LineStatus { item, supply_warehouse, quantity, amount: row.decimal(6, MONEY)?, delivered })
+            let delivered = if row.is_null(7) { None } else { Some(row.time_at(7)?) };
+            let (item, supply_warehouse, quantity) = (row.int_at(3)?, row.int_at(4)?, row.int_at(5)?);
+            Ok(LineStatus { item, supply_warehouse, quantity, amount: row.decimal_at(6, MONEY)?, delivered })
         })
         .collect::<io::Result<_>>()?;
-    let carrier = if first.is_null(2) { None } else { Some(first.int(2)?) };
-    Ok(Some(LastOrder { id: first.int(0)?, entered: first.time(1)?, carrier, lines }))
+    let carrier = if first.is_null(2) { None } else { Some(first.int_at(2)?) };
+    Ok(Some(LastOrder { id: first.int_at(0)?, entered: first.time_at(1)?, carrier, lines }))
 }
 
 /// Combines the rows of the items and of the stock that a flight has read for an order.
-fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault> {
+fn fill_order(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault> {
     let items = items
         .iter()
-        .map(|row: &Row| Ok((row.int(0)?, (row.decimal(1, MONEY)?, row.flag(2)?))))
+        .map(|row: &Row| Ok((row.int_at(0)?, (row.decimal_at(1, MONEY)?, row.flag_at(2)?))))
         .collect::<io::Result<_>>()
-        .map_err(unreadable)?;
+        .map_err(unreadable_answer)?;
     let stock = stock
         .iter()
-        .map(|row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.flag(3)?, row.text(4)?.to_owned()))))
+        .map(|row: &Row| {
+            Ok(((row.int_at(0)?, row.int_at(1)?), (row.int_at(2)?, row.flag_at(3)?, row.text_at(4)?.to_owned())))
+        })
         .collect::<io::Result<_>>()
-        .map_err(unreadable)?;
+        .map_err(unreadable_answer)?;
     Filled::from_stock(asked, &items, stock)
 }
 
@@ -497,7 +521,7 @@ fn read_stock(prefix: &str, name: &'static str, district: i32) -> Statement {
          FROM unnest($1, $2) AS asked (supply, item) JOIN @stock AS s \
          ON s_w_id = asked.supply AND s_i_id = asked.item ORDER BY s_w_id, s_i_id FOR UPDATE OF s"
     );
-    statement(name, prefix, &sql, &[INT4S, INT4S])
+    make_statement(name, prefix, &sql, &[INT4S, INT4S])
 }
 
 /// The statement that reads and locks the customer who pays.
@@ -506,7 +530,7 @@ fn customer_to_pay(prefix: &str, name: &'static str, which: &str, types: &'stati
         "SELECT c_id, c_balance, c_credit, CASE WHEN c_credit = 'BC' THEN c_data ELSE '' END FROM @customer \
          WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {which} FOR UPDATE"
     );
-    statement(name, prefix, &sql, types)
+    make_statement(name, prefix, &sql, types)
 }
 
 /// The statement that reads the customer whose last order is asked for.
@@ -515,11 +539,11 @@ fn customer_to_ask(prefix: &str, name: &'static str, which: &str, types: &'stati
         "SELECT c_id, c_balance, c_first, c_middle, c_last FROM @customer \
          WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {which}"
     );
-    statement(name, prefix, &sql, types)
+    make_statement(name, prefix, &sql, types)
 }
 
 /// The total of an order, from what was read of its customer, warehouse and district.
-fn total(filled: &Filled, discount: &Row, tax: &Row, numbered: &Row) -> io::Result<i64> {
-    let taxes = tax.decimal(0, RATE)? + numbered.decimal(1, RATE)?;
-    Ok(Ordered::total(filled.amounts.iter().sum(), discount.decimal(0, RATE)?, taxes))
+fn order_total(filled: &Filled, discount: &Row, tax: &Row, numbered: &Row) -> io::Result<i64> {
+    let taxes = tax.decimal_at(0, RATE)? + numbered.decimal_at(1, RATE)?;
+    Ok(Ordered::total_amount(filled.amounts.iter().sum(), discount.decimal_at(0, RATE)?, taxes))
 }

@@ -3,7 +3,7 @@
 //! Anybody can copy a marker, or put a view or a table of their own in the place of one of ours: a load goes on, `--clear`
 //! deletes, and a run uses, only what is exactly as this program makes it.
 
-use super::catalogue::query;
+use super::catalogue::catalogue_query;
 use super::connection::Connection;
 use super::schema;
 use crate::trouble::Trouble;
@@ -12,23 +12,23 @@ use std::collections::BTreeMap;
 
 /// The objects of a schema that have our names.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundObjects {
     tables: BTreeMap<String, String>,
     indexes: BTreeMap<String, String>,
     others: Vec<String>,
 }
 
-impl Found {
+impl FoundObjects {
     /// Reads what is there.
-    pub(super) fn read(connection: &mut Connection) -> Result<Found, Trouble> {
-        let sql = query(connection.schema());
-        let answers = connection.link.simple(&sql).map_err(|why| connection.trouble(&why))?;
-        let mut found = Found::default();
+    pub(super) fn read_relations(connection: &mut Connection) -> Result<FoundObjects, Trouble> {
+        let sql = catalogue_query(connection.schema_name());
+        let answers = connection.link.query_text(&sql).map_err(|why| connection.to_trouble(&why))?;
+        let mut found = FoundObjects::default();
         for row in answers.iter().flat_map(|answer| &answer.rows) {
             let [what, name, is] = [0, 1, 2].map(|column| {
-                row.text(column)
-                    .map(str::to_owned)
-                    .map_err(|why| Trouble::host(format!("{}: the definitions of tables: {why}", connection.shown())))
+                row.text_at(column).map(str::to_owned).map_err(|why| {
+                    Trouble::host_unable(format!("{}: the definitions of tables: {why}", connection.display_name()))
+                })
             });
             let (what, name, is) = (what?, name?, is?);
             match what.as_str() {
@@ -52,23 +52,23 @@ impl Found {
         if all.is_empty() {
             return Ok(());
         }
-        Err(Trouble::refused(format!(
+        Err(Trouble::refused_for_safety(format!(
             "{}: the schema {} holds something that no load has made, and it is left as it is: write another schema \
              (schema=…), or remove it first ({})",
-            connection.shown(),
-            connection.schema(),
+            connection.display_name(),
+            connection.schema_name(),
             all.join(", ")
         )))
     }
 
     /// The tables that are missing. That of the sessions is made by a run.
     pub(super) fn missing_tables(&self) -> Vec<&'static str> {
-        schema::names().filter(|name| *name != "assay_session" && !self.tables.contains_key(*name)).collect()
+        schema::table_names().filter(|name| *name != "assay_session" && !self.tables.contains_key(*name)).collect()
     }
 
     /// The keys and indexes of tables that are there which are missing or are not as a load makes them.
     pub(super) fn missing_keys(&self) -> Vec<String> {
-        let wrong = keys().filter(|(name, is)| {
+        let wrong = expected_keys().filter(|(name, is)| {
             let table = is.split(' ').next();
             table.is_some_and(|table| self.tables.contains_key(table)) && self.indexes.get(name) != Some(is)
         });
@@ -77,7 +77,7 @@ impl Found {
 }
 
 /// Refuses a schema that lacks what a load needs that goes on, or has nothing left to do.
-pub(super) fn loadable(connection: &Connection, found: &Found, complete: bool) -> Result<(), Trouble> {
+pub(super) fn check_loadable(connection: &Connection, found: &FoundObjects, complete: bool) -> Result<(), Trouble> {
     let mut missing: Vec<String> = found.missing_tables().into_iter().map(str::to_owned).collect();
     if complete {
         missing.extend(found.missing_keys());
@@ -86,23 +86,23 @@ pub(super) fn loadable(connection: &Connection, found: &Found, complete: bool) -
         return Ok(());
     }
     let what = if complete { "a whole load" } else { "a load in part, but is something that no load has made" };
-    Err(Trouble::refused(format!(
+    Err(Trouble::refused_for_safety(format!(
         "{}: the schema {} says that it holds {what}: {} missing: load it again with assay prep --clear",
-        connection.shown(),
-        connection.schema(),
+        connection.display_name(),
+        connection.schema_name(),
         with_verb(&missing)
     )))
 }
 
 /// Refuses a database that lacks what a run or a check needs.
-pub(super) fn usable(connection: &mut Connection) -> Result<(), Trouble> {
-    let found = Found::read(connection)?;
+pub(super) fn check_usable(connection: &mut Connection) -> Result<(), Trouble> {
+    let found = FoundObjects::read_relations(connection)?;
     found.refuse_foreign(connection)?;
-    let at = format!("{}: the schema {}", connection.shown(), connection.schema());
+    let at = format!("{}: the schema {}", connection.display_name(), connection.schema_name());
     let (tables, keys) = (found.missing_tables(), found.missing_keys());
     let again = "load it again with assay prep --clear";
     if !tables.is_empty() {
-        return Err(Trouble::damaged(format!("{at} is damaged: {} missing: {again}", with_verb(&tables))));
+        return Err(Trouble::damaged_database(format!("{at} is damaged: {} missing: {again}", with_verb(&tables))));
     }
     if !keys.is_empty() {
         return Err(Trouble::not_ready(format!(
@@ -128,10 +128,10 @@ fn columns_of_ours(name: &str) -> Option<String> {
         "assay_parts" => Some(not_null("name text")),
         "assay_session" => Some(not_null("run text, session integer, seq bigint")),
         name => {
-            let table = Table::ALL.into_iter().find(|table| table.name() == name)?;
-            let columns = table.columns().iter().map(|column| {
+            let table = Table::ALL.into_iter().find(|table| table.table_name() == name)?;
+            let columns = table.all_columns().iter().map(|column| {
                 let null = if column.nullable { "" } else { " not null" };
-                format!("{} {}{null}", column.name, kind(column.name, column.kind))
+                format!("{} {}{null}", column.name, displayed_type(column.name, column.kind))
             });
             Some(columns.collect::<Vec<_>>().join(", "))
         }
@@ -139,7 +139,7 @@ fn columns_of_ours(name: &str) -> Option<String> {
 }
 
 /// A type as the server writes it.
-fn kind(name: &str, kind: ColumnKind) -> String {
+fn displayed_type(name: &str, kind: ColumnKind) -> String {
     let order = if ["c_last", "c_first"].contains(&name) { " C" } else { "" };
     match kind {
         ColumnKind::Integer => "integer".to_owned(),
@@ -152,12 +152,12 @@ fn kind(name: &str, kind: ColumnKind) -> String {
 }
 
 /// The names of all keys and indexes, and how [`query`] describes them.
-fn keys() -> impl Iterator<Item = (String, String)> {
+fn expected_keys() -> impl Iterator<Item = (String, String)> {
     Table::ALL.into_iter().flat_map(|table| {
-        let columns: Vec<&str> = table.key().iter().map(|column| column.name).collect();
+        let columns: Vec<&str> = table.key_columns().iter().map(|column| column.name).collect();
         let key = (!columns.is_empty())
-            .then(|| (format!("{}_pkey", table.name()), index_in_words(table, " primary", &columns)));
-        let index = table.index().map(|(name, columns)| (name.to_owned(), index_in_words(table, "", columns)));
+            .then(|| (format!("{}_pkey", table.table_name()), index_in_words(table, " primary", &columns)));
+        let index = table.second_index().map(|(name, columns)| (name.to_owned(), index_in_words(table, "", columns)));
         [key, index].into_iter().flatten().collect::<Vec<_>>()
     })
 }
@@ -168,5 +168,5 @@ fn not_null(columns: &str) -> String {
 }
 
 fn index_in_words(table: Table, kind: &str, columns: &[&str]) -> String {
-    format!("{}{kind} btree ({})", table.name(), columns.join(", "))
+    format!("{}{kind} btree ({})", table.table_name(), columns.join(", "))
 }

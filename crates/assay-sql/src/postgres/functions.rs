@@ -7,7 +7,7 @@
 //! Source: TPC-C 5.11, clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2.
 
 use super::connection::Connection;
-use super::schema::{literal, with_prefix};
+use super::schema::{text_literal, with_prefix};
 use crate::trouble::Trouble;
 
 /// The error of an order that names an item that does not exist. The workload intends that it is rolled back.
@@ -230,13 +230,13 @@ END",
 const ALL: [&Function; 5] = [&NEW_ORDER, &PAYMENT, &ORDER_STATUS, &DELIVERY, &STOCK_LEVEL];
 
 /// The statements that drop them.
-pub(super) fn drops(prefix: &str) -> String {
+pub(super) fn drop_statements(prefix: &str) -> String {
     ALL.iter()
         .map(|function| format!("DROP FUNCTION IF EXISTS {prefix}{}({}) RESTRICT;", function.name, function.types))
         .collect()
 }
 
-fn create(prefix: &str) -> String {
+fn create_statements(prefix: &str) -> String {
     let all = ALL.iter().map(|function| {
         let Function { name, arguments, volatility, .. } = function;
         let body = with_prefix(prefix, function.body);
@@ -253,37 +253,41 @@ fn are_current(connection: &mut Connection) -> Result<bool, Trouble> {
         "SELECT proname, prosrc, provolatile = CASE proname WHEN 'order_status_v1' THEN 's'::\"char\" \
          WHEN 'stock_level_v1' THEN 's' ELSE 'v' END AND proconfig IS NULL AND NOT prosecdef FROM pg_proc \
          WHERE pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = {})",
-        literal(connection.schema())
+        text_literal(connection.schema_name())
     );
-    let prefix = connection.prefix();
-    let answers = connection.ask(&sql)?;
+    let prefix = connection.table_prefix();
+    let answers = connection.ask_server(&sql)?;
     let rows: Vec<_> = answers.iter().flat_map(|answer| &answer.rows).collect();
     Ok(ALL.iter().all(|function| {
-        let mut named = rows.iter().filter(|row| row.text(0).is_ok_and(|name| name == function.name));
+        let mut named = rows.iter().filter(|row| row.text_at(0).is_ok_and(|name| name == function.name));
         let is_same = named.next().is_some_and(|row| {
-            row.text(1).is_ok_and(|body| body == with_prefix(&prefix, function.body))
-                && row.text(2).is_ok_and(|is| is == "t")
+            row.text_at(1).is_ok_and(|body| body == with_prefix(&prefix, function.body))
+                && row.text_at(2).is_ok_and(|is| is == "t")
         });
         is_same && named.next().is_none()
     }))
 }
 
 /// Makes the functions, unless they are there.
-pub(super) fn renew(connection: &mut Connection) -> Result<(), Trouble> {
+pub(super) fn renew_functions(connection: &mut Connection) -> Result<(), Trouble> {
     if are_current(connection)? {
         return Ok(());
     }
-    let prefix = connection.prefix();
-    connection.transaction(|link| link.run(&drops(&prefix)).and_then(|()| link.run(&create(&prefix))))
+    let prefix = connection.table_prefix();
+    connection.in_transaction(|link| {
+        link.run_statements(&drop_statements(&prefix)).and_then(|()| link.run_statements(&create_statements(&prefix)))
+    })
 }
 
 /// Refuses a schema without them.
-pub(super) fn needed(connection: &mut Connection) -> Result<(), Trouble> {
+pub(super) fn check_present(connection: &mut Connection) -> Result<(), Trouble> {
     if are_current(connection)? {
         return Ok(());
     }
-    let text =
-        format!("{}: the functions of the transactions are missing or are not this program's", connection.shown());
+    let text = format!(
+        "{}: the functions of the transactions are missing or are not this program's",
+        connection.display_name()
+    );
     Err(Trouble::not_ready(format!("{text}: make them with assay prep, or write mode = \"client\"")))
 }
 

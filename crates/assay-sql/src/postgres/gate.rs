@@ -5,10 +5,10 @@
 //! that new ones are copied from, and servers that follow another one are refused.
 
 use super::link::{Failed, Link};
-use super::schema::{literal, prefix};
+use super::schema::{table_prefix, text_literal};
 use super::settings::Settings;
 use crate::guard::{self, Guard};
-use crate::seen::Seen;
+use crate::seen::SeenSettings;
 use crate::trouble::Trouble;
 use crate::url::PostgresUrl;
 use assay_base::text::one_line;
@@ -20,7 +20,7 @@ const LOCK: i32 = 0x4173_7463;
 
 /// The content of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum SchemaContent {
     /// It does not exist.
     Nothing,
     /// It is empty.
@@ -40,15 +40,15 @@ struct Lock {
 impl guard::Lock for Lock {
     type Url = PostgresUrl;
 
-    fn take(url: &PostgresUrl) -> Result<Lock, Trouble> {
+    fn take_lock(url: &PostgresUrl) -> Result<Lock, Trouble> {
         // Nobody can connect to some of them.
-        if ["postgres", "template0", "template1"].contains(&url.database()) {
+        if ["postgres", "template0", "template1"].contains(&url.database_name()) {
             return Err(of_the_server(url));
         }
-        let mut link = Link::open(url)?;
-        server(&mut link, url)?;
-        let mut lock = lock(link, url)?;
-        lock.load = load(&mut lock.link, url);
+        let mut link = Link::open_connection(url)?;
+        check_server(&mut link, url)?;
+        let mut lock = take_lock(link, url)?;
+        lock.load = find_load(&mut lock.link, url);
         Ok(lock)
     }
 
@@ -61,17 +61,17 @@ impl guard::Lock for Lock {
         if self.link.broken {
             return false;
         }
-        let answers = self.link.simple(&sql).unwrap_or_default();
-        let row = answers.first().and_then(|answer| answer.one());
+        let answers = self.link.query_text(&sql).unwrap_or_default();
+        let row = answers.first().and_then(|answer| answer.only_row());
         row.is_some_and(|row| is_true(row, 0))
     }
 
-    fn load(&self) -> Option<&str> {
+    fn loaded_name(&self) -> Option<&str> {
         self.load.as_deref()
     }
 
-    fn shown(url: &PostgresUrl) -> String {
-        shown(url)
+    fn display_name(url: &PostgresUrl) -> String {
+        displayed_database(url)
     }
 }
 
@@ -80,7 +80,7 @@ impl Drop for Lock {
     /// the next command would find the schema in use.
     fn drop(&mut self) {
         if !self.link.broken {
-            let _ = self.link.run("SELECT pg_advisory_unlock_all()");
+            let _ = self.link.run_statements("SELECT pg_advisory_unlock_all()");
         }
     }
 }
@@ -89,35 +89,40 @@ impl Drop for Lock {
 #[derive(Debug)]
 pub struct Permit {
     guard: Guard<Lock>,
-    seen: Seen<Settings>,
+    seen: SeenSettings<Settings>,
     url: PostgresUrl,
-    found: Found,
+    found: SchemaContent,
 }
 
 impl Permit {
     /// For a load: the schema may be missing or empty.
     pub fn to_load(url: &PostgresUrl) -> Result<Permit, Trouble> {
-        let (lock, found) = found(url)?;
-        Ok(Permit { guard: Guard::of_anything(lock), seen: Seen::default(), url: url.clone(), found })
+        let (lock, found) = lock_and_look(url)?;
+        Ok(Permit { guard: Guard::of_anything(lock), seen: SeenSettings::default(), url: url.clone(), found })
     }
 
     /// For everything else: the schema must be ours.
     pub fn to_use(url: &PostgresUrl) -> Result<Permit, Trouble> {
-        let (lock, found) = found(url)?;
+        let (lock, found) = lock_and_look(url)?;
         let lacks = match found {
-            Found::Nothing => "does not exist",
-            Found::Blank => "is empty",
-            Found::Marked => {
-                return Ok(Permit { guard: Guard::of_load(lock), seen: Seen::default(), url: url.clone(), found });
+            SchemaContent::Nothing => "does not exist",
+            SchemaContent::Blank => "is empty",
+            SchemaContent::Marked => {
+                return Ok(Permit {
+                    guard: Guard::of_load(lock),
+                    seen: SeenSettings::default(),
+                    url: url.clone(),
+                    found,
+                });
             }
         };
-        let (at, schema) = (shown(url), &url.schema);
+        let (at, schema) = (displayed_database(url), &url.schema);
         Err(Trouble::not_ready(format!("{at}: the schema {schema} {lacks}: load it with assay prep")))
     }
 
     /// Makes sure that the lock is held which keeps another Assay out, and takes it again if its connection was lost.
-    pub fn hold(&self) -> Result<(), Trouble> {
-        self.guard.hold(&self.url)
+    pub fn ensure_held(&self) -> Result<(), Trouble> {
+        self.guard.ensure_held(&self.url)
     }
 
     /// Whether the lock was lost at some time. What was loaded when this permit was given is still there.
@@ -128,17 +133,17 @@ impl Permit {
     /// The settings that the connections of this permit were found with since [`Permit::begin_run`], each different set
     /// once.
     pub fn settings_seen(&self) -> Vec<Settings> {
-        self.seen.all()
+        self.seen.all_seen()
     }
 
     /// Begins a run, whose connections are opened after this.
     pub fn begin_run(&self) {
-        self.seen.forget();
+        self.seen.forget_all();
     }
 
     /// Keeps the settings that a connection was found with.
     pub(super) fn has_seen(&self, settings: &Settings) {
-        self.seen.add(settings);
+        self.seen.add_settings(settings);
     }
 
     /// See [`Guard::has_held`].
@@ -147,55 +152,62 @@ impl Permit {
     }
 
     /// The database, as it may be shown.
-    pub(super) fn shown(&self) -> String {
-        shown(&self.url)
+    pub(super) fn display_name(&self) -> String {
+        displayed_database(&self.url)
     }
     /// The prefix of the names of tables.
-    pub(super) fn prefix(&self) -> String {
-        prefix(&self.url.schema)
+    pub(super) fn table_prefix(&self) -> String {
+        table_prefix(&self.url.schema)
     }
     /// The name of the schema.
-    pub(super) fn schema(&self) -> &str {
+    pub(super) fn schema_name(&self) -> &str {
         &self.url.schema
     }
     /// The content that was found.
-    pub(super) fn found(&self) -> Found {
+    pub(super) fn found_content(&self) -> SchemaContent {
         self.found
     }
 }
 
 /// A database as it may be shown.
-pub(super) fn shown(url: &PostgresUrl) -> String {
+pub(super) fn displayed_database(url: &PostgresUrl) -> String {
     one_line(url)
 }
 
 /// Translates the failure of a statement that is not part of a transaction of the load.
-pub(super) fn trouble(url: &PostgresUrl, why: &Failed) -> Trouble {
-    let at = shown(url);
-    let remedy = match why.code() {
-        "XX001" | "XX002" => return Trouble::damaged(format!("{at} is damaged: {}", one_line(why))),
-        "42501" => format!(": GRANT the role {} what is missing", url.role()),
+pub(super) fn to_trouble(url: &PostgresUrl, why: &Failed) -> Trouble {
+    let at = displayed_database(url);
+    let remedy = match why.error_code() {
+        "XX001" | "XX002" => return Trouble::damaged_database(format!("{at} is damaged: {}", one_line(why))),
+        "42501" => format!(": GRANT the role {} what is missing", url.role_name()),
         "53100" => ": make room where the server keeps its data".to_owned(),
         "25006" => ": the role or the database only allows reading (default_transaction_read_only)".to_owned(),
         "2BP01" => ": something that is not ours depends on it, and is left as it is: remove it first".to_owned(),
         _ => String::new(),
     };
     let text = format!("{at}: {}{remedy}", one_line(why));
-    if why.code() == "2BP01" { Trouble::refused(text) } else { Trouble::host(text) }
+    if why.error_code() == "2BP01" { Trouble::refused_for_safety(text) } else { Trouble::host_unable(text) }
 }
 
 /// Refuses servers and databases in which nothing is to be created.
-fn server(link: &mut Link, url: &PostgresUrl) -> Result<(), Trouble> {
+fn check_server(link: &mut Link, url: &PostgresUrl) -> Result<(), Trouble> {
     let sql = "SELECT current_setting('server_version_num'), pg_is_in_recovery(), datistemplate, \
                datname IN ('postgres', 'template0', 'template1') FROM pg_database WHERE datname = current_database()";
-    let answers = link.simple(sql).map_err(|why| trouble(url, &why))?;
-    let row = answers.first().and_then(|answer| answer.one()).ok_or_else(|| Trouble::host("no database is current"))?;
-    let at = shown(url);
-    if row.written(0).unwrap_or(0) < OLDEST {
-        return Err(Trouble::host(format!("{at}: the server is older than PostgreSQL 12, which is not supported")));
+    let answers = link.query_text(sql).map_err(|why| to_trouble(url, &why))?;
+    let row = answers
+        .first()
+        .and_then(|answer| answer.only_row())
+        .ok_or_else(|| Trouble::host_unable("no database is current"))?;
+    let at = displayed_database(url);
+    if row.text_number_at(0).unwrap_or(0) < OLDEST {
+        return Err(Trouble::host_unable(format!(
+            "{at}: the server is older than PostgreSQL 12, which is not supported"
+        )));
     }
     if is_true(row, 1) {
-        return Err(Trouble::refused(format!("{at} is on a standby, which follows another server: name that one")));
+        return Err(Trouble::refused_for_safety(format!(
+            "{at} is on a standby, which follows another server: name that one"
+        )));
     }
     if is_true(row, 2) || is_true(row, 3) {
         return Err(of_the_server(url));
@@ -204,71 +216,71 @@ fn server(link: &mut Link, url: &PostgresUrl) -> Result<(), Trouble> {
 }
 
 fn of_the_server(url: &PostgresUrl) -> Trouble {
-    let at = shown(url);
-    Trouble::refused(format!(
+    let at = displayed_database(url);
+    Trouble::refused_for_safety(format!(
         "{at} is a database of the server itself: create one for this purpose (CREATE DATABASE shop)"
     ))
 }
 
 /// Takes the lock and looks into the schema.
-fn found(url: &PostgresUrl) -> Result<(Lock, Found), Trouble> {
-    let mut lock: Lock = guard::Lock::take(url)?;
-    let found = schema(&mut lock.link, url)?;
+fn lock_and_look(url: &PostgresUrl) -> Result<(Lock, SchemaContent), Trouble> {
+    let mut lock: Lock = guard::Lock::take_lock(url)?;
+    let found = look_into_schema(&mut lock.link, url)?;
     Ok((lock, found))
 }
 
 /// The name of the load in the schema, if there is one.
-fn load(link: &mut Link, url: &PostgresUrl) -> Option<String> {
-    let answers = link.simple(&format!("SELECT run FROM {}assay_tpcc", prefix(&url.schema))).ok()?;
+fn find_load(link: &mut Link, url: &PostgresUrl) -> Option<String> {
+    let answers = link.query_text(&format!("SELECT run FROM {}assay_tpcc", table_prefix(&url.schema))).ok()?;
     let [row] = answers.first()?.rows.as_slice() else { return None };
-    row.text(0).ok().map(str::to_owned)
+    row.text_at(0).ok().map(str::to_owned)
 }
 
 /// Takes the lock of the schema, which ends with the connection.
-fn lock(mut link: Link, url: &PostgresUrl) -> Result<Lock, Trouble> {
+fn take_lock(mut link: Link, url: &PostgresUrl) -> Result<Lock, Trouble> {
     // FNV-1a: any spread will do, and it must be the same in every version of this program.
     let of_schema =
         url.schema.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let key = (LOCK, of_schema as i32);
     let sql = format!("SELECT pg_try_advisory_lock({}, {})", key.0, key.1);
-    let answers = link.simple(&sql).map_err(|why| trouble(url, &why))?;
+    let answers = link.query_text(&sql).map_err(|why| to_trouble(url, &why))?;
     let taken = answers
         .first()
-        .and_then(|answer| answer.one())
-        .is_some_and(|row| row.text(0).is_ok_and(|answer| answer == "t"));
+        .and_then(|answer| answer.only_row())
+        .is_some_and(|row| row.text_at(0).is_ok_and(|answer| answer == "t"));
     if taken {
         // A server that ends idle sessions would end the lock. Versions before 14 do not know the setting.
         let keep = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'";
         let mut lock = Lock { link, key, load: None };
-        lock.link.run(keep).map_err(|why| trouble(url, &why))?;
+        lock.link.run_statements(keep).map_err(|why| to_trouble(url, &why))?;
         // Sessions that connect again ask for the lock first, and must not wait for ever.
-        lock.link.hurry();
+        lock.link.restore_time_limit();
         return Ok(lock);
     }
-    Err(Trouble::refused(format!(
+    Err(Trouble::refused_for_safety(format!(
         "{}: the schema {} is in use by another Assay: wait until it has ended",
-        shown(url),
+        displayed_database(url),
         url.schema
     )))
 }
 
 /// Looks into the schema; one that is neither empty nor has a marker is refused.
-fn schema(link: &mut Link, url: &PostgresUrl) -> Result<Found, Trouble> {
+fn look_into_schema(link: &mut Link, url: &PostgresUrl) -> Result<SchemaContent, Trouble> {
     // Every object in a schema depends on it.
     let sql = format!(
         "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = n.oid AND relname = 'assay_tpcc' AND relkind = 'r'), \
          EXISTS (SELECT 1 FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = n.oid) \
          FROM pg_namespace AS n WHERE nspname = {}",
-        literal(&url.schema)
+        text_literal(&url.schema)
     );
-    let answers = link.simple(&sql).map_err(|why| trouble(url, &why))?;
-    let Some(row) = answers.first().and_then(|answer| answer.one()) else { return Ok(Found::Nothing) };
+    let answers = link.query_text(&sql).map_err(|why| to_trouble(url, &why))?;
+    let Some(row) = answers.first().and_then(|answer| answer.only_row()) else { return Ok(SchemaContent::Nothing) };
     match (is_true(row, 0), is_true(row, 1)) {
-        (true, _) => Ok(Found::Marked),
-        (false, false) => Ok(Found::Blank),
-        (false, true) => Err(Trouble::refused(format!(
+        (true, _) => Ok(SchemaContent::Marked),
+        (false, false) => Ok(SchemaContent::Blank),
+        (false, true) => Err(Trouble::refused_for_safety(format!(
             "{}: the schema {} holds something else, and is left as it is: write another one (schema=…)",
-            shown(url),
+            displayed_database(url),
             url.schema
         ))),
     }
@@ -276,5 +288,5 @@ fn schema(link: &mut Link, url: &PostgresUrl) -> Result<Found, Trouble> {
 
 /// Whether a column of a row is true.
 fn is_true(row: &super::value::Row, column: usize) -> bool {
-    row.text(column).is_ok_and(|text| text == "t")
+    row.text_at(column).is_ok_and(|text| text == "t")
 }

@@ -28,7 +28,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    fn read(body: &ErrorResponseBody) -> io::Result<Refusal> {
+    fn from_response(body: &ErrorResponseBody) -> io::Result<Refusal> {
         let (mut code, mut message, mut detail, mut ends) = (String::new(), String::new(), String::new(), false);
         let mut fields = body.fields();
         while let Some(field) = fields.next()? {
@@ -53,7 +53,7 @@ impl fmt::Display for Refusal {
 
 impl Failed {
     /// The server's code; empty if the connection was lost.
-    pub(super) fn code(&self) -> &str {
+    pub(super) fn error_code(&self) -> &str {
         match self {
             Failed::Server(refusal) => &refusal.code,
             Failed::Lost(_) => "",
@@ -61,7 +61,7 @@ impl Failed {
     }
 
     /// The fault of a transaction that failed with this error and was certainly not committed.
-    pub(super) fn fault(&self) -> Fault {
+    pub(super) fn to_fault(&self) -> Fault {
         match self {
             Failed::Server(Refusal { code, message, .. }) => Fault {
                 code: code.clone(),
@@ -85,18 +85,18 @@ pub(super) struct Answer {
 
 impl Answer {
     /// The command that the server has executed, such as `COMMIT`; see [`Link::commit`].
-    pub(super) fn verb(&self) -> &[u8] {
+    pub(super) fn executed_command(&self) -> &[u8] {
         self.tag.split(|byte| *byte == b' ').next().unwrap_or_default()
     }
 
     /// Number of rows that the statement changed.
-    pub(super) fn changed(&self) -> u64 {
+    pub(super) fn changed_rows(&self) -> u64 {
         let last = self.tag.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
         std::str::from_utf8(last).ok().and_then(|number| number.parse().ok()).unwrap_or(0)
     }
 
     /// The only row.
-    pub(super) fn one(&self) -> Option<&Row> {
+    pub(super) fn only_row(&self) -> Option<&Row> {
         self.rows.first()
     }
 }
@@ -140,15 +140,15 @@ struct Flight {
 
 impl Flight {
     /// Processes one message. Returns the result when the answers are complete.
-    fn take(&mut self, message: Message, status: &mut u8) -> io::Result<Option<Result<Vec<Answer>, Refusal>>> {
+    fn take_message(&mut self, message: Message, status: &mut u8) -> io::Result<Option<Result<Vec<Answer>, Refusal>>> {
         match message {
-            Message::DataRow(body) => self.rows.push(Row::parse(&body)?),
+            Message::DataRow(body) => self.rows.push(Row::parse_row(&body)?),
             Message::CommandComplete(body) => {
                 let tag = Bytes::copy_from_slice(body.tag()?.as_bytes());
                 self.answers.push(Answer { rows: std::mem::take(&mut self.rows), tag });
             }
             Message::ErrorResponse(body) => {
-                let found = Refusal::read(&body)?;
+                let found = Refusal::from_response(&body)?;
                 if found.ends {
                     return Ok(Some(Err(found)));
                 }
@@ -173,124 +173,128 @@ impl fmt::Debug for Link {
 
 impl Link {
     /// Connects as the role of the URL.
-    pub(super) fn open(url: &PostgresUrl) -> Result<Link, Trouble> {
+    pub(super) fn open_connection(url: &PostgresUrl) -> Result<Link, Trouble> {
         let mut link =
-            Link { wire: Wire::open(url)?, process: 0, status: b'I', broken: false, answered: 0, flight: None };
-        link.start(url).map_err(|why| refused_at_start(url, &why))?;
+            Link { wire: Wire::open_wire(url)?, process: 0, status: b'I', broken: false, answered: 0, flight: None };
+        link.start_session(url).map_err(|why| refused_at_start(url, &why))?;
         Ok(link)
     }
 
-    fn start(&mut self, url: &PostgresUrl) -> Result<(), Failed> {
+    fn start_session(&mut self, url: &PostgresUrl) -> Result<(), Failed> {
         // Parameters of the start have priority over those of the role. Names are looked up in PostgreSQL's own schema
         // only, so that a table or operator in another schema cannot replace the intended one.
         let parameters = [
-            ("user", url.role()),
-            ("database", url.database()),
+            ("user", url.role_name()),
+            ("database", url.database_name()),
             ("client_encoding", "UTF8"),
             ("application_name", "assay"),
             ("search_path", "pg_catalog"),
             ("standard_conforming_strings", "on"),
         ];
         frontend::startup_message(parameters, &mut self.wire.line.outgoing)?;
-        self.wire.line.send()?;
+        self.wire.line.send_all()?;
         loop {
-            match self.wire.receive()? {
+            match self.wire.receive_message()? {
                 Message::AuthenticationOk | Message::ParameterStatus(_) | Message::NoticeResponse(_) => {}
                 Message::BackendKeyData(body) => self.process = body.process_id(),
-                Message::ErrorResponse(body) => return Err(Failed::Server(Refusal::read(&body)?)),
+                Message::ErrorResponse(body) => return Err(Failed::Server(Refusal::from_response(&body)?)),
                 Message::ReadyForQuery(_) => break,
-                asked => self.authenticate(url, &asked)?,
+                asked => self.authenticate_role(url, &asked)?,
             }
         }
         Ok(self.wire.line.is_started()?)
     }
 
-    fn authenticate(&mut self, url: &PostgresUrl, asked: &Message) -> Result<(), Failed> {
+    fn authenticate_role(&mut self, url: &PostgresUrl, asked: &Message) -> Result<(), Failed> {
         let denied = |text: &str| Failed::Server(Refusal { code: "28P01".into(), message: text.into(), ends: true });
-        let password =
-            || url.password.as_ref().map(|password| password.secret()).ok_or_else(|| denied("a password is asked for"));
+        let password = || {
+            url.password
+                .as_ref()
+                .map(|password| password.secret_bytes())
+                .ok_or_else(|| denied("a password is asked for"))
+        };
         match asked {
             Message::AuthenticationCleartextPassword if !self.wire.is_private(url) => {
                 Err(denied("the server wants the password in plain text, and the connection is not encrypted"))
             }
-            Message::AuthenticationCleartextPassword => self.reply(password()?),
+            Message::AuthenticationCleartextPassword => self.send_password(password()?),
             Message::AuthenticationMd5Password(body) => {
-                let hash = md5_hash(url.role().as_bytes(), password()?, body.salt());
-                self.reply(hash.as_bytes())
+                let hash = md5_hash(url.role_name().as_bytes(), password()?, body.salt());
+                self.send_password(hash.as_bytes())
             }
             Message::AuthenticationSasl(body) => {
                 let known = body.mechanisms().any(|name| Ok(name == sasl::SCRAM_SHA_256))?;
                 if !known {
                     return Err(denied("the server knows no way to check a password that this program knows"));
                 }
-                self.scram(password()?)
+                self.authenticate_scram(password()?)
             }
             _ => Err(denied("the server asks for an authentication that this program does not know")),
         }
     }
 
-    fn reply(&mut self, password: &[u8]) -> Result<(), Failed> {
+    fn send_password(&mut self, password: &[u8]) -> Result<(), Failed> {
         frontend::password_message(password, &mut self.wire.line.outgoing)?;
-        Ok(self.wire.line.send()?)
+        Ok(self.wire.line.send_all()?)
     }
 
     /// RFC 5802: both sides prove that they know the password, and neither sends it.
-    fn scram(&mut self, password: &[u8]) -> Result<(), Failed> {
+    fn authenticate_scram(&mut self, password: &[u8]) -> Result<(), Failed> {
         let mut scram = sasl::ScramSha256::new(password, sasl::ChannelBinding::unsupported());
         frontend::sasl_initial_response(sasl::SCRAM_SHA_256, scram.message(), &mut self.wire.line.outgoing)?;
-        self.wire.line.send()?;
-        match self.step()? {
+        self.wire.line.send_all()?;
+        match self.next_authentication()? {
             Message::AuthenticationSaslContinue(body) => scram.update(body.data())?,
-            _ => return Err(nonsense()),
+            _ => return Err(unreadable_message()),
         }
         frontend::sasl_response(scram.message(), &mut self.wire.line.outgoing)?;
-        self.wire.line.send()?;
-        match self.step()? {
+        self.wire.line.send_all()?;
+        match self.next_authentication()? {
             Message::AuthenticationSaslFinal(body) => Ok(scram.finish(body.data())?),
-            _ => Err(nonsense()),
+            _ => Err(unreadable_message()),
         }
     }
 
-    fn step(&mut self) -> Result<Message, Failed> {
-        match self.wire.receive()? {
-            Message::ErrorResponse(body) => Err(Failed::Server(Refusal::read(&body)?)),
+    fn next_authentication(&mut self) -> Result<Message, Failed> {
+        match self.wire.receive_message()? {
+            Message::ErrorResponse(body) => Err(Failed::Server(Refusal::from_response(&body)?)),
             message => Ok(message),
         }
     }
 
     /// Sends statements as text, and returns the answers to all of them, with rows as text.
-    pub(super) fn simple(&mut self, sql: &str) -> Result<Vec<Answer>, Failed> {
+    pub(super) fn query_text(&mut self, sql: &str) -> Result<Vec<Answer>, Failed> {
         frontend::query(sql, &mut self.wire.line.outgoing)?;
-        self.answers()
+        self.await_answers()
     }
 
     /// Runs statements as [`Link::simple`] does, whose answers are not needed.
-    pub(super) fn run(&mut self, sql: &str) -> Result<(), Failed> {
-        self.simple(sql).map(drop)
+    pub(super) fn run_statements(&mut self, sql: &str) -> Result<(), Failed> {
+        self.query_text(sql).map(drop)
     }
 
     /// Prepares statements.
-    pub(super) fn prepare(&mut self, statements: &[Statement]) -> Result<(), Failed> {
+    pub(super) fn prepare_statements(&mut self, statements: &[Statement]) -> Result<(), Failed> {
         for Statement { name, sql, types } in statements {
             frontend::parse(name, sql, types.iter().copied(), &mut self.wire.line.outgoing)?;
         }
-        self.fly().map(drop)
+        self.send_flight().map(drop)
     }
 
     /// Adds the execution of a prepared statement to the flight that [`Link::fly`] sends.
-    pub(super) fn add(&mut self, statement: &Statement, values: &[Bound<'_>]) -> &mut Link {
+    pub(super) fn add_execution(&mut self, statement: &Statement, values: &[Bound<'_>]) -> &mut Link {
         let out = &mut self.wire.line.outgoing;
         let binary = [1];
-        let bound = frontend::bind("", statement.name, binary, values, |value, out| value.write(out), binary, out);
+        let bound = frontend::bind("", statement.name, binary, values, |value, out| value.write_to(out), binary, out);
         let added = bound.map_err(|_| ()).and_then(|()| frontend::execute("", 0, out).map_err(|_| ()));
         added.expect("a statement of ours has a name without zero bytes, and values that fit into a message");
         self
     }
 
     /// Sends all statements that were added and waits for all answers. If one of them fails, the server skips the rest.
-    pub(super) fn fly(&mut self) -> Result<Vec<Answer>, Failed> {
+    pub(super) fn send_flight(&mut self) -> Result<Vec<Answer>, Failed> {
         frontend::sync(&mut self.wire.line.outgoing);
-        self.answers()
+        self.await_answers()
     }
 
     /// Begins as [`Link::fly`] does, without blocking: [`Link::read`] reads the answers, and [`Link::landed`] returns
@@ -307,21 +311,21 @@ impl Link {
     }
 
     /// Reads what has arrived, and sends as much of the rest as the socket accepts.
-    pub(super) fn read(&mut self) {
+    pub(super) fn read_arrived(&mut self) {
         if let Some(flight) = &mut self.flight {
-            flight.ended = self.wire.line.exchange(&mut flight.unsent);
+            flight.ended = self.wire.line.exchange_ready(&mut flight.unsent);
         }
     }
 
     /// The answers, when all of them have been read.
-    pub(super) fn landed(&mut self) -> Option<Result<Vec<Answer>, Failed>> {
+    pub(super) fn take_answers(&mut self) -> Option<Result<Vec<Answer>, Failed>> {
         loop {
             let message = match self.wire.next() {
                 Ok(None) => Err(self.flight.as_mut()?.ended.take()?),
                 Ok(Some(message)) => Ok(message),
                 Err(why) => Err(why),
             };
-            if let Some(done) = self.arrives(message) {
+            if let Some(done) = self.take_arrived(message) {
                 return Some(done);
             }
         }
@@ -333,30 +337,30 @@ impl Link {
     }
 
     /// The socket at which answers arrive.
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.wire.line.socket()
+    pub(super) fn answer_socket(&self) -> BorrowedFd<'_> {
+        self.wire.line.answer_socket()
     }
 
     /// Sends everything, and waits until the server is ready again.
-    fn answers(&mut self) -> Result<Vec<Answer>, Failed> {
-        let sent = self.wire.line.set_waiting(true).and_then(|()| self.wire.line.send());
+    fn await_answers(&mut self) -> Result<Vec<Answer>, Failed> {
+        let sent = self.wire.line.set_waiting(true).and_then(|()| self.wire.line.send_all());
         self.answers_to(sent.err())
     }
 
     fn answers_to(&mut self, unsent: Option<io::Error>) -> Result<Vec<Answer>, Failed> {
         self.flight = Some(Flight { unsent, ..Flight::default() });
         loop {
-            let message = self.wire.receive();
-            if let Some(done) = self.arrives(message) {
+            let message = self.wire.receive_message();
+            if let Some(done) = self.take_arrived(message) {
                 return done;
             }
         }
     }
 
     /// Processes one message, or the end of the connection. Returns the result when the answers are complete.
-    fn arrives(&mut self, message: io::Result<Message>) -> Option<Result<Vec<Answer>, Failed>> {
+    fn take_arrived(&mut self, message: io::Result<Message>) -> Option<Result<Vec<Answer>, Failed>> {
         let flight = self.flight.as_mut()?;
-        let taken = message.and_then(|message| flight.take(message, &mut self.status));
+        let taken = message.and_then(|message| flight.take_message(message, &mut self.status));
         let done = match taken {
             Ok(done) => done?.map_err(Failed::Server),
             Err(why) => {
@@ -375,7 +379,7 @@ impl Link {
     }
 
     /// Restores the time limit for answers that applied during the start.
-    pub(super) fn hurry(&self) {
+    pub(super) fn restore_time_limit(&self) {
         // If the limit cannot be set, answers may take any time, as before.
         let _ = self.wire.line.is_hurried();
     }
@@ -387,30 +391,34 @@ impl Link {
 
     /// Commits. After a failed statement the server answers COMMIT with ROLLBACK and without an error, so that the
     /// command in its answer is checked.
-    pub(super) fn commit(&mut self) -> Result<(), Failed> {
-        let answers = self.simple("COMMIT")?;
-        if answers.last().is_some_and(|answer| answer.verb() == b"COMMIT") { Ok(()) } else { Err(rolled_back()) }
+    pub(super) fn commit_checked(&mut self) -> Result<(), Failed> {
+        let answers = self.query_text("COMMIT")?;
+        if answers.last().is_some_and(|answer| answer.executed_command() == b"COMMIT") {
+            Ok(())
+        } else {
+            Err(rolled_back())
+        }
     }
 
     /// Writes rows in PostgreSQL's binary form, which `COPY .. FROM STDIN (FORMAT binary)` reads.
-    pub(super) fn copy(&mut self, sql: &str, rows: &[u8]) -> Result<(), Failed> {
-        self.run(sql)?;
+    pub(super) fn copy_rows(&mut self, sql: &str, rows: &[u8]) -> Result<(), Failed> {
+        self.run_statements(sql)?;
         for chunk in rows.chunks(COPY_CHUNK) {
             frontend::CopyData::new(chunk)?.write(&mut self.wire.line.outgoing);
-            if let Err(why) = self.wire.line.send() {
+            if let Err(why) = self.wire.line.send_all() {
                 // The server may have sent the reason before it closed the connection.
                 return self.answers_to(Some(why)).map(drop);
             }
         }
         frontend::copy_done(&mut self.wire.line.outgoing);
-        self.answers().map(drop)
+        self.await_answers().map(drop)
     }
 }
 
 /// Bytes of a COPY that are sent together.
 const COPY_CHUNK: usize = 256 << 10;
 
-fn nonsense() -> Failed {
+fn unreadable_message() -> Failed {
     Failed::Lost(io::Error::new(io::ErrorKind::InvalidData, "the server's answer makes no sense"))
 }
 
@@ -422,7 +430,7 @@ pub(super) fn rolled_back() -> Failed {
 
 /// The message about a refusal at the start: what it means, and what to do.
 fn refused_at_start(url: &PostgresUrl, why: &Failed) -> Trouble {
-    let remedy = match why.code() {
+    let remedy = match why.error_code() {
         "28P01" | "28000" => "set PGPASSWORD, or write password_file=FILE, or let the role in (pg_hba.conf)",
         "3D000" => "create the database first",
         "53300" => "let the server take more connections (max_connections)",
@@ -430,5 +438,5 @@ fn refused_at_start(url: &PostgresUrl, why: &Failed) -> Trouble {
         "42501" => "GRANT CONNECT to the role",
         _ => "see the server's log",
     };
-    Trouble::host(format!("{url}: the server does not let the role {} in: {why}: {remedy}", url.role()))
+    Trouble::host_unable(format!("{url}: the server does not let the role {} in: {why}: {remedy}", url.role_name()))
 }

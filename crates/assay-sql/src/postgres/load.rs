@@ -2,14 +2,14 @@
 //! was interrupted goes on with the parts that are missing. Keys and indexes follow when all rows are there, because a
 //! finished table is sorted once.
 
-use super::connection::{Connection, marker};
+use super::connection::{Connection, read_marker};
 use super::copy::Copied;
 use super::definitions;
 use super::functions;
-use super::gate::{Found, Permit};
+use super::gate::{Permit, SchemaContent};
 use super::link::{Failed, Link};
-use super::schema::{self, literal};
-use crate::loaders::{Loader, Progress, Task, Watch, Work, parts_left};
+use super::schema::{self, text_literal};
+use crate::loaders::{LoadTasks, Loader, Progress, Task, Watch, parts_left};
 use crate::marker::{Columns, Marker};
 use crate::trouble::Trouble;
 use crate::url::PostgresUrl;
@@ -34,66 +34,66 @@ pub struct Loading {
 }
 
 /// Loads what is missing and returns the marker, which is not complete if `watch` ended the load.
-pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
+pub fn load_missing(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
     let permit = Arc::new(Permit::to_load(&loading.url)?);
-    let mut connection = Connection::open(&permit, &loading.url)?;
+    let mut connection = Connection::open_permitted(&permit, &loading.url)?;
     let fresh = Marker::new(&loading.run, loading.population);
-    match permit.found() {
-        Found::Nothing => begin(&mut connection, &fresh, true)?,
-        Found::Blank => begin(&mut connection, &fresh, false)?,
-        Found::Marked => {}
+    match permit.found_content() {
+        SchemaContent::Nothing => begin_load(&mut connection, &fresh, true)?,
+        SchemaContent::Blank => begin_load(&mut connection, &fresh, false)?,
+        SchemaContent::Marked => {}
     }
-    let mut there = marker(&mut connection)?;
-    let mut found = definitions::Found::read(&mut connection)?;
+    let mut there = read_marker(&mut connection)?;
+    let mut found = definitions::FoundObjects::read_relations(&mut connection)?;
     found.refuse_foreign(&connection)?;
     if loading.clear {
-        clear(&mut connection, &fresh)?;
-        there = marker(&mut connection)?;
-        found = definitions::Found::read(&mut connection)?;
+        clear_load(&mut connection, &fresh)?;
+        there = read_marker(&mut connection)?;
+        found = definitions::FoundObjects::read_relations(&mut connection)?;
     }
-    there.takes(loading.population, &connection.shown())?;
-    definitions::loadable(&connection, &found, there.complete)?;
+    there.check_loadable(loading.population, &connection.display_name())?;
+    definitions::check_loadable(&connection, &found, there.complete)?;
     if there.complete {
-        functions::renew(&mut connection)?;
+        functions::renew_functions(&mut connection)?;
         return Ok(there);
     }
     let loaders = Loaders { permit: &permit, loading };
-    if loaders.all(&mut connection, watch)?.is_continue() {
+    if loaders.load_all(&mut connection, watch)?.is_continue() {
         permit.has_held()?;
-        functions::renew(&mut connection)?;
-        connection.ask("UPDATE @assay_tpcc SET complete = 1")?;
+        functions::renew_functions(&mut connection)?;
+        connection.ask_server("UPDATE @assay_tpcc SET complete = 1")?;
     }
-    marker(&mut connection)
+    read_marker(&mut connection)
 }
 
 /// Makes the tables, and the marker of a load that begins, so that the schema is ours as soon as it holds anything.
-fn begin(connection: &mut Connection, marker: &Marker, with_schema: bool) -> Result<(), Trouble> {
-    let create = with_schema.then(|| format!("CREATE SCHEMA \"{}\"", connection.schema()));
-    let tables = tables(connection, marker);
-    connection.transaction(|link| {
-        create.iter().try_for_each(|sql| link.run(sql))?;
-        link.run(&tables)
+fn begin_load(connection: &mut Connection, marker: &Marker, with_schema: bool) -> Result<(), Trouble> {
+    let create = with_schema.then(|| format!("CREATE SCHEMA \"{}\"", connection.schema_name()));
+    let tables = create_statements(connection, marker);
+    connection.in_transaction(|link| {
+        create.iter().try_for_each(|sql| link.run_statements(sql))?;
+        link.run_statements(&tables)
     })
 }
 
 /// The statements that make the tables and the marker.
-fn tables(connection: &Connection, marker: &Marker) -> String {
-    let prefix = connection.prefix();
-    let mut sql = connection.sql(schema::OURS);
-    Table::ALL.into_iter().for_each(|table| sql += &schema::table(&prefix, table));
-    let Columns { version, run, warehouses, seed, c_load, items, customers, complete } = marker.columns();
-    let (run, seed) = (literal(&run), literal(&seed));
+fn create_statements(connection: &Connection, marker: &Marker) -> String {
+    let prefix = connection.table_prefix();
+    let mut sql = connection.expand_names(schema::OURS);
+    Table::ALL.into_iter().for_each(|table| sql += &schema::table_definition(&prefix, table));
+    let Columns { version, run, warehouses, seed, c_load, items, customers, complete } = marker.to_columns();
+    let (run, seed) = (text_literal(&run), text_literal(&seed));
     let numbers = format!("{c_load}, {items}, {customers}, {complete}");
     sql + &format!("INSERT INTO {prefix}assay_tpcc VALUES ({version}, {run}, {warehouses}, {seed}, {numbers})")
 }
 
 /// Deletes what a load made, by name, and begins anew, in one transaction. What depends on it keeps it from that.
-fn clear(connection: &mut Connection, marker: &Marker) -> Result<(), Trouble> {
-    let prefix = connection.prefix();
-    let mut drops = functions::drops(&prefix);
-    schema::names().for_each(|name| drops += &format!("DROP TABLE IF EXISTS {prefix}{name} RESTRICT;"));
-    let tables = tables(connection, marker);
-    connection.transaction(|link| link.run(&drops).and_then(|()| link.run(&tables)))
+fn clear_load(connection: &mut Connection, marker: &Marker) -> Result<(), Trouble> {
+    let prefix = connection.table_prefix();
+    let mut drops = functions::drop_statements(&prefix);
+    schema::table_names().for_each(|name| drops += &format!("DROP TABLE IF EXISTS {prefix}{name} RESTRICT;"));
+    let tables = create_statements(connection, marker);
+    connection.in_transaction(|link| link.run_statements(&drops).and_then(|()| link.run_statements(&tables)))
 }
 
 /// The connections and settings of a load.
@@ -105,50 +105,51 @@ struct Loaders<'a> {
 impl Loaders<'_> {
     /// Loads the parts that are missing, makes the keys and indexes that are missing, and gathers statistics for the
     /// choice of plans.
-    fn all(&self, connection: &mut Connection, watch: Watch<'_>) -> Result<ControlFlow<()>, Trouble> {
-        let there = names(connection, "SELECT name FROM @assay_parts")?;
+    fn load_all(&self, connection: &mut Connection, watch: Watch<'_>) -> Result<ControlFlow<()>, Trouble> {
+        let there = query_names(connection, "SELECT name FROM @assay_parts")?;
         let parts = parts_left(self.loading.population, &there);
-        let senders = self.connections()?.into_iter();
+        let senders = self.open_connections()?.into_iter();
         let senders = senders.map(|connection| Sender { connection, population: self.loading.population }).collect();
-        if parts.all(senders, watch)?.is_break() {
+        if parts.carry_out_all(senders, watch)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         let sql = format!(
             "SELECT relname FROM pg_class WHERE relkind = 'i' AND relnamespace = {}::regnamespace",
-            literal(&format!("\"{}\"", connection.schema()))
+            text_literal(&format!("\"{}\"", connection.schema_name()))
         );
-        let there = names(connection, &sql)?;
-        let prefix = connection.prefix();
-        let missing = schema::keys(&prefix).into_iter().filter(|(name, _)| !there.contains(name)).map(|(_, sql)| sql);
-        if self.statements(missing, parts.progress(), watch)?.is_break() {
+        let there = query_names(connection, &sql)?;
+        let prefix = connection.table_prefix();
+        let missing =
+            schema::key_definitions(&prefix).into_iter().filter(|(name, _)| !there.contains(name)).map(|(_, sql)| sql);
+        if self.run_statements(missing, parts.progress_so_far(), watch)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        let analyze = Table::ALL.into_iter().map(|table| format!("ANALYZE {prefix}{}", table.name()));
-        self.statements(analyze, parts.progress(), watch)
+        let analyze = Table::ALL.into_iter().map(|table| format!("ANALYZE {prefix}{}", table.table_name()));
+        self.run_statements(analyze, parts.progress_so_far(), watch)
     }
 
-    fn connections(&self) -> Result<Vec<Connection>, Trouble> {
-        (0..self.loading.loaders.max(1)).map(|_| Connection::open(self.permit, &self.loading.url)).collect()
+    fn open_connections(&self) -> Result<Vec<Connection>, Trouble> {
+        (0..self.loading.loaders.max(1)).map(|_| Connection::open_permitted(self.permit, &self.loading.url)).collect()
     }
 
     /// Carries out statements, several at a time.
-    fn statements(
+    fn run_statements(
         &self,
         sql: impl Iterator<Item = String>,
         progress: Progress,
         watch: Watch<'_>,
     ) -> Result<ControlFlow<()>, Trouble> {
         let tasks = sql.map(|what| Task { what, rows: 0 }).collect();
-        let work = Work::new(tasks, 0).with_progress(progress);
-        work.all(self.connections()?.into_iter().map(Statements).collect(), watch)
+        let work = LoadTasks::new(tasks, 0).with_progress(progress);
+        work.carry_out_all(self.open_connections()?.into_iter().map(Statements).collect(), watch)
     }
 }
 
 /// The names that a query answers.
-fn names(connection: &mut Connection, sql: &str) -> Result<BTreeSet<String>, Trouble> {
-    let answers = connection.ask(sql)?;
+fn query_names(connection: &mut Connection, sql: &str) -> Result<BTreeSet<String>, Trouble> {
+    let answers = connection.ask_server(sql)?;
     let rows = answers.iter().flat_map(|answer| &answer.rows);
-    Ok(rows.filter_map(|row| row.text(0).ok().map(str::to_owned)).collect())
+    Ok(rows.filter_map(|row| row.text_at(0).ok().map(str::to_owned)).collect())
 }
 
 /// Carries out whole statements.
@@ -156,7 +157,7 @@ struct Statements(Connection);
 
 impl Loader<String> for Statements {
     fn carry_out(&mut self, sql: &String) -> Result<(), Trouble> {
-        self.0.link.run(sql).map_err(|why| self.0.trouble(&why))
+        self.0.link.run_statements(sql).map_err(|why| self.0.to_trouble(&why))
     }
 }
 
@@ -170,26 +171,27 @@ impl Loader<LoadPart> for Sender {
     fn carry_out(&mut self, part: &LoadPart) -> Result<(), Trouble> {
         let mut rows = Copied::default();
         let put = &mut |row| {
-            rows.add(&row);
+            rows.add_row(&row);
             Ok::<(), std::convert::Infallible>(())
         };
-        self.population.rows(*part, put).unwrap_or_else(|never| match never {});
+        self.population.put_rows(*part, put).unwrap_or_else(|never| match never {});
         self.connection.has_held()?;
-        let prefix = self.connection.prefix();
-        self.connection.transaction(|link| send(link, &prefix, *part, rows))
+        let prefix = self.connection.table_prefix();
+        self.connection.in_transaction(|link| send_part(link, &prefix, *part, rows))
     }
 }
 
 /// Sends a part, unless a load whose end was not noticed has committed it meanwhile.
-fn send(link: &mut Link, prefix: &str, part: LoadPart, rows: Copied) -> Result<(), Failed> {
-    let name = literal(&part.name());
-    let answers = link.simple(&format!("INSERT INTO {prefix}assay_parts VALUES ({name}) ON CONFLICT DO NOTHING"))?;
-    if answers.iter().all(|answer| answer.changed() == 0) {
+fn send_part(link: &mut Link, prefix: &str, part: LoadPart, rows: Copied) -> Result<(), Failed> {
+    let name = text_literal(&part.part_name());
+    let answers =
+        link.query_text(&format!("INSERT INTO {prefix}assay_parts VALUES ({name}) ON CONFLICT DO NOTHING"))?;
+    if answers.iter().all(|answer| answer.changed_rows() == 0) {
         return Ok(());
     }
-    rows.tables().try_for_each(|(table, rows)| {
-        let columns: Vec<&str> = table.columns().iter().map(|column| column.name).collect();
-        let (name, columns) = (table.name(), columns.join(", "));
-        link.copy(&format!("COPY {prefix}{name} ({columns}) FROM STDIN (FORMAT binary)"), &rows)
+    rows.into_tables().try_for_each(|(table, rows)| {
+        let columns: Vec<&str> = table.all_columns().iter().map(|column| column.name).collect();
+        let (name, columns) = (table.table_name(), columns.join(", "));
+        link.copy_rows(&format!("COPY {prefix}{name} ({columns}) FROM STDIN (FORMAT binary)"), &rows)
     })
 }

@@ -22,7 +22,7 @@ pub struct Directories {
 impl Directories {
     /// Finds the directories of the server whose cluster has this number, if they are here and this process may look
     /// into them.
-    pub(super) fn find(data: &Path, cluster: u64, tablespaces: Vec<PathBuf>) -> Option<Directories> {
+    pub(super) fn find_directories(data: &Path, cluster: u64, tablespaces: Vec<PathBuf>) -> Option<Directories> {
         let mut number = [0; 8];
         File::open(data.join("global/pg_control")).and_then(|mut file| file.read_exact(&mut number)).ok()?;
         let log = data.join("pg_wal").canonicalize().ok()?;

@@ -3,7 +3,7 @@
 use assay_model::tpcc::{ColumnKind, Table};
 
 /// The prefix of the name of a table. The name of the schema has no quotation marks in it; see `url`.
-pub(super) fn prefix(schema: &str) -> String {
+pub(super) fn table_prefix(schema: &str) -> String {
     format!("\"{schema}\".")
 }
 
@@ -28,20 +28,20 @@ pub(super) const SESSIONS: &str = "
     ) WITH (fillfactor = 10)";
 
 /// The names of all tables that a load makes, in the order in which they may be dropped.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    Table::ALL.into_iter().map(Table::name).chain(["assay_session", "assay_parts", "assay_tpcc"])
+pub(super) fn table_names() -> impl Iterator<Item = &'static str> {
+    Table::ALL.into_iter().map(Table::table_name).chain(["assay_session", "assay_parts", "assay_tpcc"])
 }
 
 /// The definition of a table without its keys, which follow when all rows are there.
-pub(super) fn table(prefix: &str, table: Table) -> String {
-    let columns = table.columns().iter().map(|column| {
+pub(super) fn table_definition(prefix: &str, table: Table) -> String {
+    let columns = table.all_columns().iter().map(|column| {
         let null = if column.nullable { "" } else { " NOT NULL" };
-        format!("{} {}{null}", column.name, kind(column.name, column.kind))
+        format!("{} {}{null}", column.name, column_type(column.name, column.kind))
     });
-    format!("CREATE TABLE {prefix}{} ({});", table.name(), columns.collect::<Vec<_>>().join(", "))
+    format!("CREATE TABLE {prefix}{} ({});", table.table_name(), columns.collect::<Vec<_>>().join(", "))
 }
 
-fn kind(name: &str, kind: ColumnKind) -> String {
+fn column_type(name: &str, kind: ColumnKind) -> String {
     // Customers of one name are ordered by first name: in another order another one is in the middle.
     let order = if ["c_last", "c_first"].contains(&name) { " COLLATE \"C\"" } else { "" };
     match kind {
@@ -55,7 +55,7 @@ fn kind(name: &str, kind: ColumnKind) -> String {
 }
 
 /// The names and the definitions of all keys and indexes, those that take longest first.
-pub(super) fn keys(prefix: &str) -> Vec<(String, String)> {
+pub(super) fn key_definitions(prefix: &str) -> Vec<(String, String)> {
     let mut tables = Table::ALL;
     tables.sort_by_key(|table| match table {
         Table::OrderLine => 0,
@@ -63,26 +63,26 @@ pub(super) fn keys(prefix: &str) -> Vec<(String, String)> {
         Table::Orders => 2,
         _ => 3,
     });
-    tables.iter().flat_map(|table| [key(prefix, *table), index(prefix, *table)]).flatten().collect()
+    tables.iter().flat_map(|table| [primary_key(prefix, *table), second_index(prefix, *table)]).flatten().collect()
 }
 
 /// The name and the definition of the key of a table, if it has one.
-fn key(prefix: &str, table: Table) -> Option<(String, String)> {
-    let columns: Vec<&str> = table.key().iter().map(|column| column.name).collect();
-    let (name, columns) = (format!("{}_pkey", table.name()), columns.join(", "));
-    let sql = format!("ALTER TABLE {prefix}{} ADD CONSTRAINT {name} PRIMARY KEY ({columns})", table.name());
+fn primary_key(prefix: &str, table: Table) -> Option<(String, String)> {
+    let columns: Vec<&str> = table.key_columns().iter().map(|column| column.name).collect();
+    let (name, columns) = (format!("{}_pkey", table.table_name()), columns.join(", "));
+    let sql = format!("ALTER TABLE {prefix}{} ADD CONSTRAINT {name} PRIMARY KEY ({columns})", table.table_name());
     (!columns.is_empty()).then_some((name, sql))
 }
 
 /// The name and the definition of the second index of a table, if it has one.
-fn index(prefix: &str, table: Table) -> Option<(String, String)> {
-    let (name, columns) = table.index()?;
-    let sql = format!("CREATE UNIQUE INDEX {name} ON {prefix}{} ({})", table.name(), columns.join(", "));
+fn second_index(prefix: &str, table: Table) -> Option<(String, String)> {
+    let (name, columns) = table.second_index()?;
+    let sql = format!("CREATE UNIQUE INDEX {name} ON {prefix}{} ({})", table.table_name(), columns.join(", "));
     Some((name.to_owned(), sql))
 }
 
 /// A text as a literal.
-pub(super) fn literal(text: &str) -> String {
+pub(super) fn text_literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
@@ -93,14 +93,17 @@ mod tests {
     #[test]
     fn definitions_as_they_are_sent() {
         assert_eq!(
-            table("\"x\".", Table::NewOrder),
+            table_definition("\"x\".", Table::NewOrder),
             "CREATE TABLE \"x\".new_order (no_w_id integer NOT NULL, no_d_id integer NOT NULL, no_o_id integer NOT NULL);"
         );
-        let customer = table("\"x\".", Table::Customer);
+        let customer = table_definition("\"x\".", Table::Customer);
         assert!(customer.contains("c_last varchar(16) COLLATE \"C\" NOT NULL"), "{customer}");
         assert!(customer.contains("c_balance numeric(12, 2) NOT NULL, c_ytd_payment"), "{customer}");
-        assert!(table("\"x\".", Table::OrderLine).contains("ol_delivery_d timestamptz, ol_quantity integer NOT NULL"));
-        let keys = keys("\"x\".");
+        assert!(
+            table_definition("\"x\".", Table::OrderLine)
+                .contains("ol_delivery_d timestamptz, ol_quantity integer NOT NULL")
+        );
+        let keys = key_definitions("\"x\".");
         assert_eq!(keys.len(), 8 + 2);
         assert_eq!(
             keys[0].1,
@@ -111,6 +114,6 @@ mod tests {
                 |(name, sql)| name == "customer_by_name" && sql.contains("(c_w_id, c_d_id, c_last, c_first, c_id)")
             )
         );
-        assert_eq!(literal("a'b"), "'a''b'");
+        assert_eq!(text_literal("a'b"), "'a''b'");
     }
 }

@@ -4,7 +4,7 @@ use super::client::Client;
 use super::connection::Connection;
 use super::functions;
 use super::marks::Mark;
-use super::procedures::{Procedures, outcome};
+use super::procedures::{Procedures, read_outcome};
 use crate::fault::Fault;
 use crate::mode::Mode;
 use crate::servers::not_connected_again;
@@ -36,71 +36,73 @@ impl Session {
     }
 
     /// Makes one of the sessions of a run, which sets its row with each transaction that writes.
-    pub fn marked(
+    pub fn new_marked(
         connection: Connection,
         scale: Scale,
         mode: Mode,
         session_of_run: (&str, u32),
     ) -> Result<Session, Trouble> {
         let (run, session) = session_of_run;
-        let mark = Mark::new(&connection.prefix(), run, session);
+        let mark = Mark::new(&connection.table_prefix(), run, session);
         Session::with_mark(connection, scale, mode, Some(mark))
     }
 
     fn with_mark(mut connection: Connection, scale: Scale, mode: Mode, mark: Option<Mark>) -> Result<Session, Trouble> {
-        let prefix = connection.prefix();
+        let prefix = connection.table_prefix();
         let way = match mode {
             Mode::Procedures => {
-                functions::needed(&mut connection)?;
+                functions::check_present(&mut connection)?;
                 Execution::Procedures(Box::new(Procedures::new(&prefix, scale)))
             }
             Mode::Client => Execution::Client(Box::new(Client::new(&prefix, scale))),
         };
         let mut session = Session { connection, way, mark };
-        session.prepare()?;
+        session.prepare_statements()?;
         Ok(session)
     }
 
-    fn prepare(&mut self) -> Result<(), Trouble> {
+    fn prepare_statements(&mut self) -> Result<(), Trouble> {
         let mut statements = match &self.way {
-            Execution::Procedures(way) => way.statements(),
-            Execution::Client(way) => way.statements(),
+            Execution::Procedures(way) => way.all_statements(),
+            Execution::Client(way) => way.all_statements(),
         };
-        statements.extend(self.mark.as_ref().map(|mark| mark.statement().clone()));
-        self.connection.link.prepare(&statements).map_err(|why| self.connection.trouble(&why))
+        statements.extend(self.mark.as_ref().map(|mark| mark.update_statement().clone()));
+        self.connection.link.prepare_statements(&statements).map_err(|why| self.connection.to_trouble(&why))
     }
 
     /// The connection.
-    pub fn connection(&mut self) -> &mut Connection {
+    pub fn connection_mut(&mut self) -> &mut Connection {
         &mut self.connection
     }
 
     /// Executes as [`Execute::execute`] says. A connection that was lost is made again for the next transaction.
-    pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+    pub fn carry_out_transaction(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
         if !self.is_ready() {
             self.connect_again()?;
         }
         let link = &mut self.connection.link;
-        let mark = self.mark.as_mut().filter(|_| transaction.writes());
+        let mark = self.mark.as_mut().filter(|_| transaction.writes_rows());
         let mark = mark.map(|mark| {
             mark.sent += 1;
             &*mark
         });
         let done = match &self.way {
-            Execution::Procedures(way) => way.execute(link, transaction, mark),
-            Execution::Client(way) => way.execute(link, transaction, mark),
+            Execution::Procedures(way) => way.execute_transaction(link, transaction, mark),
+            Execution::Client(way) => way.execute_transaction(link, transaction, mark),
         };
         if done.is_err() && !link.broken && link.in_transaction() {
             // A failure here shows again at the next transaction; the first reason is the one to report.
-            let _ = link.run("ROLLBACK");
+            let _ = link.run_statements("ROLLBACK");
         }
         done
     }
 
     fn connect_again(&mut self) -> Result<(), Fault> {
-        let connected = self.connection.reopen().and_then(|()| self.prepare()).and_then(|()| match &mut self.mark {
-            Some(mark) => mark.find(&mut self.connection),
-            None => Ok(()),
+        let connected = self.connection.connect_again().and_then(|()| self.prepare_statements()).and_then(|()| {
+            match &mut self.mark {
+                Some(mark) => mark.find_number(&mut self.connection),
+                None => Ok(()),
+            }
         });
         connected.map_err(|trouble| {
             // A connection that is not ready for transactions is made again.
@@ -111,20 +113,20 @@ impl Session {
 }
 
 impl Execute for Session {
-    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
-        Session::execute(self, transaction)
+    fn execute_transaction(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+        Session::carry_out_transaction(self, transaction)
     }
 
-    fn sent(&self) -> u64 {
+    fn last_sent_number(&self) -> u64 {
         self.mark.as_ref().map_or(0, |mark| mark.sent)
     }
 
-    fn found(&mut self) -> Option<u64> {
+    fn take_found_number(&mut self) -> Option<u64> {
         self.mark.as_mut().and_then(|mark| mark.found.take())
     }
 
     /// A function is one request and one answer.
-    fn converse(&mut self) -> Option<&mut dyn Converse> {
+    fn as_conversation(&mut self) -> Option<&mut dyn Converse> {
         let is_one_call = matches!(self.way, Execution::Procedures(_)) && self.mark.is_none();
         is_one_call.then_some(self)
     }
@@ -136,9 +138,9 @@ impl Converse for Session {
         !link.broken && !link.is_flying()
     }
 
-    fn send(&mut self, transaction: &Transaction) {
+    fn send_transaction(&mut self, transaction: &Transaction) {
         if let Execution::Procedures(way) = &self.way {
-            way.add(&mut self.connection.link, transaction);
+            way.add_call(&mut self.connection.link, transaction);
             self.connection.link.take_off();
         }
     }
@@ -147,16 +149,16 @@ impl Converse for Session {
         self.connection.link.has_more()
     }
 
-    fn read(&mut self) {
-        self.connection.link.read();
+    fn read_arrived(&mut self) {
+        self.connection.link.read_arrived();
     }
 
-    fn outcome(&mut self, transaction: &Transaction) -> Option<Result<Outcome, Fault>> {
+    fn take_outcome(&mut self, transaction: &Transaction) -> Option<Result<Outcome, Fault>> {
         let link = &mut self.connection.link;
-        link.landed().map(|answers| outcome(link, transaction, None, answers))
+        link.take_answers().map(|answers| read_outcome(link, transaction, None, answers))
     }
 
-    fn socket(&self) -> BorrowedFd<'_> {
-        self.connection.link.socket()
+    fn answer_socket(&self) -> BorrowedFd<'_> {
+        self.connection.link.answer_socket()
     }
 }

@@ -4,7 +4,7 @@
 use super::catalogue;
 use super::link::{Failed, Link};
 use super::local::Directories;
-use super::schema::literal;
+use super::schema::text_literal;
 use crate::trouble::Trouble;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,8 +49,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    pub(super) fn read(link: &mut Link, schema: &str) -> Result<Settings, Failed> {
-        let names: Vec<String> = NAMES.map(literal).into();
+    pub(super) fn read_settings(link: &mut Link, schema: &str) -> Result<Settings, Failed> {
+        let names: Vec<String> = NAMES.map(text_literal).into();
         let sql = format!(
             "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({}); \
              SELECT relname FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r' \
@@ -62,50 +62,51 @@ impl Settings {
              (SELECT oid FROM pg_namespace WHERE nspname = {schema})) \
              OR oid = (SELECT dattablespace FROM pg_database WHERE datname = current_database())) ORDER BY 1; {}",
             names.join(", "),
-            catalogue::number(schema),
-            schema = literal(schema)
+            catalogue::catalogue_checksum_query(schema),
+            schema = text_literal(schema)
         );
-        let answers = link.simple(&sql)?;
+        let answers = link.query_text(&sql)?;
         let [values, unlogged, cluster, tablespaces, definitions] = answers.as_slice() else {
             return Ok(Settings::default());
         };
         let mut settings = Settings::default();
         for row in &values.rows {
-            settings.values.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+            settings.values.insert(row.text_at(0)?.to_owned(), row.text_at(1)?.to_owned());
         }
         // A schema in which nothing is yet has no number.
-        if let Some(number) = definitions.one().and_then(|row| row.text(0).ok()) {
+        if let Some(number) = definitions.only_row().and_then(|row| row.text_at(0).ok()) {
             settings.values.insert("definitions".to_owned(), number.to_owned());
         }
         for row in &unlogged.rows {
-            settings.unlogged.push(row.text(0)?.to_owned());
+            settings.unlogged.push(row.text_at(0)?.to_owned());
         }
         // The number is written with a sign.
-        let cluster = cluster.one().and_then(|row| row.written(0).ok()).map(|number| number as u64);
+        let cluster = cluster.only_row().and_then(|row| row.text_number_at(0).ok()).map(|number| number as u64);
         let mut elsewhere = Vec::new();
         for row in &tablespaces.rows {
-            elsewhere.push(PathBuf::from(row.text(0)?));
+            elsewhere.push(PathBuf::from(row.text_at(0)?));
         }
         let data = settings.values.get("data_directory").zip(cluster);
-        settings.directories = data.and_then(|(data, cluster)| Directories::find(Path::new(data), cluster, elsewhere));
+        settings.directories =
+            data.and_then(|(data, cluster)| Directories::find_directories(Path::new(data), cluster, elsewhere));
         let in_memory = settings.directories.as_ref().and_then(Directories::in_memory);
         settings.in_memory = in_memory.map(|path| path.display().to_string());
         Ok(settings)
     }
 
     /// A setting, or nothing where the version does not have it or the role may not see it.
-    pub fn value(&self, name: &str) -> &str {
+    pub fn setting_value(&self, name: &str) -> &str {
         self.values.get(name).map_or("", String::as_str)
     }
 
     /// The version of the server as a number: 150018 is 15.18.
-    pub fn version(&self) -> i64 {
-        self.value("server_version_num").parse().unwrap_or(0)
+    pub fn version_number(&self) -> i64 {
+        self.setting_value("server_version_num").parse().unwrap_or(0)
     }
 
     /// The memory in which the server keeps pages of tables, in bytes: the server writes `128MB`.
     pub fn shared_buffers(&self) -> Option<u64> {
-        let text = self.value("shared_buffers");
+        let text = self.setting_value("shared_buffers");
         let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit())?);
         let shift = match unit {
             "kB" => 10,
@@ -119,11 +120,11 @@ impl Settings {
 
     /// Refuses a session that does not see what the transactions need.
     pub(super) fn are_as_needed(&self, at: &str) -> Result<(), Trouble> {
-        match self.value("default_transaction_isolation") {
+        match self.setting_value("default_transaction_isolation") {
             "read committed" => Ok(()),
-            other => {
-                Err(Trouble::host(format!("{at}: the isolation of transactions stays {other:?}, not read committed")))
-            }
+            other => Err(Trouble::host_unable(format!(
+                "{at}: the isolation of transactions stays {other:?}, not read committed"
+            ))),
         }
     }
 
@@ -131,7 +132,7 @@ impl Settings {
     pub fn not_durable(&self) -> Vec<String> {
         let off = ["fsync", "synchronous_commit", "full_page_writes"].into_iter();
         let mut reasons: Vec<String> =
-            off.filter(|name| self.value(name) == "off").map(|name| format!("{name}=off")).collect();
+            off.filter(|name| self.setting_value(name) == "off").map(|name| format!("{name}=off")).collect();
         if !self.unlogged.is_empty() {
             reasons.push(format!("unlogged tables: {}", self.unlogged.join(", ")));
         }

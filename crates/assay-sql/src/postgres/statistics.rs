@@ -29,7 +29,7 @@ pub struct Statistics {
 }
 
 /// The query for the log's counters, and that for checkpoints, of a version.
-fn queries(version: i64) -> [&'static str; 3] {
+fn counter_queries(version: i64) -> [&'static str; 3] {
     let log = match version {
         WAL_IN_IO.. => {
             "SELECT (SELECT wal_bytes::bigint FROM pg_stat_wal), coalesce(sum(fsyncs), 0)::bigint, \
@@ -49,27 +49,28 @@ fn queries(version: i64) -> [&'static str; 3] {
 
 impl Statistics {
     /// Reads the counters. The server publishes those of a session with a delay of up to a second.
-    pub fn read(connection: &mut Connection) -> Result<Statistics, Trouble> {
-        let sql = queries(connection.settings().version()).join("; ");
-        let answers = connection.ask(&sql)?;
-        let settings = connection.settings();
-        let counts = settings.version() >= WAL && !settings.value("wal_sync_method").starts_with("open_");
+    pub fn read_counters(connection: &mut Connection) -> Result<Statistics, Trouble> {
+        let sql = counter_queries(connection.session_settings().version_number()).join("; ");
+        let answers = connection.ask_server(&sql)?;
+        let settings = connection.session_settings();
+        let counts =
+            settings.version_number() >= WAL && !settings.setting_value("wal_sync_method").starts_with("open_");
         Ok(Statistics {
-            log_bytes: number(&answers, 0, 0),
-            log_syncs: counts.then(|| number(&answers, 0, 1)),
-            log_sync_us: number(&answers, 0, 2),
-            checkpoints: number(&answers, 1, 0),
-            commits: number(&answers, 2, 0),
-            bytes: number(&answers, 2, 1),
+            log_bytes: number_at(&answers, 0, 0),
+            log_syncs: counts.then(|| number_at(&answers, 0, 1)),
+            log_sync_us: number_at(&answers, 0, 2),
+            checkpoints: number_at(&answers, 1, 0),
+            commits: number_at(&answers, 2, 0),
+            bytes: number_at(&answers, 2, 1),
         })
     }
 }
 
 /// Whether the server counts the time of its syncs of the log. Without that it says 0.
 pub fn times_log_syncs(connection: &mut Connection) -> Result<bool, Trouble> {
-    let answers = connection.ask("SELECT coalesce(current_setting('track_wal_io_timing', true), 'off')")?;
-    let row = answers.first().and_then(|answer| answer.one());
-    Ok(row.and_then(|row| row.text(0).ok()).is_some_and(|setting| setting == "on"))
+    let answers = connection.ask_server("SELECT coalesce(current_setting('track_wal_io_timing', true), 'off')")?;
+    let row = answers.first().and_then(|answer| answer.only_row());
+    Ok(row.and_then(|row| row.text_at(0).ok()).is_some_and(|setting| setting == "on"))
 }
 
 /// Since when the server is there.
@@ -84,20 +85,20 @@ pub struct Life {
 
 impl Life {
     /// Asks the server.
-    pub fn read(connection: &mut Connection) -> Result<Life, Trouble> {
+    pub fn read_life(connection: &mut Connection) -> Result<Life, Trouble> {
         let sql = "SELECT pg_postmaster_start_time()::text, coalesce(stats_reset::text, '') FROM pg_stat_bgwriter";
-        let answers = connection.ask(sql)?;
-        let row = answers.first().and_then(|answer| answer.one());
-        let [started, recovered] = [0, 1].map(|column| row.and_then(|row| row.text(column).ok()).map(str::to_owned));
-        let (started, recovered) = started
-            .zip(recovered)
-            .ok_or_else(|| Trouble::host(format!("{} does not say since when it is there", connection.shown())))?;
+        let answers = connection.ask_server(sql)?;
+        let row = answers.first().and_then(|answer| answer.only_row());
+        let [started, recovered] = [0, 1].map(|column| row.and_then(|row| row.text_at(column).ok()).map(str::to_owned));
+        let (started, recovered) = started.zip(recovered).ok_or_else(|| {
+            Trouble::host_unable(format!("{} does not say since when it is there", connection.display_name()))
+        })?;
         Ok(Life { started, recovered })
     }
 }
 
 /// A number of the only row of an answer; zero if it is not there.
-fn number(answers: &[Answer], answer: usize, column: usize) -> i64 {
-    let row = answers.get(answer).and_then(|answer| answer.one());
-    row.and_then(|row| row.written(column).ok()).unwrap_or(0)
+fn number_at(answers: &[Answer], answer: usize, column: usize) -> i64 {
+    let row = answers.get(answer).and_then(|answer| answer.only_row());
+    row.and_then(|row| row.text_number_at(column).ok()).unwrap_or(0)
 }

@@ -31,7 +31,7 @@ pub(super) const MONEY: u16 = 2;
 pub(super) const RATE: u16 = 4;
 
 /// Appends a number that is given in units of its last decimal place, of which there are two or four.
-pub(super) fn numeric(number: i64, places: u16, out: &mut BytesMut) {
+pub(super) fn write_numeric(number: i64, places: u16, out: &mut BytesMut) {
     let unit = 10_i64.pow(places.into());
     let (whole, part) = (number.unsigned_abs() / unit as u64, (number % unit).abs() * (BASE / unit));
     let mut digits = [0_i16; 6];
@@ -55,7 +55,7 @@ pub(super) fn numeric(number: i64, places: u16, out: &mut BytesMut) {
 }
 
 /// A moment that is given in microseconds since 1970.
-pub(super) fn moment(micros: i64) -> i64 {
+pub(super) fn to_postgres_time(micros: i64) -> i64 {
     micros - EPOCH
 }
 
@@ -96,36 +96,36 @@ pub(super) enum Bound<'a> {
 }
 
 impl Bound<'_> {
-    pub(super) fn write(self, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+    pub(super) fn write_to(self, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
             Bound::Null => return Ok(IsNull::Yes),
             Bound::Int(number) => out.put_i32(number),
             Bound::Big(number) => out.put_i64(number),
-            Bound::Money(cents) => numeric(cents, MONEY, out),
-            Bound::Time(micros) => out.put_i64(moment(micros)),
+            Bound::Money(cents) => write_numeric(cents, MONEY, out),
+            Bound::Time(micros) => out.put_i64(to_postgres_time(micros)),
             Bound::Text(text) => out.put_slice(text.as_bytes()),
-            Bound::Ints(all) => array(INT4, all, |number, out| out.put_i32(*number), out),
-            Bound::Monies(all) => array(NUMERIC, all, |cents, out| numeric(*cents, MONEY, out), out),
-            Bound::Texts(all) => array(TEXT, all, |text, out| out.put_slice(text.as_bytes()), out),
+            Bound::Ints(all) => write_array(INT4, all, |number, out| out.put_i32(*number), out),
+            Bound::Monies(all) => write_array(NUMERIC, all, |cents, out| write_numeric(*cents, MONEY, out), out),
+            Bound::Texts(all) => write_array(TEXT, all, |text, out| out.put_slice(text.as_bytes()), out),
         }
         Ok(IsNull::No)
     }
 }
 
 /// Appends an array of one dimension without nulls.
-fn array<T>(of: u32, all: &[T], mut put: impl FnMut(&T, &mut BytesMut), out: &mut BytesMut) {
+fn write_array<T>(of: u32, all: &[T], mut put: impl FnMut(&T, &mut BytesMut), out: &mut BytesMut) {
     out.put_i32(1);
     out.put_i32(0);
     out.put_u32(of);
     out.put_i32(all.len() as i32);
     out.put_i32(1);
     for value in all {
-        sized(out, |out| put(value, out));
+        write_sized(out, |out| put(value, out));
     }
 }
 
 /// Appends something behind its length in bytes.
-pub(super) fn sized(out: &mut BytesMut, put: impl FnOnce(&mut BytesMut)) {
+pub(super) fn write_sized(out: &mut BytesMut, put: impl FnOnce(&mut BytesMut)) {
     let at = out.len();
     out.put_i32(0);
     put(out);
@@ -141,70 +141,74 @@ pub(super) struct Row {
 }
 
 /// A column that does not hold what was asked for.
-fn wrong(column: usize, wanted: &str) -> io::Error {
+fn wrong_column(column: usize, wanted: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("column {column} of an answer is not {wanted}"))
 }
 
 impl Row {
-    pub(super) fn parse(body: &DataRowBody) -> io::Result<Row> {
+    pub(super) fn parse_row(body: &DataRowBody) -> io::Result<Row> {
         Ok(Row { bytes: body.buffer_bytes().clone(), columns: body.ranges().collect()? })
     }
 
-    fn bytes(&self, column: usize) -> Option<&[u8]> {
+    fn column_bytes(&self, column: usize) -> Option<&[u8]> {
         self.columns.get(column)?.clone().map(|range| &self.bytes[range])
     }
 
     /// Whether a column is null, or not there.
     pub(super) fn is_null(&self, column: usize) -> bool {
-        self.bytes(column).is_none()
+        self.column_bytes(column).is_none()
     }
 
-    pub(super) fn int(&self, column: usize) -> io::Result<i32> {
-        let bytes = self.bytes(column).and_then(|bytes| bytes.try_into().ok());
-        bytes.map(i32::from_be_bytes).ok_or_else(|| wrong(column, "an int4"))
+    pub(super) fn int_at(&self, column: usize) -> io::Result<i32> {
+        let bytes = self.column_bytes(column).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(i32::from_be_bytes).ok_or_else(|| wrong_column(column, "an int4"))
     }
 
-    pub(super) fn big(&self, column: usize) -> io::Result<i64> {
-        let bytes = self.bytes(column).and_then(|bytes| bytes.try_into().ok());
-        bytes.map(i64::from_be_bytes).ok_or_else(|| wrong(column, "an int8"))
+    pub(super) fn bigint_at(&self, column: usize) -> io::Result<i64> {
+        let bytes = self.column_bytes(column).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(i64::from_be_bytes).ok_or_else(|| wrong_column(column, "an int8"))
     }
 
-    pub(super) fn decimal(&self, column: usize, places: u16) -> io::Result<i64> {
-        self.bytes(column).and_then(|bytes| read_numeric(bytes, places)).ok_or_else(|| wrong(column, "a number"))
+    pub(super) fn decimal_at(&self, column: usize, places: u16) -> io::Result<i64> {
+        self.column_bytes(column)
+            .and_then(|bytes| read_numeric(bytes, places))
+            .ok_or_else(|| wrong_column(column, "a number"))
     }
 
     /// A moment in microseconds since 1970.
-    pub(super) fn time(&self, column: usize) -> io::Result<i64> {
-        Ok(self.big(column)? + EPOCH)
+    pub(super) fn time_at(&self, column: usize) -> io::Result<i64> {
+        Ok(self.bigint_at(column)? + EPOCH)
     }
 
-    pub(super) fn flag(&self, column: usize) -> io::Result<bool> {
-        self.bytes(column).map(|bytes| bytes == [1]).ok_or_else(|| wrong(column, "a boolean"))
+    pub(super) fn flag_at(&self, column: usize) -> io::Result<bool> {
+        self.column_bytes(column).map(|bytes| bytes == [1]).ok_or_else(|| wrong_column(column, "a boolean"))
     }
 
-    pub(super) fn text(&self, column: usize) -> io::Result<&str> {
-        let text = self.bytes(column).and_then(|bytes| std::str::from_utf8(bytes).ok());
-        text.ok_or_else(|| wrong(column, "text"))
+    pub(super) fn text_at(&self, column: usize) -> io::Result<&str> {
+        let text = self.column_bytes(column).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        text.ok_or_else(|| wrong_column(column, "text"))
     }
 
     /// A number that is written as text, as in answers to statements that are not prepared.
-    pub(super) fn written(&self, column: usize) -> io::Result<i64> {
-        self.text(column)?.parse().map_err(|_| wrong(column, "a whole number"))
+    pub(super) fn text_number_at(&self, column: usize) -> io::Result<i64> {
+        self.text_at(column)?.parse().map_err(|_| wrong_column(column, "a whole number"))
     }
 
     /// The elements of an array of one dimension.
-    pub(super) fn array<T>(&self, column: usize, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<Vec<Option<T>>> {
-        self.bytes(column).and_then(|bytes| elements(bytes, read)).ok_or_else(|| wrong(column, "an array"))
+    pub(super) fn array_at<T>(&self, column: usize, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<Vec<Option<T>>> {
+        self.column_bytes(column)
+            .and_then(|bytes| parse_elements(bytes, read))
+            .ok_or_else(|| wrong_column(column, "an array"))
     }
 }
 
 impl WrittenRow for Row {
     fn text(&self, column: usize) -> io::Result<&str> {
-        Row::text(self, column)
+        Row::text_at(self, column)
     }
 
     fn number(&self, column: usize) -> io::Result<i64> {
-        self.written(column)
+        self.text_number_at(column)
     }
 }
 
@@ -225,7 +229,7 @@ pub(super) fn flag_of(bytes: &[u8]) -> Option<bool> {
     <[u8; 1]>::try_from(bytes).ok().map(|bytes| bytes == [1])
 }
 
-fn elements<T>(mut bytes: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Option<Vec<Option<T>>> {
+fn parse_elements<T>(mut bytes: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Option<Vec<Option<T>>> {
     if bytes.try_get_i32().ok()? == 0 {
         return Some(Vec::new());
     }
@@ -252,7 +256,7 @@ mod tests {
 
     fn written(number: i64, places: u16) -> Vec<i16> {
         let mut out = BytesMut::new();
-        numeric(number, places, &mut out);
+        write_numeric(number, places, &mut out);
         std::iter::from_fn(|| out.try_get_i16().ok()).collect()
     }
 
@@ -276,12 +280,12 @@ mod tests {
         for number in [0, 1, -1, 99, 100, 9_999, 10_000, 123_456_789_012, -5_000_000, i64::MAX, i64::MIN + 1] {
             for places in [2, 4] {
                 let mut out = BytesMut::new();
-                numeric(number, places, &mut out);
+                write_numeric(number, places, &mut out);
                 assert_eq!(read_numeric(&out, places), Some(number), "{number}, {places}");
             }
         }
         let mut out = BytesMut::new();
-        numeric(5_000, 4, &mut out);
+        write_numeric(5_000, 4, &mut out);
         assert_eq!((read_numeric(&out, 2), read_numeric(&out, 0)), (Some(50), None));
         assert_eq!(read_numeric(&out[..9], 4), None, "cut");
         assert_eq!(read_numeric(&[0, 0, 0, 0, 0xc0, 0, 0, 0], 2), None, "not a number");

@@ -3,7 +3,7 @@
 //! A session writes what it wants to ask and then reads all answers. It has nothing else to do meanwhile, so that it needs
 //! no runtime: either its thread waits, or one thread waits for many sessions with `poll`.
 
-use crate::socket::{self, Line, START, Stream, tcp};
+use crate::socket::{self, BufferedConnection, START, Stream, connect_tcp};
 use crate::trouble::Trouble;
 use crate::url::{Host, PostgresUrl};
 use bytes::BytesMut;
@@ -16,29 +16,31 @@ use std::os::unix::net::UnixStream;
 /// A connection on the level of messages.
 pub(super) struct Wire {
     /// Callers append to what is to be sent.
-    pub(super) line: Line,
+    pub(super) line: BufferedConnection,
 }
 
 impl Wire {
     /// Connects, and encrypts the connection where the URL wants that.
-    pub(super) fn open(url: &PostgresUrl) -> Result<Wire, Trouble> {
+    pub(super) fn open_wire(url: &PostgresUrl) -> Result<Wire, Trouble> {
         let failed = |why: io::Error| {
-            Trouble::host(format!("{url}: the server cannot be reached: {why}: is it running, and is the host right?"))
+            Trouble::host_unable(format!(
+                "{url}: the server cannot be reached: {why}: is it running, and is the host right?"
+            ))
         };
         let stream = match &url.host {
             Host::Socket(directory) => {
                 let path = directory.join(format!(".s.PGSQL.{}", url.port));
-                if url.verifies() {
-                    return Err(Trouble::usage(format!("{url}: a socket is not encrypted: leave out tls=verify")));
+                if url.verifies_server() {
+                    return Err(Trouble::bad_usage(format!("{url}: a socket is not encrypted: leave out tls=verify")));
                 }
                 Stream::Unix(UnixStream::connect(path).map_err(failed)?)
             }
             Host::Network(name) => {
-                let stream = tcp(name, url.port).map_err(failed)?;
-                if url.verifies() { encrypted(stream, name, url)? } else { Stream::Tcp(stream) }
+                let stream = connect_tcp(name, url.port).map_err(failed)?;
+                if url.verifies_server() { encrypt_stream(stream, name, url)? } else { Stream::Tcp(stream) }
             }
         };
-        Ok(Wire { line: Line::new(stream).map_err(failed)? })
+        Ok(Wire { line: BufferedConnection::new(stream).map_err(failed)? })
     }
 
     /// Whether what is sent and received can be read by others on the way.
@@ -52,12 +54,12 @@ impl Wire {
     }
 
     /// Waits for a message. A connection that the other side has closed is an error.
-    pub(super) fn receive(&mut self) -> io::Result<Message> {
+    pub(super) fn receive_message(&mut self) -> io::Result<Message> {
         loop {
             if let Some(message) = self.next()? {
                 return Ok(message);
             }
-            self.line.receive()?;
+            self.line.receive_some()?;
         }
     }
 }
@@ -65,16 +67,16 @@ impl Wire {
 impl Drop for Wire {
     /// Says farewell, without which the server logs an error.
     fn drop(&mut self) {
-        self.line.ends();
+        self.line.prepare_farewell();
         frontend::terminate(&mut self.line.outgoing);
-        let _ = self.line.send();
+        let _ = self.line.send_all();
     }
 }
 
 /// Asks the server for encryption.
-fn encrypted(mut stream: TcpStream, name: &str, url: &PostgresUrl) -> Result<Stream, Trouble> {
+fn encrypt_stream(mut stream: TcpStream, name: &str, url: &PostgresUrl) -> Result<Stream, Trouble> {
     let failed = |why: &dyn std::fmt::Display| {
-        Trouble::host(format!("{url}: the connection cannot be encrypted: {why}: tls=off does without"))
+        Trouble::host_unable(format!("{url}: the connection cannot be encrypted: {why}: tls=off does without"))
     };
     let mut asked = BytesMut::new();
     frontend::ssl_request(&mut asked);
@@ -84,5 +86,5 @@ fn encrypted(mut stream: TcpStream, name: &str, url: &PostgresUrl) -> Result<Str
     if answer != *b"S" {
         return Err(failed(&"the server has no encryption"));
     }
-    socket::encrypted(stream, name, url.roots.as_deref()).map_err(|why| failed(&why))
+    socket::encrypt_stream(stream, name, url.roots.as_deref()).map_err(|why| failed(&why))
 }

@@ -8,39 +8,39 @@ use std::os::fd::BorrowedFd;
 pub trait Execute: Send + 'static {
     /// Executes a transaction once, and waits for its end. A transaction that fails has changed nothing, unless its
     /// fault is [`Fault::OUTCOME_UNKNOWN`].
-    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault>;
+    fn execute_transaction(&mut self, transaction: &Transaction) -> Result<Outcome, Fault>;
 
     /// The last number that this session has sent to its row in the database; 0 if it sends none. See [`crate::Kept`].
-    fn sent(&self) -> u64 {
+    fn last_sent_number(&self) -> u64 {
         0
     }
 
     /// The number read from the session's row after the last reconnect. Returned once.
-    fn found(&mut self) -> Option<u64> {
+    fn take_found_number(&mut self) -> Option<u64> {
         None
     }
 
     /// The same session, driven without blocking. `None` if it supports only blocking calls.
-    fn converse(&mut self) -> Option<&mut dyn Converse> {
+    fn as_conversation(&mut self) -> Option<&mut dyn Converse> {
         None
     }
 }
 
 impl Execute for Box<dyn Execute> {
-    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
-        (**self).execute(transaction)
+    fn execute_transaction(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+        (**self).execute_transaction(transaction)
     }
 
-    fn sent(&self) -> u64 {
-        (**self).sent()
+    fn last_sent_number(&self) -> u64 {
+        (**self).last_sent_number()
     }
 
-    fn found(&mut self) -> Option<u64> {
-        (**self).found()
+    fn take_found_number(&mut self) -> Option<u64> {
+        (**self).take_found_number()
     }
 
-    fn converse(&mut self) -> Option<&mut dyn Converse> {
-        (**self).converse()
+    fn as_conversation(&mut self) -> Option<&mut dyn Converse> {
+        (**self).as_conversation()
     }
 }
 
@@ -52,28 +52,28 @@ pub trait Converse {
 
     /// Sends a transaction, or as much of it as the socket accepts. An error is returned by
     /// [`outcome`](Converse::outcome).
-    fn send(&mut self, transaction: &Transaction);
+    fn send_transaction(&mut self, transaction: &Transaction);
 
     /// Whether a part of the transaction is not sent yet. Then [`read`](Converse::read) must also be called when the
     /// socket is writable.
     fn has_more(&self) -> bool;
 
     /// Reads what has arrived, and sends as much of the rest as the socket accepts.
-    fn read(&mut self);
+    fn read_arrived(&mut self);
 
     /// The outcome of the transaction that was sent; `None` until the answer is complete.
-    fn outcome(&mut self, transaction: &Transaction) -> Option<Result<Outcome, Fault>>;
+    fn take_outcome(&mut self, transaction: &Transaction) -> Option<Result<Outcome, Fault>>;
 
     /// The socket at which answers arrive.
-    fn socket(&self) -> BorrowedFd<'_>;
+    fn answer_socket(&self) -> BorrowedFd<'_>;
 }
 
 /// Receives each commit as soon as the database has acknowledged it, on the session's own thread and before that
 /// session does anything else.
 pub trait Acknowledge: Send + Sync {
     /// A session has committed the transaction with this number.
-    fn committed(&self, session: u32, seq: u64, transaction: &Transaction, outcome: &Outcome);
+    fn note_commit(&self, session: u32, seq: u64, transaction: &Transaction, outcome: &Outcome);
 
     /// A session has reconnected, and has read this number from its row.
-    fn found(&self, session: u32, seq: u64);
+    fn note_reconnect(&self, session: u32, seq: u64);
 }

@@ -5,7 +5,7 @@ use super::call::Job;
 use super::execute::Execute;
 use crate::fault::Fault;
 use crate::retry::Retry;
-use crate::threads::builder;
+use crate::threads::thread_builder;
 use crate::trouble::Trouble;
 use assay_base::Instant;
 use assay_model::tpcc::{Outcome, Transaction};
@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A transaction that a session carries.
-pub(super) struct Carried {
+pub(super) struct CarriedTransaction {
     pub(super) job: Job,
     pub(super) transaction: Transaction,
     pub(super) retry: Retry,
@@ -30,7 +30,7 @@ pub(super) struct Loan {
     /// Index of the session.
     pub(super) at: usize,
     pub(super) session: Box<dyn Execute>,
-    pub(super) carried: Carried,
+    pub(super) carried: CarriedTransaction,
 }
 
 /// A loan that has been returned, with the outcome of its transaction.
@@ -58,36 +58,36 @@ pub(super) struct Loans {
 }
 
 impl Loans {
-    pub(super) fn start<C>(clock: C) -> Result<Loans, Trouble>
+    pub(super) fn start_threads<C>(clock: C) -> Result<Loans, Trouble>
     where
         C: Fn() -> Instant + Clone + Send + 'static,
     {
         let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
-        let bell = bell.map_err(|why| Trouble::host(format!("no eventfd can be made: {why}")))?;
+        let bell = bell.map_err(|why| Trouble::host_unable(format!("no eventfd can be made: {why}")))?;
         let counter = Arc::new(Counter { returned: Mutex::default(), bell });
         let (lend, lent) = channel();
         let body = {
             let counter = Arc::clone(&counter);
-            move || serve(&lent, &counter, &clock)
+            move || serve_loans(&lent, &counter, &clock)
         };
-        let spawned = builder("sessions").spawn(body);
-        spawned.map_err(|why| Trouble::host(format!("no thread can be started: {why}")))?;
+        let spawned = thread_builder("sessions").spawn(body);
+        spawned.map_err(|why| Trouble::host_unable(format!("no thread can be started: {why}")))?;
         Ok(Loans { counter, lend, out: 0 })
     }
 
     /// Lends a session until its transaction has ended.
-    pub(super) fn lend(&mut self, loan: Loan) {
+    pub(super) fn lend_session(&mut self, loan: Loan) {
         self.out += 1;
         self.lend.send(loan).expect("the thread that serves loans ends after them");
     }
 
     /// Number of sessions that are lent now.
-    pub(super) fn out(&self) -> usize {
+    pub(super) fn lent_sessions(&self) -> usize {
         self.out
     }
 
     /// The file descriptor that is readable when a loan has been returned; `None` while nothing is lent.
-    pub(super) fn bell(&self) -> Option<BorrowedFd<'_>> {
+    pub(super) fn return_signal(&self) -> Option<BorrowedFd<'_>> {
         (self.out > 0).then(|| self.counter.bell.as_fd())
     }
 
@@ -107,27 +107,27 @@ impl Loans {
 }
 
 /// Starts a thread for each loan.
-fn serve<C>(lent: &Receiver<Loan>, counter: &Arc<Counter>, clock: &C)
+fn serve_loans<C>(lent: &Receiver<Loan>, counter: &Arc<Counter>, clock: &C)
 where
     C: Fn() -> Instant + Clone + Send + 'static,
 {
     for loan in lent {
         let (give, take) = channel::<Loan>();
         let (of, clock_of) = (Arc::clone(counter), clock.clone());
-        match builder(&format!("session-{}", loan.at))
-            .spawn(move || take.into_iter().for_each(|loan| carry(loan, &of, &clock_of)))
+        match thread_builder(&format!("session-{}", loan.at))
+            .spawn(move || take.into_iter().for_each(|loan| carry_loan(loan, &of, &clock_of)))
         {
             Ok(_) => give.send(loan).expect("the thread waits for it"),
             // Without a thread of its own, the loan is carried here, and the next loans wait for it.
-            Err(_) => carry(loan, counter, clock),
+            Err(_) => carry_loan(loan, counter, clock),
         }
     }
 }
 
-fn carry(mut loan: Loan, counter: &Counter, clock: &impl Fn() -> Instant) {
+fn carry_loan(mut loan: Loan, counter: &Counter, clock: &impl Fn() -> Instant) {
     let Loan { session, carried, .. } = &mut loan;
-    let outcome = catch_unwind(AssertUnwindSafe(|| session.execute(&carried.transaction)));
-    let outcome = outcome.unwrap_or_else(|_| Err(Fault::panicked()));
+    let outcome = catch_unwind(AssertUnwindSafe(|| session.execute_transaction(&carried.transaction)));
+    let outcome = outcome.unwrap_or_else(|_| Err(Fault::session_panicked()));
     let returned = Returned { loan, outcome, completed: clock() };
     counter.returned.lock().unwrap_or_else(PoisonError::into_inner).push(returned);
     // The write fails only if the counter is at its maximum, 2^64 - 2.

@@ -15,7 +15,7 @@ mod unintended;
 mod waiting;
 
 pub use account::{Account, Counted};
-pub use call::{Asking, Call};
+pub use call::{Call, TransactionSource};
 pub use execute::{Acknowledge, Converse, Execute};
 pub use tally::{ROLLED_BACK, Tally, Unknown};
 
@@ -43,44 +43,48 @@ enum Backend<C> {
 impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
     /// Prepares sessions for calls. `clock` returns the present on the time line of the run, from which the times of
     /// completions are taken.
-    pub fn start<E: Execute>(sessions: Vec<E>, asking: Asking, clock: C) -> Result<Sessions<C>, Trouble> {
-        Sessions::acknowledging(sessions, asking, clock, None)
+    pub fn start_sessions<E: Execute>(
+        sessions: Vec<E>,
+        asking: TransactionSource,
+        clock: C,
+    ) -> Result<Sessions<C>, Trouble> {
+        Sessions::start_acknowledging(sessions, asking, clock, None)
     }
 
     /// Starts as [`Sessions::start`] does, with a ledger that receives each commit. With a ledger, each session has a
     /// thread of its own: writing to the ledger takes time, in which a single thread could not read the answers to the
     /// other sessions.
-    pub fn acknowledging<E: Execute>(
+    pub fn start_acknowledging<E: Execute>(
         mut sessions: Vec<E>,
-        asking: Asking,
+        asking: TransactionSource,
         clock: C,
         ledger: Option<Arc<dyn Acknowledge>>,
     ) -> Result<Sessions<C>, Trouble> {
-        let account = Account::new(sessions.len(), asking.parameters.scale());
-        let driven = ledger.is_none() && sessions.iter_mut().all(|session| session.converse().is_some());
+        let account = Account::new(sessions.len(), asking.parameters.database_scale());
+        let driven = ledger.is_none() && sessions.iter_mut().all(|session| session.as_conversation().is_some());
         let way = if driven {
-            Backend::Driven(Box::new(Driven::start(sessions, asking, clock, account.clone())?))
+            Backend::Driven(Box::new(Driven::start_sessions(sessions, asking, clock, account.clone())?))
         } else {
-            Backend::Waiting(Waiting::start(sessions, asking, clock, account.clone(), ledger)?)
+            Backend::Waiting(Waiting::start_threads(sessions, asking, clock, account.clone(), ledger)?)
         };
         Ok(Sessions { account, way })
     }
 
     /// Number of threads that carry the load, besides the engine's own.
-    pub fn threads(&self) -> usize {
+    pub fn thread_count(&self) -> usize {
         match &self.way {
             Backend::Driven(_) => 0,
-            Backend::Waiting(waiting) => waiting.threads(),
+            Backend::Waiting(waiting) => waiting.thread_count(),
         }
     }
 
     /// Totals of the transactions so far.
-    pub fn tally(&self) -> Tally {
-        self.account.tally()
+    pub fn current_tally(&self) -> Tally {
+        self.account.current_tally()
     }
 
     /// The totals, which can be read even after the sessions have ended.
-    pub fn account(&self) -> Account {
+    pub fn shared_account(&self) -> Account {
         self.account.clone()
     }
 }
@@ -88,17 +92,17 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
 impl<C: Fn() -> Instant> Device for Sessions<C> {
     type Request = Call;
 
-    fn submit(&mut self, _: Instant, ticket: Ticket, call: &Call) {
+    fn submit_request(&mut self, _: Instant, ticket: Ticket, call: &Call) {
         match &mut self.way {
-            Backend::Driven(driven) => driven.submit(ticket, call),
-            Backend::Waiting(waiting) => waiting.submit(ticket, call),
+            Backend::Driven(driven) => driven.submit_call(ticket, call),
+            Backend::Waiting(waiting) => waiting.submit_call(ticket, call),
         }
     }
 
-    fn poll(&mut self, _: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, _: Instant, done: &mut Done) {
         match &mut self.way {
-            Backend::Driven(driven) => driven.poll(done),
-            Backend::Waiting(waiting) => waiting.poll(done),
+            Backend::Driven(driven) => driven.poll_completions(done),
+            Backend::Waiting(waiting) => waiting.poll_completions(done),
         }
     }
 
@@ -109,10 +113,10 @@ impl<C: Fn() -> Instant> Device for Sessions<C> {
         }
     }
 
-    fn wait(&mut self, span: Span) {
+    fn wait_for_completion(&mut self, span: Span) {
         match &mut self.way {
-            Backend::Driven(driven) => driven.wait(span),
-            Backend::Waiting(waiting) => waiting.wait(span),
+            Backend::Driven(driven) => driven.wait_for_answers(span),
+            Backend::Waiting(waiting) => waiting.wait_for_answers(span),
         }
     }
 
@@ -120,8 +124,8 @@ impl<C: Fn() -> Instant> Device for Sessions<C> {
         matches!(self.way, Backend::Driven(_))
     }
 
-    fn name(&self, code: Code) -> Cow<'static, str> {
-        self.account.name(code)
+    fn code_name(&self, code: Code) -> Cow<'static, str> {
+        self.account.code_name(code)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Totals of the outcomes of transactions.
 
-use assay_model::tpcc::{Kind, Outcome, Transaction};
+use assay_model::tpcc::{Outcome, Transaction, TransactionKind};
 use std::collections::BTreeMap;
 
 /// Totals of the outcomes of transactions.
@@ -41,7 +41,7 @@ pub struct Unknown {
 }
 
 impl Unknown {
-    pub(crate) fn count(&mut self, transaction: &Transaction) {
+    pub(crate) fn count_unknown(&mut self, transaction: &Transaction) {
         match transaction {
             Transaction::NewOrder(_) => self.orders += 1,
             Transaction::Payment(asked) => {
@@ -59,11 +59,11 @@ pub const ROLLED_BACK: &str = "rolled-back";
 pub(crate) const SKIPPED: &str = "skipped";
 
 impl Tally {
-    pub(crate) fn count(&mut self, transaction: &Transaction, outcome: &Outcome) {
+    pub(crate) fn count_outcome(&mut self, transaction: &Transaction, outcome: &Outcome) {
         match (transaction, outcome) {
             (_, Outcome::Ordered(_)) => self.orders += 1,
             (_, Outcome::RolledBack) => self.rolled_back += 1,
-            (_, Outcome::Delivered(delivered)) => self.skipped += delivered.skipped() as u64,
+            (_, Outcome::Delivered(delivered)) => self.skipped += delivered.skipped_districts() as u64,
             (Transaction::Payment(asked), Outcome::Paid(_)) => {
                 self.payments += 1;
                 self.paid += asked.amount;
@@ -75,22 +75,26 @@ impl Tally {
 
 /// Figures that one transaction reports, with its kind.
 #[derive(Clone, Debug)]
-pub(crate) struct Noted {
-    pub(crate) kind: Kind,
+pub(crate) struct TransactionFigures {
+    pub(crate) kind: TransactionKind,
     pub(crate) figures: Vec<(String, u64)>,
 }
 
-impl Noted {
-    pub(crate) fn new(kind: Kind, retried: BTreeMap<String, u64>, outcome: Option<&Outcome>) -> Noted {
+impl TransactionFigures {
+    pub(crate) fn new(
+        kind: TransactionKind,
+        retried: BTreeMap<String, u64>,
+        outcome: Option<&Outcome>,
+    ) -> TransactionFigures {
         let mut figures: Vec<(String, u64)> =
             retried.into_iter().map(|(code, times)| (format!("retried {code}"), times)).collect();
         match outcome {
             Some(Outcome::RolledBack) => figures.push((ROLLED_BACK.to_owned(), 1)),
-            Some(Outcome::Delivered(delivered)) if delivered.skipped() > 0 => {
-                figures.push((SKIPPED.to_owned(), delivered.skipped() as u64));
+            Some(Outcome::Delivered(delivered)) if delivered.skipped_districts() > 0 => {
+                figures.push((SKIPPED.to_owned(), delivered.skipped_districts() as u64));
             }
             _ => {}
         }
-        Noted { kind, figures }
+        TransactionFigures { kind, figures }
     }
 }

@@ -1,32 +1,33 @@
 //! The conditions that a database must fulfil, asked of SQLite, which first looks whether all pages of the file fit
 //! together.
 
-use super::connection::{Connection, fault};
-use crate::checks::{Dialect, Query, Totals, has_rows, queries, totals as totals_of};
+use super::connection::{Connection, to_fault};
+use crate::checks::{Dialect, Query, Totals, condition_queries, has_rows, totals_query as totals_of};
 use crate::trouble::Trouble;
 use assay_base::text::one_line;
 use assay_model::tpcc::Population;
 use assay_model::tpcc::checks::{Check, Violation};
 
 /// Money is kept in cents.
-pub(super) const DIALECT: Dialect<'_> = Dialect::standard("main.", 1);
+pub(super) const DIALECT: Dialect<'_> = Dialect::standard_dialect("main.", 1);
 
 /// Reads the totals.
-pub fn totals(connection: &Connection) -> Result<Totals, Trouble> {
+pub fn read_totals(connection: &Connection) -> Result<Totals, Trouble> {
     let found = connection.sqlite.query_row(&totals_of(&DIALECT), [], |row| {
         Ok(Totals { next_orders: row.get(0)?, payments: row.get(1)?, ytd: row.get(2)? })
     });
-    found.map_err(|why| connection.trouble(&why))
+    found.map_err(|why| connection.to_trouble(&why))
 }
 
 /// Examines a database that was loaded with a population, in one snapshot. An empty list: it is consistent. One whose
 /// pages do not fit together, or that lacks a table, is damaged.
-pub fn check(connection: &Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
-    let damaged = |what: &str| Trouble::damaged(format!("{} is damaged: {}", connection.shown(), one_line(what)));
-    let found = violations(&connection.sqlite, population).map_err(|why| match fault(&why) {
+pub fn check_conditions(connection: &Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
+    let damaged =
+        |what: &str| Trouble::damaged_database(format!("{} is damaged: {}", connection.display_name(), one_line(what)));
+    let found = find_violations(&connection.sqlite, population).map_err(|why| match to_fault(&why) {
         // These queries are right for every database that a load has made.
         fault if fault.code == "SQLITE_ERROR" => damaged(&fault.to_string()),
-        _ => connection.trouble(&why),
+        _ => connection.to_trouble(&why),
     })?;
     let mut found = found.map_err(|structure| damaged(&structure))?;
     found.sort();
@@ -34,7 +35,7 @@ pub fn check(connection: &Connection, population: Population) -> Result<Vec<Viol
 }
 
 /// The inner error is what SQLite finds wrong in the structure of the file.
-fn violations(
+fn find_violations(
     sqlite: &rusqlite::Connection,
     population: Population,
 ) -> rusqlite::Result<Result<Vec<Violation>, String>> {
@@ -44,16 +45,16 @@ fn violations(
         return Ok(Err(structure));
     }
     let mut found = Vec::new();
-    for query in queries(population) {
-        found.extend(run(&query, &snapshot)?);
+    for query in condition_queries(population) {
+        found.extend(run_query(&query, &snapshot)?);
     }
-    found.extend(empty(&snapshot)?);
+    found.extend(empty_tables(&snapshot)?);
     Ok(Ok(found))
 }
 
-fn run(query: &Query, sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Violation>> {
+fn run_query(query: &Query, sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Violation>> {
     let Query { check, keys, .. } = *query;
-    let mut statement = sqlite.prepare(&query.sql(&DIALECT))?;
+    let mut statement = sqlite.prepare(&query.sql_text(&DIALECT))?;
     let found = statement.query_map([], |row| {
         let key = (0..keys).map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?;
         Ok(Violation { check, key, left: row.get(keys)?, right: row.get(keys + 1)? })
@@ -62,7 +63,7 @@ fn run(query: &Query, sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Vio
 }
 
 /// Tables that have no rows.
-fn empty(sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Violation>> {
+fn empty_tables(sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Violation>> {
     let mut found = Vec::new();
     for (at, sql) in has_rows(&DIALECT) {
         if !sqlite.query_row(&sql, [], |row| row.get::<_, bool>(0))? {

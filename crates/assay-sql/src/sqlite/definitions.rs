@@ -27,8 +27,8 @@ pub(super) struct Definitions(Vec<Definition>);
 
 impl Definitions {
     /// Reads them.
-    pub(super) fn read(sqlite: &rusqlite::Connection) -> rusqlite::Result<Definitions> {
-        let ours: Vec<String> = schema::names().map(|name| format!("'{name}'")).collect();
+    pub(super) fn read_definitions(sqlite: &rusqlite::Connection) -> rusqlite::Result<Definitions> {
+        let ours: Vec<String> = schema::table_names().map(|name| format!("'{name}'")).collect();
         let ours = ours.join(", ");
         let sql = format!(
             "SELECT type, name, tbl_name, sql FROM main.sqlite_schema \
@@ -45,7 +45,7 @@ impl Definitions {
     }
 
     /// One number for all of them: FNV-1a of their texts. The sessions' own table, which a run makes, is not in it.
-    pub(super) fn number(&self) -> u64 {
+    pub(super) fn definitions_checksum(&self) -> u64 {
         let own = self.0.iter().filter(|definition| definition.table != "assay_session");
         let texts = own.map(|Definition { kind, name, table, text }| {
             [kind, name, table, text.as_deref().unwrap_or_default()].join("\0")
@@ -56,12 +56,12 @@ impl Definitions {
     }
 
     /// What no load has made: other tables and views under our names, and triggers on our tables.
-    fn foreign(&self) -> Vec<&Definition> {
-        let made: BTreeMap<&str, String> = tables().collect();
+    fn foreign_definitions(&self) -> Vec<&Definition> {
+        let made: BTreeMap<&str, String> = table_definitions().collect();
         self.0
             .iter()
             .filter(|definition| match definition.kind.as_str() {
-                "table" => made.get(definition.name.as_str()) != plain(definition.text.as_deref()).as_ref(),
+                "table" => made.get(definition.name.as_str()) != normalised_text(definition.text.as_deref()).as_ref(),
                 "index" => false,
                 _ => true,
             })
@@ -70,33 +70,35 @@ impl Definitions {
 
     /// The tables that are missing. That of the sessions is made by a run.
     fn missing_tables(&self) -> Vec<&'static str> {
-        schema::names().filter(|name| *name != "assay_session" && self.find("table", name).is_none()).collect()
+        schema::table_names()
+            .filter(|name| *name != "assay_session" && self.find_definition("table", name).is_none())
+            .collect()
     }
 
     /// The indexes that are missing, or not as a load makes them. The keys of a table are in its own definition.
     fn missing_indexes(&self) -> Vec<&'static str> {
-        let wrong = indexes().filter(|(name, text)| {
-            let found = self.find("index", name);
-            found.is_none_or(|found| plain(found.text.as_deref()).as_ref() != Some(text))
+        let wrong = index_definitions().filter(|(name, text)| {
+            let found = self.find_definition("index", name);
+            found.is_none_or(|found| normalised_text(found.text.as_deref()).as_ref() != Some(text))
         });
         wrong.map(|(name, _)| name).collect()
     }
 
     /// The definition of this kind and name.
-    fn find(&self, kind: &str, name: &str) -> Option<&Definition> {
+    fn find_definition(&self, kind: &str, name: &str) -> Option<&Definition> {
         self.0.iter().find(|definition| definition.kind == kind && definition.name == name)
     }
 
     /// Refuses what no load has made.
     pub(super) fn refuse_foreign(&self, shown: &str) -> Result<(), Trouble> {
-        refuse(&self.foreign(), shown)
+        refuse_definitions(&self.foreign_definitions(), shown)
     }
 
     /// Refuses what `--clear` would delete although no load has made it. What depends on a table keeps it from that too.
     pub(super) fn refuse_foreign_tables(&self, shown: &str) -> Result<(), Trouble> {
-        let mut foreign = self.foreign();
+        let mut foreign = self.foreign_definitions();
         foreign.retain(|definition| definition.kind != "trigger");
-        refuse(&foreign, shown)
+        refuse_definitions(&foreign, shown)
     }
 
     /// Refuses a database that lacks what a load needs that has nothing left to do, or that goes on.
@@ -109,7 +111,7 @@ impl Definitions {
             return Ok(());
         }
         let what = if is_complete { "a whole load" } else { "a load in part, but is something that no load has made" };
-        Err(Trouble::refused(format!(
+        Err(Trouble::refused_for_safety(format!(
             "{shown} says that it holds {what}: {} missing: load it again with assay prep --clear",
             with_verb(&missing)
         )))
@@ -121,7 +123,10 @@ impl Definitions {
         let (tables, indexes) = (self.missing_tables(), self.missing_indexes());
         let again = "load it again with assay prep --clear";
         if !tables.is_empty() {
-            return Err(Trouble::damaged(format!("{shown} is damaged: {} missing: {again}", with_verb(&tables))));
+            return Err(Trouble::damaged_database(format!(
+                "{shown} is damaged: {} missing: {again}",
+                with_verb(&tables)
+            )));
         }
         if !indexes.is_empty() {
             let text = format!("{shown} is not as a load makes it: {} missing: {again}", with_verb(&indexes));
@@ -131,12 +136,12 @@ impl Definitions {
     }
 }
 
-fn refuse(foreign: &[&Definition], shown: &str) -> Result<(), Trouble> {
+fn refuse_definitions(foreign: &[&Definition], shown: &str) -> Result<(), Trouble> {
     if foreign.is_empty() {
         return Ok(());
     }
     let names: Vec<String> = foreign.iter().map(|found| format!("the {} {}", found.kind, found.name)).collect();
-    Err(Trouble::refused(format!(
+    Err(Trouble::refused_for_safety(format!(
         "{shown} holds something that no load has made, and is left as it is: name another file, or remove it first ({})",
         one_line(names.join(", "))
     )))
@@ -147,37 +152,39 @@ fn with_verb(names: &[&str]) -> String {
 }
 
 /// A definition without what SQLite leaves out when it keeps it, and with single blanks.
-fn plain(text: Option<&str>) -> Option<String> {
+fn normalised_text(text: Option<&str>) -> Option<String> {
     let text = text?.replace("IF NOT EXISTS ", "").replace(" main.", " ").replace(';', "");
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// All tables of ours, each with its definition.
-fn tables() -> impl Iterator<Item = (&'static str, String)> {
-    let workload = Table::ALL.into_iter().map(|table| (table.name(), schema::table(table)));
+fn table_definitions() -> impl Iterator<Item = (&'static str, String)> {
+    let workload = Table::ALL.into_iter().map(|table| (table.table_name(), schema::table_definition(table)));
     let ours = [schema::MARKER, schema::PARTS, schema::SESSIONS];
     let ours = ["assay_tpcc", "assay_parts", "assay_session"].into_iter().zip(ours.map(str::to_owned));
-    workload.chain(ours).filter_map(|(name, text)| Some((name, plain(Some(&text))?)))
+    workload.chain(ours).filter_map(|(name, text)| Some((name, normalised_text(Some(&text))?)))
 }
 
 /// All indexes of a load, each with its definition.
-fn indexes() -> impl Iterator<Item = (&'static str, String)> {
-    Table::ALL.into_iter().filter_map(|table| Some((table.index()?.0, plain(schema::index(table).as_deref())?)))
+fn index_definitions() -> impl Iterator<Item = (&'static str, String)> {
+    Table::ALL.into_iter().filter_map(|table| {
+        Some((table.second_index()?.0, normalised_text(schema::index_definition(table).as_deref())?))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::marker::Marker;
-    use crate::trouble::Kind;
+    use crate::trouble::TroubleKind;
     use assay_model::tpcc::{Population, Scale};
 
     /// A database as a load leaves it, without rows.
     fn loaded() -> rusqlite::Connection {
         let sqlite = rusqlite::Connection::open_in_memory().unwrap();
-        let marker = Marker::new("a", Population::new(Scale::reduced(100, 30), 1, 1));
-        super::super::connection::begin(&sqlite, &marker).unwrap();
-        for index in Table::ALL.into_iter().filter_map(schema::index) {
+        let marker = Marker::new("a", Population::new(Scale::for_tests(100, 30), 1, 1));
+        super::super::connection::create_tables(&sqlite, &marker).unwrap();
+        for index in Table::ALL.into_iter().filter_map(schema::index_definition) {
             sqlite.execute_batch(&index).unwrap();
         }
         sqlite
@@ -186,40 +193,51 @@ mod tests {
     #[test]
     fn what_a_load_makes_is_usable_with_and_without_the_sessions_of_a_run() {
         let sqlite = loaded();
-        let before = Definitions::read(&sqlite).unwrap();
+        let before = Definitions::read_definitions(&sqlite).unwrap();
         assert_eq!((before.are_usable("shop.db"), before.are_loadable("shop.db", true)), (Ok(()), Ok(())));
         sqlite.execute_batch(schema::SESSIONS).unwrap();
-        let after = Definitions::read(&sqlite).unwrap();
-        assert_eq!((after.are_usable("shop.db"), after.number()), (Ok(()), before.number()));
+        let after = Definitions::read_definitions(&sqlite).unwrap();
+        assert_eq!(
+            (after.are_usable("shop.db"), after.definitions_checksum()),
+            (Ok(()), before.definitions_checksum())
+        );
         sqlite.execute_batch("CREATE TABLE mine (a); CREATE VIEW of_mine AS SELECT * FROM mine").unwrap();
-        let beside = Definitions::read(&sqlite).unwrap();
-        assert_eq!((beside.are_usable("shop.db"), beside.number()), (Ok(()), before.number()), "somebody else's own");
+        let beside = Definitions::read_definitions(&sqlite).unwrap();
+        assert_eq!(
+            (beside.are_usable("shop.db"), beside.definitions_checksum()),
+            (Ok(()), before.definitions_checksum()),
+            "somebody else's own"
+        );
     }
 
     #[test]
     fn what_no_load_has_made_or_is_missing_is_named_and_changes_the_number() {
         let trigger = "CREATE TRIGGER more AFTER INSERT ON orders BEGIN DELETE FROM item; END";
         for (change, kind, says) in [
-            (trigger, Kind::Refused, "the trigger more"),
-            ("DROP TABLE item; CREATE VIEW item AS SELECT 1 AS i_id", Kind::Refused, "the view item"),
-            ("ALTER TABLE stock ADD COLUMN more INTEGER", Kind::Refused, "the table stock"),
-            ("ALTER TABLE stock RENAME COLUMN s_ytd TO s_y", Kind::Refused, "the table stock"),
-            ("DROP TABLE assay_parts; CREATE TABLE assay_parts (name TEXT)", Kind::Refused, "the table assay_parts"),
-            ("DROP TABLE item", Kind::Damaged, "item is missing"),
-            ("DROP INDEX customer_by_name", Kind::NotReady, "customer_by_name is missing"),
+            (trigger, TroubleKind::Refused, "the trigger more"),
+            ("DROP TABLE item; CREATE VIEW item AS SELECT 1 AS i_id", TroubleKind::Refused, "the view item"),
+            ("ALTER TABLE stock ADD COLUMN more INTEGER", TroubleKind::Refused, "the table stock"),
+            ("ALTER TABLE stock RENAME COLUMN s_ytd TO s_y", TroubleKind::Refused, "the table stock"),
+            (
+                "DROP TABLE assay_parts; CREATE TABLE assay_parts (name TEXT)",
+                TroubleKind::Refused,
+                "the table assay_parts",
+            ),
+            ("DROP TABLE item", TroubleKind::Damaged, "item is missing"),
+            ("DROP INDEX customer_by_name", TroubleKind::NotReady, "customer_by_name is missing"),
             (
                 "DROP INDEX customer_by_name; CREATE INDEX customer_by_name ON customer (c_last)",
-                Kind::NotReady,
+                TroubleKind::NotReady,
                 "customer_by_name is missing",
             ),
         ] {
             let sqlite = loaded();
-            let before = Definitions::read(&sqlite).unwrap().number();
+            let before = Definitions::read_definitions(&sqlite).unwrap().definitions_checksum();
             sqlite.execute_batch(change).unwrap();
-            let found = Definitions::read(&sqlite).unwrap();
+            let found = Definitions::read_definitions(&sqlite).unwrap();
             let trouble = found.are_usable("shop.db").unwrap_err();
             assert!(trouble.kind == kind && trouble.to_string().contains(says), "{change}: {trouble}");
-            assert_ne!(found.number(), before, "{change}");
+            assert_ne!(found.definitions_checksum(), before, "{change}");
         }
     }
 }

@@ -33,7 +33,7 @@ impl FileId {
     }
 
     /// The file at a path, or none. A link is not followed.
-    fn at(path: &Path) -> rustix::io::Result<Option<FileId>> {
+    fn at_path(path: &Path) -> rustix::io::Result<Option<FileId>> {
         match rustix::fs::lstat(path) {
             Ok(facts) => Ok(Some(FileId { device: facts.st_dev, inode: facts.st_ino })),
             Err(Errno::NOENT) => Ok(None),
@@ -55,55 +55,62 @@ pub struct Permit {
 }
 
 /// A path as it may be shown.
-pub(super) fn shown(path: &Path) -> String {
+pub(super) fn displayed_path(path: &Path) -> String {
     one_line(path.display())
 }
 
 impl Permit {
     /// For a load: the file is created if it does not exist.
     pub fn to_load(path: &Path) -> Result<Permit, Trouble> {
-        let path = absolute(path)?;
+        let path = resolve_parent(path)?;
         only_a_file(&path)?;
-        match open(&path, OFlags::empty()) {
+        match open_file(&path, OFlags::empty()) {
             Err(Errno::NOENT) => {
                 no_leftovers(&path)?;
-                let created = open(&path, OFlags::CREATE | OFlags::EXCL).map_err(|why| unopened(&path, why))?;
-                Permit::examine(path, created)
+                let created =
+                    open_file(&path, OFlags::CREATE | OFlags::EXCL).map_err(|why| unopened_file(&path, why))?;
+                Permit::examine_file(path, created)
             }
-            opened => Permit::examine(path.clone(), opened.map_err(|why| unopened(&path, why))?),
+            opened => Permit::examine_file(path.clone(), opened.map_err(|why| unopened_file(&path, why))?),
         }
     }
 
     /// For everything else: the file must exist and be ours.
     pub fn to_use(path: &Path) -> Result<Permit, Trouble> {
-        let path = absolute(path)?;
+        let path = resolve_parent(path)?;
         only_a_file(&path)?;
-        let opened = open(&path, OFlags::empty()).map_err(|why| match why {
-            Errno::NOENT => Trouble::not_ready(format!("{} does not exist: load it with assay prep", shown(&path))),
-            why => unopened(&path, why),
+        let opened = open_file(&path, OFlags::empty()).map_err(|why| match why {
+            Errno::NOENT => {
+                Trouble::not_ready(format!("{} does not exist: load it with assay prep", displayed_path(&path)))
+            }
+            why => unopened_file(&path, why),
         })?;
-        let permit = Permit::examine(path, opened)?;
+        let permit = Permit::examine_file(path, opened)?;
         if permit.blank {
-            return Err(Trouble::not_ready(format!("{} is empty: load it with assay prep", permit.shown())));
+            return Err(Trouble::not_ready(format!("{} is empty: load it with assay prep", permit.display_name())));
         }
         Ok(permit)
     }
 
-    fn examine(path: PathBuf, descriptor: OwnedFd) -> Result<Permit, Trouble> {
-        let at = shown(&path);
-        let facts = rustix::fs::fstat(&descriptor).map_err(|why| unopened(&path, why))?;
+    fn examine_file(path: PathBuf, descriptor: OwnedFd) -> Result<Permit, Trouble> {
+        let at = displayed_path(&path);
+        let facts = rustix::fs::fstat(&descriptor).map_err(|why| unopened_file(&path, why))?;
         if FileType::from_raw_mode(facts.st_mode) != FileType::RegularFile {
-            return Err(Trouble::refused(format!("{at} is not a regular file: name a file for the database")));
+            return Err(Trouble::refused_for_safety(format!(
+                "{at} is not a regular file: name a file for the database"
+            )));
         }
         if facts.st_nlink != 1 {
-            return Err(Trouble::refused(format!(
+            return Err(Trouble::refused_for_safety(format!(
                 "{at} has {} names (hard links): name a file of its own",
                 facts.st_nlink
             )));
         }
         rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive).map_err(|why| match why {
-            Errno::WOULDBLOCK => Trouble::refused(format!("{at} is in use by another Assay: wait until it has ended")),
-            why => unopened(&path, why),
+            Errno::WOULDBLOCK => {
+                Trouble::refused_for_safety(format!("{at} is in use by another Assay: wait until it has ended"))
+            }
+            why => unopened_file(&path, why),
         })?;
         // Only after the lock: until then another Assay may be writing the first page.
         let blank = is_blank(&path, &descriptor)?;
@@ -111,12 +118,12 @@ impl Permit {
     }
 
     /// Waits until the sessions that came before have written.
-    pub(super) fn turn(&self) -> Turn<'_> {
-        self.turns.wait()
+    pub(super) fn wait_for_turn(&self) -> Turn<'_> {
+        self.turns.wait_for_turn()
     }
 
     /// The file, as an absolute path.
-    pub(super) fn path(&self) -> &Path {
+    pub(super) fn absolute_path(&self) -> &Path {
         &self.path
     }
     /// The file as a URI by which SQLite reads it. Without a log beside the file nothing can change it, because nobody
@@ -132,21 +139,21 @@ impl Permit {
     }
 
     /// The file, as it may be shown.
-    pub(super) fn shown(&self) -> String {
-        shown(&self.path)
+    pub(super) fn display_name(&self) -> String {
+        displayed_path(&self.path)
     }
     /// Whether there is nothing in the file.
-    pub(super) fn blank(&self) -> bool {
+    pub(super) fn is_blank_file(&self) -> bool {
         self.blank
     }
     /// The open file, for questions about it.
-    pub(super) fn descriptor(&self) -> &OwnedFd {
+    pub(super) fn file_descriptor(&self) -> &OwnedFd {
         &self.descriptor
     }
 
     /// Whether the path still leads to the file that was examined.
     pub(super) fn is_still_there(&self) -> bool {
-        matches!((FileId::from_descriptor(&self.descriptor), FileId::at(&self.path)), (Ok(ours), Ok(Some(there))) if ours == there)
+        matches!((FileId::from_descriptor(&self.descriptor), FileId::at_path(&self.path)), (Ok(ours), Ok(Some(there))) if ours == there)
     }
 
     /// Makes sure that the name leads to the file that this permit was given for, which the sessions of a run have written,
@@ -163,27 +170,27 @@ impl Permit {
     }
 
     /// The log beside the file, where there is one: it stays the same as long as a connection is open.
-    pub fn log(&self) -> Option<FileId> {
-        FileId::at(&path_beside(&self.path, LOG)).ok().flatten()
+    pub fn log_identity(&self) -> Option<FileId> {
+        FileId::at_path(&path_beside(&self.path, LOG)).ok().flatten()
     }
 
     fn is_the_file(&self, path: &Path, written: rustix::io::Result<FileId>) -> Result<(), Trouble> {
-        let unknown = |why: Errno| Trouble::host(format!("{} cannot be examined: {why}", shown(path)));
-        let what = match FileId::at(path).map_err(unknown)? {
+        let unknown = |why: Errno| Trouble::host_unable(format!("{} cannot be examined: {why}", displayed_path(path)));
+        let what = match FileId::at_path(path).map_err(unknown)? {
             Some(there) if there == written.map_err(unknown)? => return Ok(()),
             Some(_) => "was replaced by another file",
             None => "was deleted or moved",
         };
-        Err(Trouble::damaged(format!(
+        Err(Trouble::damaged_database(format!(
             "{} {what} during the run: what was committed since is not in {}",
-            shown(path),
-            self.shown()
+            displayed_path(path),
+            self.display_name()
         )))
     }
 
     /// What tells the file from another one that gets its name: its number, and when it was made, because numbers are used
     /// again.
-    pub fn identity(&self) -> Option<String> {
+    pub fn file_identity(&self) -> Option<String> {
         let facts = rustix::fs::statx(
             &self.descriptor,
             "",
@@ -198,13 +205,13 @@ impl Permit {
 
     /// Writes the first content of a blank file at once, so that it is ours from its first byte. If that fails, the file
     /// is blank again.
-    pub(super) fn fill(&mut self, image: &[u8]) -> Result<(), Trouble> {
+    pub(super) fn fill_blank(&mut self, image: &[u8]) -> Result<(), Trouble> {
         assert!(self.blank, "only a blank file is filled");
         let written = write_all(&self.descriptor, image).and_then(|()| rustix::fs::fsync(&self.descriptor));
         let written = written.and_then(|()| sync_directory(&self.path));
         if let Err(why) = written {
             let _ = rustix::fs::ftruncate(&self.descriptor, 0);
-            return Err(Trouble::host(format!("{} cannot be written: {why}", self.shown())));
+            return Err(Trouble::host_unable(format!("{} cannot be written: {why}", self.display_name())));
         }
         self.blank = false;
         Ok(())
@@ -228,19 +235,19 @@ fn sync_directory(path: &Path) -> rustix::io::Result<()> {
 }
 
 /// The path without links in its directories. SQLite is told to follow none.
-fn absolute(path: &Path) -> Result<PathBuf, Trouble> {
+fn resolve_parent(path: &Path) -> Result<PathBuf, Trouble> {
     let Some(name) = path.file_name() else {
-        return Err(Trouble::usage(format!("{} names no file", shown(path))));
+        return Err(Trouble::bad_usage(format!("{} names no file", displayed_path(path))));
     };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let directory = parent.canonicalize().map_err(|why| {
-        Trouble::host(format!("the directory {} cannot be used: {why}: create it first", shown(parent)))
+        Trouble::host_unable(format!("the directory {} cannot be used: {why}: create it first", displayed_path(parent)))
     })?;
     Ok(directory.join(name))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the gate: what it opens is examined before anything is written")]
-fn open(path: &Path, how: OFlags) -> Result<OwnedFd, Errno> {
+fn open_file(path: &Path, how: OFlags) -> Result<OwnedFd, Errno> {
     // Without O_NONBLOCK the opening of a named pipe would wait.
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | how;
     rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
@@ -250,21 +257,23 @@ fn open(path: &Path, how: OFlags) -> Result<OwnedFd, Errno> {
 fn only_a_file(path: &Path) -> Result<(), Trouble> {
     let Ok(facts) = path.symlink_metadata() else { return Ok(()) };
     match facts.file_type() {
-        kind if kind.is_symlink() => Err(unopened(path, Errno::LOOP)),
-        kind if kind.is_dir() => Err(unopened(path, Errno::ISDIR)),
-        kind if !kind.is_file() => Err(unopened(path, Errno::NXIO)),
+        kind if kind.is_symlink() => Err(unopened_file(path, Errno::LOOP)),
+        kind if kind.is_dir() => Err(unopened_file(path, Errno::ISDIR)),
+        kind if !kind.is_file() => Err(unopened_file(path, Errno::NXIO)),
         _ => Ok(()),
     }
 }
 
-fn unopened(path: &Path, why: Errno) -> Trouble {
-    let at = shown(path);
+fn unopened_file(path: &Path, why: Errno) -> Trouble {
+    let at = displayed_path(path);
     match why {
-        Errno::LOOP => Trouble::refused(format!("{at} is a symbolic link: name the file itself")),
-        Errno::ISDIR => Trouble::refused(format!("{at} is a directory: name a file in it")),
-        Errno::EXIST => Trouble::refused(format!("{at} was created by somebody else at this moment: try again")),
-        Errno::NXIO => Trouble::refused(format!("{at} is not a regular file: name a file for the database")),
-        why => Trouble::host(format!("{at} cannot be opened: {why}")),
+        Errno::LOOP => Trouble::refused_for_safety(format!("{at} is a symbolic link: name the file itself")),
+        Errno::ISDIR => Trouble::refused_for_safety(format!("{at} is a directory: name a file in it")),
+        Errno::EXIST => {
+            Trouble::refused_for_safety(format!("{at} was created by somebody else at this moment: try again"))
+        }
+        Errno::NXIO => Trouble::refused_for_safety(format!("{at} is not a regular file: name a file for the database")),
+        why => Trouble::host_unable(format!("{at} cannot be opened: {why}")),
     }
 }
 
@@ -288,7 +297,9 @@ fn only_own_files_beside(path: &Path) -> Result<(), Trouble> {
         let facts = match rustix::fs::lstat(&beside) {
             Ok(facts) => facts,
             Err(Errno::NOENT) => continue,
-            Err(why) => return Err(Trouble::host(format!("{} cannot be examined: {why}", shown(&beside)))),
+            Err(why) => {
+                return Err(Trouble::host_unable(format!("{} cannot be examined: {why}", displayed_path(&beside))));
+            }
         };
         let what = match FileType::from_raw_mode(facts.st_mode) {
             FileType::RegularFile if facts.st_nlink == 1 => continue,
@@ -296,10 +307,10 @@ fn only_own_files_beside(path: &Path) -> Result<(), Trouble> {
             FileType::Symlink => "is a symbolic link".to_owned(),
             _ => "is not a regular file".to_owned(),
         };
-        return Err(Trouble::refused(format!(
+        return Err(Trouble::refused_for_safety(format!(
             "{} {what}, and SQLite would write to it: look what it is, and move it away if it does not belong to {}",
-            shown(&beside),
-            shown(path)
+            displayed_path(&beside),
+            displayed_path(path)
         )));
     }
     Ok(())
@@ -310,8 +321,10 @@ fn no_leftovers(path: &Path) -> Result<(), Trouble> {
     for end in BESIDE {
         let beside = path_beside(path, end);
         if beside.symlink_metadata().is_ok() {
-            let at = shown(&beside);
-            return Err(Trouble::refused(format!("{at} exists, which belongs to another database: move it away")));
+            let at = displayed_path(&beside);
+            return Err(Trouble::refused_for_safety(format!(
+                "{at} exists, which belongs to another database: move it away"
+            )));
         }
     }
     Ok(())
@@ -320,7 +333,7 @@ fn no_leftovers(path: &Path) -> Result<(), Trouble> {
 /// Whether a file is blank; one that is neither blank nor ours is refused.
 fn is_blank(path: &Path, descriptor: &OwnedFd) -> Result<bool, Trouble> {
     let mut header = [0; HEADER];
-    let read = rustix::io::pread(descriptor, &mut header[..], 0).map_err(|why| unopened(path, why))?;
+    let read = rustix::io::pread(descriptor, &mut header[..], 0).map_err(|why| unopened_file(path, why))?;
     if read == 0 {
         no_leftovers(path)?;
         return Ok(true);
@@ -329,11 +342,11 @@ fn is_blank(path: &Path, descriptor: &OwnedFd) -> Result<bool, Trouble> {
     let application = u32::from_be_bytes(std::array::from_fn(|at| header[APPLICATION_AT + at]));
     match (is_sqlite, application) {
         (true, APPLICATION_ID) => only_own_files_beside(path).map(|()| false),
-        (true, _) => Err(foreign(path, "is a database of something else")),
-        (false, _) => Err(foreign(path, "is not a database")),
+        (true, _) => Err(foreign_file(path, "is a database of something else")),
+        (false, _) => Err(foreign_file(path, "is not a database")),
     }
 }
 
-fn foreign(path: &Path, what: &str) -> Trouble {
-    Trouble::refused(format!("{} {what}, and is left as it is: name another file", shown(path)))
+fn foreign_file(path: &Path, what: &str) -> Trouble {
+    Trouble::refused_for_safety(format!("{} {what}, and is left as it is: name another file", displayed_path(path)))
 }

@@ -2,10 +2,10 @@
 //! what the database has kept.
 
 use super::checks::DIALECT;
-use super::connection::{Connection, fault};
+use super::connection::{Connection, to_fault};
 use super::schema::SESSIONS;
 use crate::checks::orders_above;
-use crate::kept::{Kept, Orders, number_in_row};
+use crate::kept::{KeptCommits, Orders, number_in_row};
 use crate::trouble::Trouble;
 
 /// Sets the row of a session.
@@ -21,8 +21,8 @@ pub(super) struct Mark {
 }
 
 /// Makes a row for each session of a run, and waits until they are durable, whatever the settings of the URL are.
-pub fn mark(connection: &Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
-    make_rows(&connection.sqlite, run, sessions).map_err(|why| connection.trouble(&why))
+pub fn create_session_rows(connection: &Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
+    make_rows(&connection.sqlite, run, sessions).map_err(|why| connection.to_trouble(&why))
 }
 
 fn make_rows(sqlite: &rusqlite::Connection, run: &str, sessions: u32) -> rusqlite::Result<()> {
@@ -38,14 +38,14 @@ fn make_rows(sqlite: &rusqlite::Connection, run: &str, sessions: u32) -> rusqlit
 }
 
 /// Reads the commits of a run that the database has kept; the load had orders up to a number.
-pub fn kept(connection: &Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
-    read(&connection.sqlite, run, loaded).map_err(|why| connection.trouble(&why))
+pub fn read_kept(connection: &Connection, run: &str, loaded: i32) -> Result<KeptCommits, Trouble> {
+    query_kept(&connection.sqlite, run, loaded).map_err(|why| connection.to_trouble(&why))
 }
 
-fn read(sqlite: &rusqlite::Connection, run: &str, loaded: i32) -> rusqlite::Result<Kept> {
+fn query_kept(sqlite: &rusqlite::Connection, run: &str, loaded: i32) -> rusqlite::Result<KeptCommits> {
     let sessions = match sqlite.prepare("SELECT session, seq FROM main.assay_session WHERE run = ?1") {
         // The table is made with the first run that needs it.
-        Err(why) if fault(&why).code == "SQLITE_ERROR" => Default::default(),
+        Err(why) if to_fault(&why).code == "SQLITE_ERROR" => Default::default(),
         statement => {
             let mut statement = statement?;
             let rows = statement.query_map([run], |row| Ok((row.get(0)?, number_in_row(row.get(1)?))))?;
@@ -57,5 +57,5 @@ fn read(sqlite: &rusqlite::Connection, run: &str, loaded: i32) -> rusqlite::Resu
         Ok(Orders { warehouse: row.get(0)?, district: row.get(1)?, first: row.get(2)?, last: row.get(3)? })
     })?;
     let orders = orders.collect::<rusqlite::Result<_>>()?;
-    Ok(Kept { sessions, orders })
+    Ok(KeptCommits { sessions, orders })
 }

@@ -17,9 +17,9 @@ mod turns;
 
 pub use crate::checks::Totals;
 pub use crate::loaders::{Progress, Watch};
-pub use checks::{check, totals};
-pub use connection::{Connection, look, marker, ready, ready_to_check};
-pub use load::{Loading, load};
-pub use marks::{kept, mark};
+pub use checks::{check_conditions, read_totals};
+pub use connection::{Connection, open_for_run, peek_marker, read_marker, ready_to_check};
+pub use load::{Loading, load_missing};
+pub use marks::{create_session_rows, read_kept};
 pub use session::Session;
 pub use settings::Settings;

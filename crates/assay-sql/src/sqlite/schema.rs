@@ -26,24 +26,24 @@ pub(super) const SESSIONS: &str = "
     ) STRICT, WITHOUT ROWID;";
 
 /// The names of all tables that a load makes, in the order in which they may be dropped.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    Table::ALL.into_iter().map(Table::name).chain(["assay_session", "assay_parts", "assay_tpcc"])
+pub(super) fn table_names() -> impl Iterator<Item = &'static str> {
+    Table::ALL.into_iter().map(Table::table_name).chain(["assay_session", "assay_parts", "assay_tpcc"])
 }
 
 /// The definition of a table, without its second index.
-pub(super) fn table(table: Table) -> String {
-    let columns = table.columns().iter().map(|column| {
+pub(super) fn table_definition(table: Table) -> String {
+    let columns = table.all_columns().iter().map(|column| {
         let null = if column.nullable { "" } else { " NOT NULL" };
-        format!("{} {}{null}", column.name, kind(column.kind))
+        format!("{} {}{null}", column.name, column_type(column.kind))
     });
     let columns: Vec<String> = columns.collect();
-    let key: Vec<&str> = table.key().iter().map(|column| column.name).collect();
+    let key: Vec<&str> = table.key_columns().iter().map(|column| column.name).collect();
     let key = if key.is_empty() { String::new() } else { format!(", PRIMARY KEY ({})", key.join(", ")) };
     let rowid = if is_clustered(table) { ", WITHOUT ROWID" } else { "" };
-    format!("CREATE TABLE {} ({}{key}) STRICT{rowid};", table.name(), columns.join(", "))
+    format!("CREATE TABLE {} ({}{key}) STRICT{rowid};", table.table_name(), columns.join(", "))
 }
 
-fn kind(kind: ColumnKind) -> &'static str {
+fn column_type(kind: ColumnKind) -> &'static str {
     match kind {
         ColumnKind::Varchar(_) | ColumnKind::Char(_) => "TEXT",
         ColumnKind::Integer | ColumnKind::Money(_) | ColumnKind::Rate | ColumnKind::Time => "INTEGER",
@@ -57,15 +57,15 @@ fn is_clustered(table: Table) -> bool {
 }
 
 /// The definition of the second index of a table.
-pub(super) fn index(table: Table) -> Option<String> {
-    let (name, columns) = table.index()?;
-    Some(format!("CREATE UNIQUE INDEX IF NOT EXISTS {name} ON {} ({});", table.name(), columns.join(", ")))
+pub(super) fn index_definition(table: Table) -> Option<String> {
+    let (name, columns) = table.second_index()?;
+    Some(format!("CREATE UNIQUE INDEX IF NOT EXISTS {name} ON {} ({});", table.table_name(), columns.join(", ")))
 }
 
 /// The statement that inserts a row of a table.
-pub(super) fn insert(table: Table) -> String {
-    let places = vec!["?"; table.columns().len()].join(", ");
-    format!("INSERT INTO {} VALUES ({places})", table.name())
+pub(super) fn insert_statement(table: Table) -> String {
+    let places = vec!["?"; table.all_columns().len()].join(", ");
+    format!("INSERT INTO {} VALUES ({places})", table.table_name())
 }
 
 #[cfg(test)]
@@ -75,17 +75,17 @@ mod tests {
     #[test]
     fn definitions_as_they_are_sent() {
         assert_eq!(
-            table(Table::NewOrder),
+            table_definition(Table::NewOrder),
             "CREATE TABLE new_order (no_w_id INTEGER NOT NULL, no_d_id INTEGER NOT NULL, no_o_id INTEGER NOT NULL, PRIMARY \
              KEY (no_w_id, no_d_id, no_o_id)) STRICT, WITHOUT ROWID;"
         );
-        assert!(table(Table::Orders).contains("o_carrier_id INTEGER, o_ol_cnt INTEGER NOT NULL"));
-        assert!(table(Table::History).ends_with("h_data TEXT NOT NULL) STRICT;"));
+        assert!(table_definition(Table::Orders).contains("o_carrier_id INTEGER, o_ol_cnt INTEGER NOT NULL"));
+        assert!(table_definition(Table::History).ends_with("h_data TEXT NOT NULL) STRICT;"));
         assert_eq!(
-            index(Table::Customer).unwrap(),
+            index_definition(Table::Customer).unwrap(),
             "CREATE UNIQUE INDEX IF NOT EXISTS customer_by_name ON customer (c_w_id, c_d_id, c_last, c_first, c_id);"
         );
-        assert_eq!(index(Table::Item), None);
-        assert_eq!(insert(Table::NewOrder), "INSERT INTO new_order VALUES (?, ?, ?)");
+        assert_eq!(index_definition(Table::Item), None);
+        assert_eq!(insert_statement(Table::NewOrder), "INSERT INTO new_order VALUES (?, ?, ?)");
     }
 }

@@ -6,15 +6,15 @@
 //!
 //! Source: TPC-C 5.11, clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2.
 
-use super::connection::{Connection, fault};
+use super::connection::{Connection, to_fault};
 use super::marks::{Mark, SET};
 use crate::fault::Fault;
 use crate::sessions::Execute;
 use crate::url::Journal;
 use assay_model::tpcc::rows::{BAD_CREDIT, Customer, ORIGINAL};
 use assay_model::tpcc::{
-    By, Delivered, Delivery, LastOrder, LineStatus, NewOrder, OrderStatus, Ordered, OrderedLine, Outcome, Paid,
-    Payment, Scale, Status, StockLevel, Transaction, middle,
+    CustomerSelector, Delivered, Delivery, LastOrder, LineStatus, NewOrder, OrderStatus, Ordered, OrderedLine, Outcome,
+    Paid, Payment, Scale, Status, StockLevel, Transaction, middle_place,
 };
 use rusqlite::{OptionalExtension, Params, Row};
 use std::sync::Arc;
@@ -38,40 +38,40 @@ fn query_one<T>(
     what: &str,
     read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<T, Fault> {
-    maybe(sqlite, sql, parameters, read)?.ok_or_else(|| Fault::missing_row(what))
+    query_optional(sqlite, sql, parameters, read)?.ok_or_else(|| Fault::missing_row(what))
 }
 
 /// Runs a statement that answers a row or none.
-fn maybe<T>(
+fn query_optional<T>(
     sqlite: &rusqlite::Connection,
     sql: &str,
     parameters: impl Params,
     read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Option<T>, Fault> {
     let answer = sqlite.prepare_cached(sql).and_then(|mut statement| statement.query_row(parameters, read).optional());
-    answer.map_err(|why| fault(&why))
+    answer.map_err(|why| to_fault(&why))
 }
 
 /// Runs a statement that changes rows; it must change at least one.
-fn change(sqlite: &rusqlite::Connection, sql: &str, parameters: impl Params, what: &str) -> Result<(), Fault> {
+fn change_rows(sqlite: &rusqlite::Connection, sql: &str, parameters: impl Params, what: &str) -> Result<(), Fault> {
     let changed = sqlite
         .prepare_cached(sql)
         .and_then(|mut statement| statement.execute(parameters))
-        .map_err(|why| fault(&why))?;
+        .map_err(|why| to_fault(&why))?;
     if changed == 0 { Err(Fault::missing_row(what)) } else { Ok(()) }
 }
 
 /// Runs a statement that answers rows.
-fn all<T>(
+fn query_all<T>(
     sqlite: &rusqlite::Connection,
     sql: &str,
     parameters: impl Params,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>, Fault> {
-    rows(sqlite, sql, parameters, read).map_err(|why| fault(&why))
+    query_rows(sqlite, sql, parameters, read).map_err(|why| to_fault(&why))
 }
 
-fn rows<T>(
+fn query_rows<T>(
     sqlite: &rusqlite::Connection,
     sql: &str,
     parameters: impl Params,
@@ -83,7 +83,7 @@ fn rows<T>(
 impl Session {
     /// A session on a database that was loaded with rows of a scale.
     pub fn new(connection: Connection, scale: Scale) -> Session {
-        let take = (1..=scale.districts()).map(|district| {
+        let take = (1..=scale.district_count()).map(|district| {
             format!(
                 "UPDATE main.stock SET s_quantity = CASE WHEN s_quantity - ?3 >= 10 THEN s_quantity - ?3 \
                  ELSE s_quantity - ?3 + 91 END, s_ytd = s_ytd + ?3, s_order_cnt = s_order_cnt + 1, \
@@ -91,70 +91,71 @@ impl Session {
                  RETURNING s_quantity, s_dist_{district:02}, s_data"
             )
         });
-        Session { connection, districts: scale.districts(), take: take.collect(), mark: None }
+        Session { connection, districts: scale.district_count(), take: take.collect(), mark: None }
     }
 
     /// Makes one of the sessions of a run, which sets its row with each transaction that writes.
-    pub fn marked(self, run: &str, session: u32) -> Session {
+    pub fn with_mark(self, run: &str, session: u32) -> Session {
         Session { mark: Some(Mark { run: run.to_owned(), session, sent: 0 }), ..self }
     }
 
     /// The connection.
-    pub fn connection(&self) -> &Connection {
+    pub fn shared_connection(&self) -> &Connection {
         &self.connection
     }
 
     /// Executes as [`Execute::execute`] says.
-    pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
-        let writes = transaction.writes();
+    pub fn carry_out_transaction(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+        let writes = transaction.writes_rows();
         if let Some(mark) = self.mark.as_mut().filter(|_| writes) {
             mark.sent += 1;
         }
         let permit = Arc::clone(&self.connection.permit);
         // Without a log beside the file nobody reads while a transaction is committed either.
-        let _turn = (writes || self.connection.settings().journal_mode != Journal::Wal.word()).then(|| permit.turn());
-        self.send(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })?;
-        let outcome = self.inside(transaction).and_then(|outcome| match outcome {
-            Outcome::RolledBack => self.send("ROLLBACK").map(|()| outcome),
-            _ => self.set_mark(writes).and_then(|()| self.send("COMMIT")).map(|()| outcome),
+        let _turn = (writes || self.connection.current_settings().journal_mode != Journal::Wal.word())
+            .then(|| permit.wait_for_turn());
+        self.send_statement(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })?;
+        let outcome = self.execute_inside(transaction).and_then(|outcome| match outcome {
+            Outcome::RolledBack => self.send_statement("ROLLBACK").map(|()| outcome),
+            _ => self.set_mark(writes).and_then(|()| self.send_statement("COMMIT")).map(|()| outcome),
         });
         if outcome.is_err() && !self.connection.sqlite.is_autocommit() {
             // A failure here shows again at the next BEGIN; the first reason is the one to report.
-            let _ = self.send("ROLLBACK");
+            let _ = self.send_statement("ROLLBACK");
         }
         outcome
     }
 
     fn set_mark(&self, writes: bool) -> Result<(), Fault> {
         let Some(Mark { run, session, sent }) = self.mark.as_ref().filter(|_| writes) else { return Ok(()) };
-        change(&self.connection.sqlite, SET, (run, session, *sent as i64), "row of the session in assay_session")
+        change_rows(&self.connection.sqlite, SET, (run, session, *sent as i64), "row of the session in assay_session")
     }
 
-    fn send(&self, sql: &str) -> Result<(), Fault> {
+    fn send_statement(&self, sql: &str) -> Result<(), Fault> {
         let sent = self.connection.sqlite.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
-        sent.map(drop).map_err(|why| fault(&why))
+        sent.map(drop).map_err(|why| to_fault(&why))
     }
 
-    fn inside(&self, transaction: &Transaction) -> Result<Outcome, Fault> {
+    fn execute_inside(&self, transaction: &Transaction) -> Result<Outcome, Fault> {
         match transaction {
             Transaction::NewOrder(asked) => self.new_order(asked),
-            Transaction::Payment(asked) => self.payment(asked).map(Outcome::Paid),
+            Transaction::Payment(asked) => self.execute_payment(asked).map(Outcome::Paid),
             Transaction::OrderStatus(asked) => self.order_status(asked).map(Outcome::Status),
-            Transaction::Delivery(asked) => self.delivery(asked).map(Outcome::Delivered),
+            Transaction::Delivery(asked) => self.execute_delivery(asked).map(Outcome::Delivered),
             Transaction::StockLevel(asked) => self.stock_level(asked).map(Outcome::Low),
         }
     }
 
     /// The number of a customer.
-    fn customer(&self, warehouse: i32, district: i32, by: &By) -> Result<i32, Fault> {
+    fn customer_number(&self, warehouse: i32, district: i32, by: &CustomerSelector) -> Result<i32, Fault> {
         let last = match by {
-            By::Id(id) => return Ok(*id),
-            By::Name(last) => last,
+            CustomerSelector::Id(id) => return Ok(*id),
+            CustomerSelector::Name(last) => last,
         };
         let sql =
             "SELECT c_id FROM main.customer WHERE c_w_id = ?1 AND c_d_id = ?2 AND c_last = ?3 ORDER BY c_first, c_id";
-        let named: Vec<i32> = all(&self.connection.sqlite, sql, (warehouse, district, last), |row| row.get(0))?;
-        named.get(middle(named.len())).copied().ok_or_else(|| Fault::missing_row("customer with that last name"))
+        let named: Vec<i32> = query_all(&self.connection.sqlite, sql, (warehouse, district, last), |row| row.get(0))?;
+        named.get(middle_place(named.len())).copied().ok_or_else(|| Fault::missing_row("customer with that last name"))
     }
 
     fn new_order(&self, asked: &NewOrder) -> Result<Outcome, Fault> {
@@ -171,9 +172,9 @@ impl Session {
         let discount: i64 = query_one(sqlite, sql, [warehouse, district, customer], "customer", |row| row.get(0))?;
         let sql = "INSERT INTO main.orders VALUES (?1, ?2, ?3, ?4, ?5, NULL, ?6, ?7)";
         let counts = (asked.lines.len() as i64, asked.all_local());
-        change(sqlite, sql, (warehouse, district, order, customer, date, counts.0, counts.1), "order")?;
+        change_rows(sqlite, sql, (warehouse, district, order, customer, date, counts.0, counts.1), "order")?;
         let sql = "INSERT INTO main.new_order VALUES (?1, ?2, ?3)";
-        change(sqlite, sql, [warehouse, district, order], "new order")?;
+        change_rows(sqlite, sql, [warehouse, district, order], "new order")?;
         let mut lines = Vec::with_capacity(asked.lines.len());
         for at in 0..asked.lines.len() {
             match self.order_line(asked, order, at)? {
@@ -182,7 +183,7 @@ impl Session {
             }
         }
         let sum = lines.iter().map(|line| line.amount).sum();
-        let total = Ordered::total(sum, discount, warehouse_tax + district_tax);
+        let total = Ordered::total_amount(sum, discount, warehouse_tax + district_tax);
         Ok(Outcome::Ordered(Ordered { order, total, lines }))
     }
 
@@ -191,7 +192,8 @@ impl Session {
         let sqlite = &self.connection.sqlite;
         let (line, &NewOrder { warehouse, district, .. }) = (asked.lines[at], asked);
         let sql = "SELECT i_price, i_data, i_name FROM main.item WHERE i_id = ?1";
-        let found = maybe(sqlite, sql, [line.item], |row| Ok((row.get::<_, i64>(0)?, holds_original(row, 1)?)))?;
+        let found =
+            query_optional(sqlite, sql, [line.item], |row| Ok((row.get::<_, i64>(0)?, holds_original(row, 1)?)))?;
         let Some((price, item_branded)) = found else { return Ok(None) };
         let take = self.take.get(district as usize - 1).ok_or_else(|| Fault::missing_row("district"))?;
         let parameters = (line.supply_warehouse, line.item, line.quantity, line.supply_warehouse != warehouse);
@@ -203,54 +205,55 @@ impl Session {
         let sql = "INSERT INTO main.order_line VALUES (?1, ?2, ?3, ?4, ?5, ?6, NULL, ?7, ?8, ?9)";
         let key = (warehouse, district, order, at as i64 + 1);
         let row = (line.item, line.supply_warehouse, line.quantity, amount, dist_info);
-        change(sqlite, sql, (key.0, key.1, key.2, key.3, row.0, row.1, row.2, row.3, row.4), "order line")?;
+        change_rows(sqlite, sql, (key.0, key.1, key.2, key.3, row.0, row.1, row.2, row.3, row.4), "order line")?;
         Ok(Some(OrderedLine { stock, amount, branded: item_branded && stock_branded }))
     }
 
-    fn payment(&self, asked: &Payment) -> Result<Paid, Fault> {
+    fn execute_payment(&self, asked: &Payment) -> Result<Paid, Fault> {
         let sqlite = &self.connection.sqlite;
         let Payment { warehouse, district, customer_warehouse, customer_district, amount, date, .. } = *asked;
         let sql = "UPDATE main.warehouse SET w_ytd = w_ytd + ?2 WHERE w_id = ?1 RETURNING w_name";
         let of: String = query_one(sqlite, sql, (warehouse, amount), "warehouse", |row| row.get(0))?;
         let sql = "UPDATE main.district SET d_ytd = d_ytd + ?3 WHERE d_w_id = ?1 AND d_id = ?2 RETURNING d_name";
         let in_district: String = query_one(sqlite, sql, (warehouse, district, amount), "district", |row| row.get(0))?;
-        let customer = self.customer(customer_warehouse, customer_district, &asked.customer)?;
+        let customer = self.customer_number(customer_warehouse, customer_district, &asked.customer)?;
         let key = (customer_warehouse, customer_district, customer);
         let sql = "UPDATE main.customer SET c_balance = c_balance - ?4, c_ytd_payment = c_ytd_payment + ?4, \
                    c_payment_cnt = c_payment_cnt + 1, \
                    c_data = CASE WHEN c_credit = ?6 THEN substr(?5 || c_data, 1, ?7) ELSE c_data END \
                    WHERE c_w_id = ?1 AND c_d_id = ?2 AND c_id = ?3 RETURNING c_balance";
-        let parameters = (key.0, key.1, key.2, amount, asked.note(customer), BAD_CREDIT, Customer::DATA_MOST as i64);
+        let parameters =
+            (key.0, key.1, key.2, amount, asked.payment_note(customer), BAD_CREDIT, Customer::DATA_MOST as i64);
         let balance = query_one(sqlite, sql, parameters, "customer", |row| row.get(0))?;
         let sql = "INSERT INTO main.history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
         let data = Payment::history_data(&of, &in_district);
-        change(sqlite, sql, (key.2, key.1, key.0, district, warehouse, date, amount, data), "history")?;
+        change_rows(sqlite, sql, (key.2, key.1, key.0, district, warehouse, date, amount, data), "history")?;
         Ok(Paid { customer, balance })
     }
 
     fn order_status(&self, asked: &OrderStatus) -> Result<Status, Fault> {
         let sqlite = &self.connection.sqlite;
         let OrderStatus { warehouse, district, .. } = *asked;
-        let customer = self.customer(warehouse, district, &asked.customer)?;
+        let customer = self.customer_number(warehouse, district, &asked.customer)?;
         let key = [warehouse, district, customer];
         let sql = "SELECT c_balance, c_first, c_middle, c_last FROM main.customer \
                    WHERE c_w_id = ?1 AND c_d_id = ?2 AND c_id = ?3";
         let balance = query_one(sqlite, sql, key, "customer", |row| row.get(0))?;
         let sql = "SELECT o_id, o_entry_d, o_carrier_id FROM main.orders \
                    WHERE o_w_id = ?1 AND o_d_id = ?2 AND o_c_id = ?3 ORDER BY o_id DESC LIMIT 1";
-        let order = match maybe(sqlite, sql, key, |row: &Row<'_>| {
+        let order = match query_optional(sqlite, sql, key, |row: &Row<'_>| {
             Ok(LastOrder { id: row.get(0)?, entered: row.get(1)?, carrier: row.get(2)?, lines: Vec::new() })
         })? {
-            Some(order) => Some(LastOrder { lines: self.lines((warehouse, district, order.id))?, ..order }),
+            Some(order) => Some(LastOrder { lines: self.status_lines((warehouse, district, order.id))?, ..order }),
             None => None,
         };
         Ok(Status { customer, balance, order })
     }
 
-    fn lines(&self, order: (i32, i32, i32)) -> Result<Vec<LineStatus>, Fault> {
+    fn status_lines(&self, order: (i32, i32, i32)) -> Result<Vec<LineStatus>, Fault> {
         let sql = "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM main.order_line \
                    WHERE ol_w_id = ?1 AND ol_d_id = ?2 AND ol_o_id = ?3 ORDER BY ol_number";
-        all(&self.connection.sqlite, sql, order, |row| {
+        query_all(&self.connection.sqlite, sql, order, |row| {
             Ok(LineStatus {
                 item: row.get(0)?,
                 supply_warehouse: row.get(1)?,
@@ -261,30 +264,30 @@ impl Session {
         })
     }
 
-    fn delivery(&self, asked: &Delivery) -> Result<Delivered, Fault> {
-        let orders = (1..=self.districts).map(|district| self.deliver(asked, district));
+    fn execute_delivery(&self, asked: &Delivery) -> Result<Delivered, Fault> {
+        let orders = (1..=self.districts).map(|district| self.deliver_oldest(asked, district));
         Ok(Delivered { orders: orders.collect::<Result<_, _>>()? })
     }
 
     /// Delivers the oldest new order of a district, or none. No other session can write meanwhile.
-    fn deliver(&self, asked: &Delivery, district: i32) -> Result<Option<i32>, Fault> {
+    fn deliver_oldest(&self, asked: &Delivery, district: i32) -> Result<Option<i32>, Fault> {
         let sqlite = &self.connection.sqlite;
         let Delivery { warehouse, carrier, date } = *asked;
         let sql = "DELETE FROM main.new_order WHERE no_w_id = ?1 AND no_d_id = ?2 AND no_o_id = \
                    (SELECT min(no_o_id) FROM main.new_order WHERE no_w_id = ?1 AND no_d_id = ?2) RETURNING no_o_id";
-        let Some(order) = maybe(sqlite, sql, [warehouse, district], |row| row.get::<_, i32>(0))? else {
+        let Some(order) = query_optional(sqlite, sql, [warehouse, district], |row| row.get::<_, i32>(0))? else {
             return Ok(None);
         };
         let sql =
             "UPDATE main.orders SET o_carrier_id = ?4 WHERE o_w_id = ?1 AND o_d_id = ?2 AND o_id = ?3 RETURNING o_c_id";
         let customer: i32 = query_one(sqlite, sql, (warehouse, district, order, carrier), "order", |row| row.get(0))?;
         let sql = "UPDATE main.order_line SET ol_delivery_d = ?4 WHERE ol_w_id = ?1 AND ol_d_id = ?2 AND ol_o_id = ?3";
-        change(sqlite, sql, (warehouse, district, order, date), "order line")?;
+        change_rows(sqlite, sql, (warehouse, district, order, date), "order line")?;
         let sql = "SELECT sum(ol_amount) FROM main.order_line WHERE ol_w_id = ?1 AND ol_d_id = ?2 AND ol_o_id = ?3";
         let sum: i64 = query_one(sqlite, sql, [warehouse, district, order], "order line", |row| row.get(0))?;
         let sql = "UPDATE main.customer SET c_balance = c_balance + ?4, c_delivery_cnt = c_delivery_cnt + 1 \
                    WHERE c_w_id = ?1 AND c_d_id = ?2 AND c_id = ?3";
-        change(sqlite, sql, (warehouse, district, customer, sum), "customer")?;
+        change_rows(sqlite, sql, (warehouse, district, customer, sum), "customer")?;
         Ok(Some(order))
     }
 
@@ -301,11 +304,11 @@ impl Session {
 }
 
 impl Execute for Session {
-    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
-        Session::execute(self, transaction)
+    fn execute_transaction(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+        Session::carry_out_transaction(self, transaction)
     }
 
-    fn sent(&self) -> u64 {
+    fn last_sent_number(&self) -> u64 {
         self.mark.as_ref().map_or(0, |mark| mark.sent)
     }
 }

@@ -16,26 +16,26 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 
 /// The settings that a connection makes; the others stay as they are in the file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct WantedSettings {
     journal_mode: Option<Journal>,
     synchronous: Option<Synchronous>,
 }
 
-impl Wanted {
+impl WantedSettings {
     /// The settings of a load or a run: the ones of the URL, and what makes a commit durable where it names none.
-    pub(super) fn to_write(url: &SqliteUrl) -> Wanted {
-        Wanted { journal_mode: Some(url.journal()), synchronous: Some(url.synchronous()) }
+    pub(super) fn to_write(url: &SqliteUrl) -> WantedSettings {
+        WantedSettings { journal_mode: Some(url.journal_mode()), synchronous: Some(url.synchronous_mode()) }
     }
 
     /// Those of a connection like the ones of a run, for which nothing is written: the journal is a property of the file.
-    pub(super) fn without_journal(url: &SqliteUrl) -> Wanted {
-        Wanted { journal_mode: None, synchronous: Some(url.synchronous()) }
+    pub(super) fn without_journal(url: &SqliteUrl) -> WantedSettings {
+        WantedSettings { journal_mode: None, synchronous: Some(url.synchronous_mode()) }
     }
 
     /// The settings of a check: only the ones that the URL names. The journal is a property of the file, which stays as
     /// its owner keeps it.
-    pub(super) fn to_read(url: &SqliteUrl) -> Wanted {
-        Wanted { journal_mode: url.journal_mode, synchronous: url.synchronous }
+    pub(super) fn to_read(url: &SqliteUrl) -> WantedSettings {
+        WantedSettings { journal_mode: url.journal_mode, synchronous: url.synchronous }
     }
 }
 
@@ -64,9 +64,9 @@ pub struct Settings {
 
 impl Settings {
     /// Makes settings and reads all of them back.
-    pub(super) fn make(
+    pub(super) fn apply_settings(
         sqlite: &rusqlite::Connection,
-        wanted: Wanted,
+        wanted: WantedSettings,
         descriptor: &OwnedFd,
     ) -> rusqlite::Result<Settings> {
         // Turning on the log needs the file for itself, while other connections of this run may be opening it.
@@ -79,34 +79,34 @@ impl Settings {
         }
         // From here on a transaction that finds the database in use is tried again by us, so that it is counted.
         sqlite.busy_timeout(Duration::ZERO)?;
-        Settings::read(sqlite, descriptor)
+        Settings::read_settings(sqlite, descriptor)
     }
 
     /// Reads all settings as they are.
-    pub(super) fn read(sqlite: &rusqlite::Connection, descriptor: &OwnedFd) -> rusqlite::Result<Settings> {
+    pub(super) fn read_settings(sqlite: &rusqlite::Connection, descriptor: &OwnedFd) -> rusqlite::Result<Settings> {
         let number = |name: &str| sqlite.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         Ok(Settings {
             journal_mode: sqlite.pragma_query_value(None, "journal_mode", |row| row.get(0))?,
-            synchronous: synchronous(number("synchronous")?),
+            synchronous: synchronous_word(number("synchronous")?),
             page_size: number("page_size")?,
             cache_size: number("cache_size")?,
             wal_autocheckpoint: number("wal_autocheckpoint")?,
             version: rusqlite::version().to_owned(),
             in_memory: in_memory(descriptor),
-            definitions: Definitions::read(sqlite)?.number(),
+            definitions: Definitions::read_definitions(sqlite)?.definitions_checksum(),
             schema_version: number("schema_version")?,
         })
     }
 
     /// Refuses a connection whose settings are not those that are wanted.
-    pub(super) fn are_as_asked(&self, wanted: Wanted, at: &str) -> Result<(), Trouble> {
+    pub(super) fn are_as_asked(&self, wanted: WantedSettings, at: &str) -> Result<(), Trouble> {
         let pairs = [
             ("journal_mode", wanted.journal_mode.map(Journal::word), &self.journal_mode),
             ("synchronous", wanted.synchronous.map(Synchronous::word), &self.synchronous),
         ];
         for (name, asked, is) in pairs {
             if let Some(asked) = asked.filter(|asked| asked != is) {
-                return Err(Trouble::host(format!(
+                return Err(Trouble::host_unable(format!(
                     "{at}: {name} stays {is}, and {asked} is asked for: write ?{name}={is}"
                 )));
             }
@@ -115,7 +115,7 @@ impl Settings {
     }
 
     /// All of them by name.
-    pub fn named(&self) -> BTreeMap<String, String> {
+    pub fn values_by_name(&self) -> BTreeMap<String, String> {
         let Settings { journal_mode, synchronous, page_size, cache_size, wal_autocheckpoint, in_memory, .. } = self;
         let Settings { definitions, schema_version, .. } = self;
         let named = [
@@ -153,7 +153,7 @@ impl Settings {
     }
 }
 
-fn synchronous(number: i64) -> String {
+fn synchronous_word(number: i64) -> String {
     let word = usize::try_from(number).ok().and_then(|at| Synchronous::WORDS.get(at));
     word.map_or_else(|| number.to_string(), |word| (*word).to_owned())
 }
@@ -199,13 +199,14 @@ mod tests {
     #[test]
     fn a_setting_that_the_database_did_not_take_is_an_error() {
         let url = SqliteUrl::new(std::path::Path::new("x"));
-        assert_eq!(settings("wal", "full", false).are_as_asked(Wanted::to_write(&url), "x"), Ok(()));
-        assert_eq!(settings("delete", "normal", false).are_as_asked(Wanted::to_read(&url), "x"), Ok(()));
-        let trouble = settings("delete", "full", false).are_as_asked(Wanted::to_write(&url), "shop.db").unwrap_err();
+        assert_eq!(settings("wal", "full", false).are_as_asked(WantedSettings::to_write(&url), "x"), Ok(()));
+        assert_eq!(settings("delete", "normal", false).are_as_asked(WantedSettings::to_read(&url), "x"), Ok(()));
+        let trouble =
+            settings("delete", "full", false).are_as_asked(WantedSettings::to_write(&url), "shop.db").unwrap_err();
         assert_eq!(
             trouble.to_string(),
             "shop.db: journal_mode stays delete, and wal is asked for: write ?journal_mode=delete"
         );
-        assert_eq!([0, 1, 2, 3, 4].map(synchronous), ["off", "normal", "full", "extra", "4"]);
+        assert_eq!([0, 1, 2, 3, 4].map(synchronous_word), ["off", "normal", "full", "extra", "4"]);
     }
 }

@@ -27,13 +27,13 @@ pub(super) struct Turn<'a>(&'a Turns);
 
 impl Turns {
     /// The numbers stay whole if their holder panics.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until all who came before have written.
-    pub(super) fn wait(&self) -> Turn<'_> {
-        let mut state = self.state();
+    pub(super) fn wait_for_turn(&self) -> Turn<'_> {
+        let mut state = self.lock_state();
         let own = state.next;
         state.next += 1;
         drop(self.passed.wait_while(state, |state| state.now != own));
@@ -43,7 +43,7 @@ impl Turns {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.0.state().now += 1;
+        self.0.lock_state().now += 1;
         self.0.passed.notify_all();
     }
 }
@@ -56,17 +56,17 @@ mod tests {
     #[test]
     fn one_writes_at_a_time_in_the_order_of_arrival() {
         let (turns, written) = (Arc::new(Turns::default()), Arc::new(Mutex::new(Vec::new())));
-        let first = turns.wait();
+        let first = turns.wait_for_turn();
         let mut waiting = Vec::new();
         for number in 0..4 {
             let (turns, written) = (Arc::clone(&turns), Arc::clone(&written));
-            let before = turns.state().next;
+            let before = turns.lock_state().next;
             let shared = Arc::clone(&turns);
             waiting.push(std::thread::spawn(move || {
-                let _turn = shared.wait();
+                let _turn = shared.wait_for_turn();
                 written.lock().unwrap().push(number);
             }));
-            while turns.state().next == before {
+            while turns.lock_state().next == before {
                 std::thread::yield_now();
             }
         }
@@ -81,10 +81,10 @@ mod tests {
         let turns = Arc::new(Turns::default());
         let shared = Arc::clone(&turns);
         let panics = std::thread::spawn(move || {
-            let _turn = shared.wait();
+            let _turn = shared.wait_for_turn();
             panic!("on purpose");
         });
         assert!(panics.join().is_err());
-        drop(turns.wait());
+        drop(turns.wait_for_turn());
     }
 }

@@ -10,8 +10,8 @@ mod percent;
 mod postgres;
 mod server;
 
-use options::written;
-use percent::repeated;
+use options::split_options;
+use percent::repeatable_part;
 
 pub use mysql::MysqlUrl;
 pub use postgres::PostgresUrl;
@@ -112,49 +112,49 @@ impl SqliteUrl {
     }
 
     /// How the transactions of a load or a run are made whole; `wal` unless written.
-    pub fn journal(&self) -> Journal {
+    pub fn journal_mode(&self) -> Journal {
         self.journal_mode.unwrap_or(Journal::Wal)
     }
 
     /// When the writes of a load or a run are waited for; `full` unless written, with which a commit to the log is durable.
-    pub fn synchronous(&self) -> Synchronous {
+    pub fn synchronous_mode(&self) -> Synchronous {
         self.synchronous.unwrap_or(Synchronous::Full)
     }
 
-    fn read(rest: &str) -> Result<SqliteUrl, Trouble> {
+    fn parse_rest(rest: &str) -> Result<SqliteUrl, Trouble> {
         if names_a_user(rest) {
-            return Err(Trouble::usage(
+            return Err(Trouble::bad_usage(
                 "a sqlite: URL must not contain a password, which everybody could read in the list of processes: it names a \
                  file only, for which ./ is written before a name with a colon and an at sign",
             ));
         }
         let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
         if path.is_empty() {
-            return Err(Trouble::usage("sqlite: names no file: write sqlite:FILE, for instance sqlite:shop.db"));
+            return Err(Trouble::bad_usage("sqlite: names no file: write sqlite:FILE, for instance sqlite:shop.db"));
         }
         if path.starts_with("//") {
-            return Err(Trouble::usage(
+            return Err(Trouble::bad_usage(
                 "a sqlite: URL names a file and no host: write sqlite:shop.db, or sqlite:/home/me/shop.db with one slash",
             ));
         }
         if path == ":memory:" {
-            return Err(Trouble::usage(
+            return Err(Trouble::bad_usage(
                 "a database in memory says nothing about storage: name a file, for which ./ is written before this name",
             ));
         }
         let mut url = SqliteUrl::new(Path::new(path));
-        for (name, word) in written(options, "sqlite")? {
-            url.set(name, word)?;
+        for (name, word) in split_options(options, "sqlite")? {
+            url.set_option(name, word)?;
         }
         Ok(url)
     }
 
-    fn set(&mut self, name: &str, word: &str) -> Result<(), Trouble> {
-        let (name_shown, word_shown) = (repeated(name), repeated(word));
+    fn set_option(&mut self, name: &str, word: &str) -> Result<(), Trouble> {
+        let (name_shown, word_shown) = (repeatable_part(name), repeatable_part(word));
         let unknown = |words: &[&str]| {
             let text =
                 format!("{name_shown} of a sqlite: URL is not {word_shown:?}: write one of {}", words.join(", "));
-            Trouble::usage(text)
+            Trouble::bad_usage(text)
         };
         match name {
             "journal_mode" => {
@@ -165,7 +165,7 @@ impl SqliteUrl {
             }
             _ => {
                 let text = format!("a sqlite: URL has no option {name_shown:?}: write journal_mode or synchronous");
-                return Err(Trouble::usage(text));
+                return Err(Trouble::bad_usage(text));
             }
         }
         Ok(())
@@ -188,20 +188,20 @@ impl Url {
     }
 
     /// Reads it.
-    pub fn read(text: &str) -> Result<Url, Trouble> {
+    pub fn parse_url(text: &str) -> Result<Url, Trouble> {
         let Some((scheme, rest)) = text.split_once(':') else {
-            return Err(Trouble::usage(format!("a database is named by a URL: write {KNOWN}")));
+            return Err(Trouble::bad_usage(format!("a database is named by a URL: write {KNOWN}")));
         };
         // The case of its letters makes no difference (RFC 3986, section 3.1).
         match scheme.to_ascii_lowercase().as_str() {
-            "sqlite" => SqliteUrl::read(rest).map(Url::Sqlite),
-            scheme if has_password(rest) => Err(Trouble::usage(format!(
+            "sqlite" => SqliteUrl::parse_rest(rest).map(Url::Sqlite),
+            scheme if has_password(rest) => Err(Trouble::bad_usage(format!(
                 "a {scheme}: URL must not contain a password, which everybody could read in the list of processes; an at sign \
                  that is part of a name is written %40"
             ))),
-            "postgres" | "postgresql" => PostgresUrl::read(rest).map(Url::Postgres),
-            "mysql" | "mariadb" => MysqlUrl::read(rest).map(Url::Mysql),
-            scheme => Err(Trouble::usage(format!(
+            "postgres" | "postgresql" => PostgresUrl::parse_rest(rest).map(Url::Postgres),
+            "mysql" | "mariadb" => MysqlUrl::parse_rest(rest).map(Url::Mysql),
+            scheme => Err(Trouble::bad_usage(format!(
                 "{scheme}: is not a database that this program knows: write {KNOWN}, or ./ before the name of a file"
             ))),
         }
@@ -242,18 +242,22 @@ impl fmt::Display for Url {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trouble::Kind;
+    use crate::trouble::TroubleKind;
 
     #[test]
     fn a_file_and_its_settings() {
         let plain = SqliteUrl::new(Path::new("shop.db"));
-        assert_eq!((plain.journal(), plain.synchronous()), (Journal::Wal, Synchronous::Full), "a commit is durable");
-        assert_eq!(Url::read("sqlite:shop.db"), Ok(Url::Sqlite(plain.clone())));
-        assert_eq!(Url::read("sqlite:shop.db?"), Ok(Url::Sqlite(plain.clone())));
+        assert_eq!(
+            (plain.journal_mode(), plain.synchronous_mode()),
+            (Journal::Wal, Synchronous::Full),
+            "a commit is durable"
+        );
+        assert_eq!(Url::parse_url("sqlite:shop.db"), Ok(Url::Sqlite(plain.clone())));
+        assert_eq!(Url::parse_url("sqlite:shop.db?"), Ok(Url::Sqlite(plain.clone())));
         let (journal_mode, synchronous) = (Some(Journal::Delete), Some(Synchronous::Off));
         let weak = SqliteUrl { journal_mode, synchronous, ..plain };
-        assert_eq!(Url::read("sqlite:shop.db?journal_mode=delete&synchronous=off"), Ok(Url::Sqlite(weak)));
-        assert_eq!(Url::read("sqlite:/a b/:memory:").unwrap().to_string(), "sqlite:/a b/:memory:");
+        assert_eq!(Url::parse_url("sqlite:shop.db?journal_mode=delete&synchronous=off"), Ok(Url::Sqlite(weak)));
+        assert_eq!(Url::parse_url("sqlite:/a b/:memory:").unwrap().to_string(), "sqlite:/a b/:memory:");
         for word in Journal::WORDS {
             assert_eq!(Journal::read(word).map(Journal::word), Some(*word));
         }
@@ -280,8 +284,8 @@ mod tests {
             ("oracle:x", "oracle: is not a database"),
             ("mssql://me@host/db", "mssql: is not a database that this program knows"),
         ] {
-            let trouble = Url::read(text).unwrap_err();
-            assert!(trouble.kind == Kind::Usage && trouble.to_string().contains(says), "{text}: {trouble}");
+            let trouble = Url::parse_url(text).unwrap_err();
+            assert!(trouble.kind == TroubleKind::Usage && trouble.to_string().contains(says), "{text}: {trouble}");
         }
     }
 
@@ -312,8 +316,8 @@ mod tests {
             "sqlite:me:canary@host/db",
             "sqlite:shop.db?me:canary@host",
         ] {
-            let trouble = Url::read(text).unwrap_err();
-            assert!(trouble.kind == Kind::Usage && !trouble.to_string().contains("canary"), "{trouble}");
+            let trouble = Url::parse_url(text).unwrap_err();
+            assert!(trouble.kind == TroubleKind::Usage && !trouble.to_string().contains("canary"), "{trouble}");
             assert!(trouble.to_string().contains("must not contain a password"), "{text}: {trouble}");
             assert!(Url::is_one(text));
         }
@@ -339,8 +343,8 @@ mod tests {
             ("mysql://me@host/db?canary@x=1&canary@x=1", "twice"),
             ("sqlite:./shop.db?synchronous=canary:x@y", "write one of off"),
         ] {
-            let trouble = Url::read(text).unwrap_err();
-            assert!(trouble.kind == Kind::Usage && !trouble.to_string().contains("canary"), "{text}: {trouble}");
+            let trouble = Url::parse_url(text).unwrap_err();
+            assert!(trouble.kind == TroubleKind::Usage && !trouble.to_string().contains("canary"), "{text}: {trouble}");
             assert!(trouble.to_string().contains(says), "{text}: {trouble}");
         }
     }
@@ -362,8 +366,8 @@ mod tests {
         ] {
             assert_eq!(Url::is_one(text), is_one, "{text}");
         }
-        assert_eq!(Url::read("POSTGRES://me@host/db"), Url::read("postgres://me@host/db"));
-        assert_eq!(Url::read("sqlite:./a:b@c.db").unwrap().to_string(), "sqlite:./a:b@c.db");
-        assert_eq!(Url::read("sqlite:/x/a:b@c.db").unwrap().to_string(), "sqlite:/x/a:b@c.db");
+        assert_eq!(Url::parse_url("POSTGRES://me@host/db"), Url::parse_url("postgres://me@host/db"));
+        assert_eq!(Url::parse_url("sqlite:./a:b@c.db").unwrap().to_string(), "sqlite:./a:b@c.db");
+        assert_eq!(Url::parse_url("sqlite:/x/a:b@c.db").unwrap().to_string(), "sqlite:/x/a:b@c.db");
     }
 }

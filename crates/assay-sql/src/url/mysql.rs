@@ -3,9 +3,9 @@
 //! A password comes from the environment or from a file that only its owner can read, and stands in nothing that is
 //! printed.
 
-use super::options::written;
-use super::percent::{decode, encode, repeated};
-use super::server::{Host, Password, Tls, plain, port, private, split_port};
+use super::options::split_options;
+use super::percent::{decode_percent, encode_percent, repeatable_part};
+use super::server::{Host, Password, Tls, check_plain_name, parse_port, read_private_file, split_port};
 use crate::trouble::Trouble;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -40,9 +40,9 @@ pub struct MysqlUrl {
 
 impl MysqlUrl {
     /// Reads what follows the scheme and its colon.
-    pub(super) fn read(rest: &str) -> Result<MysqlUrl, Trouble> {
+    pub(super) fn parse_rest(rest: &str) -> Result<MysqlUrl, Trouble> {
         let Some(rest) = rest.strip_prefix("//") else {
-            return Err(Trouble::usage("a mysql: URL begins with two slashes: write mysql://user@host/database"));
+            return Err(Trouble::bad_usage("a mysql: URL begins with two slashes: write mysql://user@host/database"));
         };
         let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
         let (server, database) = place.split_once('/').unwrap_or((place, ""));
@@ -51,40 +51,40 @@ impl MysqlUrl {
         let mut url = MysqlUrl {
             host: Host::Socket(SOCKET.into()),
             port: PORT,
-            user: Some(decode(user)?).filter(|user| !user.is_empty()),
-            database: name(decode(database)?)?,
+            user: Some(decode_percent(user)?).filter(|user| !user.is_empty()),
+            database: check_name(decode_percent(database)?)?,
             tls: None,
             roots: None,
             password_file: None,
             password: None,
         };
-        url.set("host", decode(host)?)?;
-        url.set("port", port.to_owned())?;
-        for (name, value) in written(options, "mysql")? {
-            let value = decode(value)?;
+        url.set_option("host", decode_percent(host)?)?;
+        url.set_option("port", port.to_owned())?;
+        for (name, value) in split_options(options, "mysql")? {
+            let value = decode_percent(value)?;
             if value.is_empty() {
-                let name = repeated(name);
-                return Err(Trouble::usage(format!("{name} of a mysql: URL has no value: write {name}=…")));
+                let name = repeatable_part(name);
+                return Err(Trouble::bad_usage(format!("{name} of a mysql: URL has no value: write {name}=…")));
             }
-            url.set(name, value)?;
+            url.set_option(name, value)?;
         }
         Ok(url)
     }
 
     /// Sets an option; an empty host or port is that of a URL without one.
-    fn set(&mut self, name: &str, value: String) -> Result<(), Trouble> {
+    fn set_option(&mut self, name: &str, value: String) -> Result<(), Trouble> {
         match name {
             "host" | "port" if value.is_empty() => {}
             "socket" => self.host = Host::Socket(value.into()),
             "host" => self.host = Host::Network(value),
-            "port" => self.port = port(&value)?,
-            "tls" => self.tls = Some(Tls::read(&value, "mysql")?),
+            "port" => self.port = parse_port(&value)?,
+            "tls" => self.tls = Some(Tls::parse_word(&value, "mysql")?),
             "ssl_ca" => self.roots = Some(value.into()),
             "password_file" => self.password_file = Some(value.into()),
             _ => {
-                return Err(Trouble::usage(format!(
+                return Err(Trouble::bad_usage(format!(
                     "a mysql: URL has no option {:?}: write {OPTIONS}",
-                    repeated(name)
+                    repeatable_part(name)
                 )));
             }
         }
@@ -92,25 +92,25 @@ impl MysqlUrl {
     }
 
     /// Whether the server must prove who it is: unless it is reached by a socket or on this host, or the URL says no.
-    pub fn verifies(&self) -> bool {
+    pub fn verifies_server(&self) -> bool {
         self.tls.map_or(!self.host.is_local(), |tls| tls == Tls::Verify)
     }
 
     /// The user to connect as.
-    pub fn user(&self) -> &str {
+    pub fn user_name(&self) -> &str {
         self.user.as_deref().unwrap_or_default()
     }
 
     /// Adds what the URL leaves to the environment: the user and the password.
-    pub fn complete(&mut self, environment: &dyn Fn(&str) -> Option<String>) -> Result<(), Trouble> {
+    pub fn complete_from_environment(&mut self, environment: &dyn Fn(&str) -> Option<String>) -> Result<(), Trouble> {
         if self.user.is_none() {
             self.user = environment("USER").filter(|user| !user.is_empty());
         }
         if self.user.is_none() {
-            return Err(Trouble::usage("no user is named: write mysql://USER@host/database"));
+            return Err(Trouble::bad_usage("no user is named: write mysql://USER@host/database"));
         }
         self.password = match &self.password_file {
-            Some(file) => Some(Password::new(private(file)?.lines().next().unwrap_or_default().to_owned())),
+            Some(file) => Some(Password::new(read_private_file(file)?.lines().next().unwrap_or_default().to_owned())),
             None => environment("MYSQL_PWD").map(Password::new),
         };
         Ok(())
@@ -118,26 +118,28 @@ impl MysqlUrl {
 }
 
 /// A name of a database that the server takes as it is, on every file system, and that is not one of its own.
-fn name(name: String) -> Result<String, Trouble> {
+fn check_name(name: String) -> Result<String, Trouble> {
     if name.is_empty() {
-        return Err(Trouble::usage("a mysql: URL names a database: write mysql://user@host/database"));
+        return Err(Trouble::bad_usage("a mysql: URL names a database: write mysql://user@host/database"));
     }
     if RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
-        return Err(Trouble::refused(format!("{name} is a database of the server itself: name another one")));
+        return Err(Trouble::refused_for_safety(format!(
+            "{name} is a database of the server itself: name another one"
+        )));
     }
-    plain(name, "database")
+    check_plain_name(name, "database")
 }
 
 impl fmt::Display for MysqlUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "mysql://")?;
         if let Some(user) = &self.user {
-            write!(out, "{}@", encode(user))?;
+            write!(out, "{}@", encode_percent(user))?;
         }
         let mut options = Vec::new();
         match &self.host {
             Host::Network(name) if name.contains(':') => write!(out, "[{name}]")?,
-            Host::Network(name) => write!(out, "{}", encode(name))?,
+            Host::Network(name) => write!(out, "{}", encode_percent(name))?,
             Host::Socket(path) if path == Path::new(SOCKET) => {}
             Host::Socket(path) => options.push(format!("socket={}", path.display())),
         }
@@ -158,12 +160,12 @@ impl fmt::Display for MysqlUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trouble::Kind;
+    use crate::trouble::TroubleKind;
     use crate::url::Url;
     use std::os::unix::fs::PermissionsExt;
 
     fn url(text: &str) -> MysqlUrl {
-        match Url::read(text) {
+        match Url::parse_url(text) {
             Ok(Url::Mysql(url)) => url,
             other => panic!("{text}: {other:?}"),
         }
@@ -173,12 +175,12 @@ mod tests {
     fn every_part_has_its_place_and_its_default() {
         let whole = url("mariadb://me@db.example:6000/shop?tls=off&ssl_ca=/x");
         assert_eq!((whole.host.clone(), whole.port), (Host::Network("db.example".into()), 6_000));
-        assert_eq!((whole.user(), whole.database.as_str()), ("me", "shop"));
-        assert_eq!((whole.tls, whole.verifies(), whole.roots), (Some(Tls::Off), false, Some("/x".into())));
+        assert_eq!((whole.user_name(), whole.database.as_str()), ("me", "shop"));
+        assert_eq!((whole.tls, whole.verifies_server(), whole.roots), (Some(Tls::Off), false, Some("/x".into())));
         let short = url("mysql:///shop");
         assert_eq!((short.host.clone(), short.port, short.user), (Host::Socket(SOCKET.into()), 3306, None));
         assert_eq!(url("mysql:///shop?socket=/run/x.sock").host, Host::Socket("/run/x.sock".into()));
-        assert_eq!(url("mysql://m%40e@[::1]:6000/a_b").user(), "m@e");
+        assert_eq!(url("mysql://m%40e@[::1]:6000/a_b").user_name(), "m@e");
     }
 
     #[test]
@@ -190,7 +192,7 @@ mod tests {
             ("mysql://me@localhost/shop?tls=verify", true),
             ("mysql://me@/shop", false),
         ] {
-            assert_eq!(url(text).verifies(), verifies, "{text}");
+            assert_eq!(url(text).verifies_server(), verifies, "{text}");
         }
     }
 
@@ -211,19 +213,27 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_what_to_write() {
         for (text, kind, says) in [
-            ("mysql:shop", Kind::Usage, "begins with two slashes"),
-            ("mysql://me@host", Kind::Usage, "names a database"),
-            ("mysql://me@host:0/shop", Kind::Usage, "a port is a number"),
-            ("mysql://me@host/shop?tls=on", Kind::Usage, "tls of a mysql: URL is not \"on\": write one of verify, off"),
-            ("mysql://me@host/shop?schema=x", Kind::Usage, "no option \"schema\": write socket, host"),
-            ("mysql://me@host/shop?socket", Kind::Usage, "has no value"),
-            ("mysql://me@host/Shop", Kind::Usage, "lower-case letters"),
-            ("mysql://me@host/a`b", Kind::Usage, "lower-case letters"),
-            (&format!("mysql://me@host/{}", "n".repeat(64)), Kind::Usage, "at most 63 letters, and this one has 64"),
-            ("mysql://me@host/mysql", Kind::Refused, "of the server itself"),
-            ("mysql://me@host/SYS", Kind::Refused, "of the server itself"),
+            ("mysql:shop", TroubleKind::Usage, "begins with two slashes"),
+            ("mysql://me@host", TroubleKind::Usage, "names a database"),
+            ("mysql://me@host:0/shop", TroubleKind::Usage, "a port is a number"),
+            (
+                "mysql://me@host/shop?tls=on",
+                TroubleKind::Usage,
+                "tls of a mysql: URL is not \"on\": write one of verify, off",
+            ),
+            ("mysql://me@host/shop?schema=x", TroubleKind::Usage, "no option \"schema\": write socket, host"),
+            ("mysql://me@host/shop?socket", TroubleKind::Usage, "has no value"),
+            ("mysql://me@host/Shop", TroubleKind::Usage, "lower-case letters"),
+            ("mysql://me@host/a`b", TroubleKind::Usage, "lower-case letters"),
+            (
+                &format!("mysql://me@host/{}", "n".repeat(64)),
+                TroubleKind::Usage,
+                "at most 63 letters, and this one has 64",
+            ),
+            ("mysql://me@host/mysql", TroubleKind::Refused, "of the server itself"),
+            ("mysql://me@host/SYS", TroubleKind::Refused, "of the server itself"),
         ] {
-            let trouble = Url::read(text).unwrap_err();
+            let trouble = Url::parse_url(text).unwrap_err();
             assert!(trouble.kind == kind && trouble.to_string().contains(says), "{text}: {trouble}");
         }
     }
@@ -237,7 +247,7 @@ mod tests {
         let with_file = format!("mysql://me@/shop?password_file={}", path.display());
         let completed = |text: &str, name: &str, value: &str| {
             let mut url = url(text);
-            url.complete(&|asked| (asked == name).then(|| value.to_owned())).map(|()| url)
+            url.complete_from_environment(&|asked| (asked == name).then(|| value.to_owned())).map(|()| url)
         };
         with_mode(0o600);
         for (text, name, value) in
@@ -249,8 +259,8 @@ mod tests {
         }
         with_mode(0o640);
         let trouble = completed(&with_file, "", "").unwrap_err();
-        assert!(trouble.kind == Kind::Host && trouble.to_string().contains("chmod 0600"), "{trouble}");
-        assert_eq!(completed("mysql:///shop", "USER", "me").unwrap().user(), "me");
-        assert_eq!(completed("mysql:///shop", "", "").unwrap_err().kind, Kind::Usage);
+        assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains("chmod 0600"), "{trouble}");
+        assert_eq!(completed("mysql:///shop", "USER", "me").unwrap().user_name(), "me");
+        assert_eq!(completed("mysql:///shop", "", "").unwrap_err().kind, TroubleKind::Usage);
     }
 }

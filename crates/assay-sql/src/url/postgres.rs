@@ -3,9 +3,9 @@
 //! The names are those of libpq where it has one. A password comes from the environment or from a file that only its
 //! owner can read, and stands in nothing that is printed.
 
-use super::options::written;
-use super::percent::{decode, encode, repeated};
-use super::server::{Host, Password, Tls, plain, port, private, split_port};
+use super::options::split_options;
+use super::percent::{decode_percent, encode_percent, repeatable_part};
+use super::server::{Host, Password, Tls, check_plain_name, parse_port, read_private_file, split_port};
 use crate::trouble::Trouble;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -43,9 +43,11 @@ pub struct PostgresUrl {
 
 impl PostgresUrl {
     /// Reads what follows the scheme and its colon.
-    pub(super) fn read(rest: &str) -> Result<PostgresUrl, Trouble> {
+    pub(super) fn parse_rest(rest: &str) -> Result<PostgresUrl, Trouble> {
         let Some(rest) = rest.strip_prefix("//") else {
-            return Err(Trouble::usage("a postgres: URL begins with two slashes: write postgres://user@host/database"));
+            return Err(Trouble::bad_usage(
+                "a postgres: URL begins with two slashes: write postgres://user@host/database",
+            ));
         };
         let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
         let (server, database) = place.split_once('/').unwrap_or((place, ""));
@@ -54,51 +56,51 @@ impl PostgresUrl {
         let mut url = PostgresUrl {
             host: Host::Socket(SOCKETS.into()),
             port: PORT,
-            user: Some(decode(user)?).filter(|user| !user.is_empty()),
-            database: Some(decode(database)?).filter(|database| !database.is_empty()),
+            user: Some(decode_percent(user)?).filter(|user| !user.is_empty()),
+            database: Some(decode_percent(database)?).filter(|database| !database.is_empty()),
             schema: SCHEMA.to_owned(),
             tls: None,
             roots: None,
             password_file: None,
             password: None,
         };
-        url.set("host", decode(host)?)?;
-        url.set("port", port.to_owned())?;
-        for (name, value) in written(options, "postgres")? {
-            let value = decode(value)?;
+        url.set_option("host", decode_percent(host)?)?;
+        url.set_option("port", port.to_owned())?;
+        for (name, value) in split_options(options, "postgres")? {
+            let value = decode_percent(value)?;
             if value.is_empty() {
-                let name = repeated(name);
-                return Err(Trouble::usage(format!("{name} of a postgres: URL has no value: write {name}=…")));
+                let name = repeatable_part(name);
+                return Err(Trouble::bad_usage(format!("{name} of a postgres: URL has no value: write {name}=…")));
             }
-            url.set(name, value)?;
+            url.set_option(name, value)?;
         }
         Ok(url)
     }
 
     /// Sets an option; an empty host or port is that of a URL without one.
-    fn set(&mut self, name: &str, value: String) -> Result<(), Trouble> {
+    fn set_option(&mut self, name: &str, value: String) -> Result<(), Trouble> {
         match name {
             "host" | "port" if value.is_empty() => {}
             "host" if value.starts_with('/') => self.host = Host::Socket(value.into()),
             "host" => self.host = Host::Network(value),
-            "port" => self.port = port(&value)?,
-            "schema" => self.schema = schema(value)?,
-            "tls" => self.tls = Some(Tls::read(&value, "postgres")?),
+            "port" => self.port = parse_port(&value)?,
+            "schema" => self.schema = check_schema_name(value)?,
+            "tls" => self.tls = Some(Tls::parse_word(&value, "postgres")?),
             "sslrootcert" => self.roots = Some(value.into()),
             "password_file" => self.password_file = Some(value.into()),
             "sslmode" => {
-                return Err(Trouble::usage("a postgres: URL has no option sslmode: write tls=verify or tls=off"));
+                return Err(Trouble::bad_usage("a postgres: URL has no option sslmode: write tls=verify or tls=off"));
             }
             _ => {
-                let text = format!("a postgres: URL has no option {:?}: write {OPTIONS}", repeated(name));
-                return Err(Trouble::usage(text));
+                let text = format!("a postgres: URL has no option {:?}: write {OPTIONS}", repeatable_part(name));
+                return Err(Trouble::bad_usage(text));
             }
         }
         Ok(())
     }
 
     /// Whether the server must prove who it is: unless it is reached by a socket or on this host, or the URL says no.
-    pub fn verifies(&self) -> bool {
+    pub fn verifies_server(&self) -> bool {
         self.tls.map_or(!self.is_local(), |tls| tls == Tls::Verify)
     }
 
@@ -108,32 +110,32 @@ impl PostgresUrl {
     }
 
     /// The role to connect as.
-    pub fn role(&self) -> &str {
+    pub fn role_name(&self) -> &str {
         self.user.as_deref().unwrap_or_default()
     }
 
     /// The name of the database.
-    pub fn database(&self) -> &str {
-        self.database.as_deref().unwrap_or(self.role())
+    pub fn database_name(&self) -> &str {
+        self.database.as_deref().unwrap_or(self.role_name())
     }
 
     /// Adds what the URL leaves to the environment: the role and the password.
-    pub fn complete(&mut self, environment: &dyn Fn(&str) -> Option<String>) -> Result<(), Trouble> {
+    pub fn complete_from_environment(&mut self, environment: &dyn Fn(&str) -> Option<String>) -> Result<(), Trouble> {
         if self.user.is_none() {
             self.user = environment("PGUSER").or_else(|| environment("USER")).filter(|user| !user.is_empty());
         }
         if self.user.is_none() {
-            return Err(Trouble::usage("no role is named: write postgres://ROLE@host/database, or set PGUSER"));
+            return Err(Trouble::bad_usage("no role is named: write postgres://ROLE@host/database, or set PGUSER"));
         }
         self.password = match (&self.password_file, environment("PGPASSWORD"), environment("PGPASSFILE")) {
             (Some(file), ..) => {
-                let text = private(file)?;
+                let text = read_private_file(file)?;
                 Some(Password::new(text.lines().next().unwrap_or_default().to_owned()))
             }
             (None, Some(password), _) => Some(Password::new(password)),
-            (None, None, Some(file)) => self.listed(&private(Path::new(&file))?),
+            (None, None, Some(file)) => self.listed_password(&read_private_file(Path::new(&file))?),
             (None, None, None) => match environment("HOME").map(|home| Path::new(&home).join(".pgpass")) {
-                Some(file) if file.exists() => self.listed(&private(&file)?),
+                Some(file) if file.exists() => self.listed_password(&read_private_file(&file)?),
                 _ => None,
             },
         };
@@ -141,14 +143,14 @@ impl PostgresUrl {
     }
 
     /// The password in a file of lines `host:port:database:role:password`, of which the first that fits counts.
-    fn listed(&self, text: &str) -> Option<Password> {
+    fn listed_password(&self, text: &str) -> Option<Password> {
         let host = match &self.host {
             Host::Socket(path) if path == Path::new(SOCKETS) => "localhost".to_owned(),
             Host::Socket(path) => path.display().to_string(),
             Host::Network(name) => name.clone(),
         };
-        let wanted = [host, self.port.to_string(), self.database().to_owned(), self.role().to_owned()];
-        let lines = text.lines().filter(|line| !line.starts_with('#')).map(fields);
+        let wanted = [host, self.port.to_string(), self.database_name().to_owned(), self.role_name().to_owned()];
+        let lines = text.lines().filter(|line| !line.starts_with('#')).map(split_fields);
         let mut found = lines.filter(|fields| {
             fields.len() >= 5 && wanted.iter().zip(fields).all(|(wanted, field)| field == "*" || field == wanted)
         });
@@ -157,7 +159,7 @@ impl PostgresUrl {
 }
 
 /// The fields of a line, between colons that no backslash stands before.
-fn fields(line: &str) -> Vec<String> {
+fn split_fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut letters = line.chars();
     while let Some(letter) = letters.next() {
@@ -171,24 +173,24 @@ fn fields(line: &str) -> Vec<String> {
 }
 
 /// A name of a schema that PostgreSQL takes as it is and that is not one of its own.
-fn schema(name: String) -> Result<String, Trouble> {
+fn check_schema_name(name: String) -> Result<String, Trouble> {
     if name.starts_with("pg_") || name == "information_schema" {
-        let name = repeated(&name);
-        return Err(Trouble::usage(format!("{name} is one of PostgreSQL's own schemas: name another one")));
+        let name = repeatable_part(&name);
+        return Err(Trouble::bad_usage(format!("{name} is one of PostgreSQL's own schemas: name another one")));
     }
-    plain(name, "schema")
+    check_plain_name(name, "schema")
 }
 
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "postgres://")?;
         if let Some(user) = &self.user {
-            write!(out, "{}@", encode(user))?;
+            write!(out, "{}@", encode_percent(user))?;
         }
         let mut options = Vec::new();
         match &self.host {
             Host::Network(name) if name.contains(':') => write!(out, "[{name}]")?,
-            Host::Network(name) => write!(out, "{}", encode(name))?,
+            Host::Network(name) => write!(out, "{}", encode_percent(name))?,
             Host::Socket(path) if path == Path::new(SOCKETS) => {}
             Host::Socket(path) => options.push(format!("host={}", path.display())),
         }
@@ -197,7 +199,7 @@ impl fmt::Display for PostgresUrl {
             (Host::Network(_), port) => write!(out, ":{port}")?,
             (Host::Socket(_), port) => options.push(format!("port={port}")),
         }
-        write!(out, "/{}", encode(self.database()))?;
+        write!(out, "/{}", encode_percent(self.database_name()))?;
         if self.schema != SCHEMA {
             options.push(format!("schema={}", self.schema));
         }

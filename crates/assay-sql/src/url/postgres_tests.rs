@@ -1,11 +1,11 @@
 use super::*;
-use crate::trouble::Kind;
+use crate::trouble::TroubleKind;
 use crate::url::Url;
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
 
 fn url(text: &str) -> PostgresUrl {
-    match Url::read(text) {
+    match Url::parse_url(text) {
         Ok(Url::Postgres(url)) => url,
         other => panic!("{text}: {other:?}"),
     }
@@ -15,11 +15,11 @@ fn url(text: &str) -> PostgresUrl {
 fn every_part_has_its_place_and_its_default() {
     let whole = url("postgresql://me@db.example:6432/shop?schema=other&tls=off");
     assert_eq!((whole.host.clone(), whole.port), (Host::Network("db.example".into()), 6432));
-    assert_eq!((whole.role(), whole.database(), whole.schema.as_str()), ("me", "shop", "other"));
-    assert_eq!((whole.tls, whole.verifies(), whole.is_local()), (Some(Tls::Off), false, false));
+    assert_eq!((whole.role_name(), whole.database_name(), whole.schema.as_str()), ("me", "shop", "other"));
+    assert_eq!((whole.tls, whole.verifies_server(), whole.is_local()), (Some(Tls::Off), false, false));
     let short = url("postgres://me@");
     assert_eq!((short.host.clone(), short.port), (Host::Socket(SOCKETS.into()), 5432));
-    assert_eq!((short.role(), short.database(), short.schema.as_str()), ("me", "me", "assay_tpcc"));
+    assert_eq!((short.role_name(), short.database_name(), short.schema.as_str()), ("me", "me", "assay_tpcc"));
     assert_eq!(url("postgres://%2Frun%2Fpg/shop").host, Host::Socket("/run/pg".into()));
     assert_eq!(url("postgres:///shop?host=/run/pg&port=6000").port, 6000);
     assert_eq!(url("postgres://m%40e@[::1]:6000/a%20b").user.as_deref(), Some("m@e"));
@@ -38,7 +38,7 @@ fn the_server_proves_who_it_is_unless_it_is_here() {
         ("postgres://me@localhost.example/shop", true),
         ("postgres://me@/shop", false),
     ] {
-        assert_eq!(url(text).verifies(), verifies, "{text}");
+        assert_eq!(url(text).verifies_server(), verifies, "{text}");
     }
 }
 
@@ -72,8 +72,8 @@ fn what_makes_no_sense_is_refused_with_what_to_write() {
         ("postgres://me@host/shop?schema=pg_catalog", "PostgreSQL's own"),
         ("postgres://me@host/sh%op", "two hexadecimal digits"),
     ] {
-        let trouble = Url::read(text).unwrap_err();
-        assert!(trouble.kind == Kind::Usage && trouble.to_string().contains(says), "{text}: {trouble}");
+        let trouble = Url::parse_url(text).unwrap_err();
+        assert!(trouble.kind == TroubleKind::Usage && trouble.to_string().contains(says), "{text}: {trouble}");
     }
 }
 
@@ -81,7 +81,7 @@ fn what_makes_no_sense_is_refused_with_what_to_write() {
 fn completed(text: &str, variables: &[(&str, &str)]) -> Result<PostgresUrl, Trouble> {
     let variables: HashMap<&str, &str> = variables.iter().copied().collect();
     let mut url = url(text);
-    url.complete(&|name| variables.get(name).map(|value| (*value).to_owned()))?;
+    url.complete_from_environment(&|name| variables.get(name).map(|value| (*value).to_owned()))?;
     Ok(url)
 }
 
@@ -95,10 +95,10 @@ fn file(mode: u32, text: &str) -> (tempfile::TempDir, String) {
 
 #[test]
 fn the_role_comes_from_the_environment_where_the_url_has_none() {
-    assert_eq!(completed("postgres://", &[("USER", "a")]).unwrap().role(), "a");
-    assert_eq!(completed("postgres://", &[("USER", "a"), ("PGUSER", "b")]).unwrap().database(), "b");
-    assert_eq!(completed("postgres://c@", &[("PGUSER", "b")]).unwrap().role(), "c");
-    assert_eq!(completed("postgres://", &[]).unwrap_err().kind, Kind::Usage);
+    assert_eq!(completed("postgres://", &[("USER", "a")]).unwrap().role_name(), "a");
+    assert_eq!(completed("postgres://", &[("USER", "a"), ("PGUSER", "b")]).unwrap().database_name(), "b");
+    assert_eq!(completed("postgres://c@", &[("PGUSER", "b")]).unwrap().role_name(), "c");
+    assert_eq!(completed("postgres://", &[]).unwrap_err().kind, TroubleKind::Usage);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_file_that_others_can_read_is_not_used() {
             ("postgres://me@/shop".to_owned(), vec![("PGPASSFILE", path.as_str())]),
         ] {
             let trouble = completed(&text, &variables).unwrap_err();
-            assert!(trouble.kind == Kind::Host && trouble.to_string().contains("chmod 0600"), "{trouble}");
+            assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains("chmod 0600"), "{trouble}");
             assert!(!trouble.to_string().contains("canary"));
         }
     }
@@ -143,8 +143,8 @@ fn a_file_that_others_can_read_is_not_used() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     for path in [dir.path(), &pipe] {
         let trouble = completed(&format!("postgres://me@/shop?password_file={}", path.display()), &[]).unwrap_err();
-        assert!(trouble.kind == Kind::Host && trouble.to_string().contains("not a regular file"), "{trouble}");
+        assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains("not a regular file"), "{trouble}");
     }
     let trouble = completed("postgres://me@/shop?password_file=/no/such", &[]).unwrap_err();
-    assert!(trouble.kind == Kind::Host && trouble.to_string().contains("/no/such cannot be read"), "{trouble}");
+    assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains("/no/such cannot be read"), "{trouble}");
 }

@@ -1,6 +1,6 @@
 //! What URLs of servers have in common: where the server is, whether it must prove who it is, and who knows the password.
 
-use super::percent::repeated;
+use super::percent::repeatable_part;
 use crate::trouble::Trouble;
 use assay_base::text::one_line;
 use std::fmt;
@@ -51,13 +51,13 @@ impl Host {
 
 impl Tls {
     /// The word of an option.
-    pub(super) fn read(word: &str, scheme: &str) -> Result<Tls, Trouble> {
+    pub(super) fn parse_word(word: &str, scheme: &str) -> Result<Tls, Trouble> {
         match word {
             "verify" => Ok(Tls::Verify),
             "off" => Ok(Tls::Off),
             _ => {
-                let word = repeated(word);
-                Err(Trouble::usage(format!("tls of a {scheme}: URL is not {word:?}: write one of verify, off")))
+                let word = repeatable_part(word);
+                Err(Trouble::bad_usage(format!("tls of a {scheme}: URL is not {word:?}: write one of verify, off")))
             }
         }
     }
@@ -69,7 +69,7 @@ impl Password {
         Password(text)
     }
     /// The bytes, for the server only.
-    pub(crate) fn secret(&self) -> &[u8] {
+    pub(crate) fn secret_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
 }
@@ -81,18 +81,18 @@ impl fmt::Debug for Password {
 }
 
 /// The content of a file that nobody else can read.
-pub(super) fn private(path: &Path) -> Result<String, Trouble> {
+pub(super) fn read_private_file(path: &Path) -> Result<String, Trouble> {
     let at = one_line(path.display());
-    let failed = |why: std::io::Error| Trouble::host(format!("the password file {at} cannot be read: {why}"));
+    let failed = |why: std::io::Error| Trouble::host_unable(format!("the password file {at} cannot be read: {why}"));
     // Before it is opened: to open a named pipe would wait for whoever writes to it.
     if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(Trouble::host(format!("the password file {at} is not a regular file: name one")));
+        return Err(Trouble::host_unable(format!("the password file {at} is not a regular file: name one")));
     }
     let file = File::open(path).map_err(failed)?;
     let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         let text = format!("the password file {at} can be read by others (mode {mode:04o}): chmod 0600 {at}");
-        return Err(Trouble::host(text));
+        return Err(Trouble::host_unable(text));
     }
     let mut text = String::new();
     file.take(FILE_MOST).read_to_string(&mut text).map_err(failed)?;
@@ -103,7 +103,7 @@ pub(super) fn private(path: &Path) -> Result<String, Trouble> {
 pub(super) fn split_port(address: &str) -> Result<(&str, &str), Trouble> {
     if let Some(rest) = address.strip_prefix('[') {
         let Some((host, port)) = rest.split_once(']') else {
-            return Err(Trouble::usage("an address that begins with [ ends with ]: write [::1] or [::1]:5432"));
+            return Err(Trouble::bad_usage("an address that begins with [ ends with ]: write [::1] or [::1]:5432"));
         };
         return Ok((host, port.strip_prefix(':').unwrap_or(port)));
     }
@@ -111,27 +111,26 @@ pub(super) fn split_port(address: &str) -> Result<(&str, &str), Trouble> {
 }
 
 /// The number of a port. What is none may be a password, and is not repeated.
-pub(super) fn port(text: &str) -> Result<u16, Trouble> {
-    text.parse()
-        .ok()
-        .filter(|port| *port > 0)
-        .ok_or_else(|| Trouble::usage("a port is a number from 1 to 65535: write user@host:PORT, without a password"))
+pub(super) fn parse_port(text: &str) -> Result<u16, Trouble> {
+    text.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
+        Trouble::bad_usage("a port is a number from 1 to 65535: write user@host:PORT, without a password")
+    })
 }
 
 /// A name of a schema or a database that every server takes as it is.
-pub(super) fn plain(name: String, what: &str) -> Result<String, Trouble> {
+pub(super) fn check_plain_name(name: String, what: &str) -> Result<String, Trouble> {
     if name.len() > NAME_MOST {
         let text = format!("the name of a {what} has at most {NAME_MOST} letters, and this one has {}", name.len());
-        return Err(Trouble::usage(text));
+        return Err(Trouble::bad_usage(text));
     }
     if !name.chars().all(|letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
         || name.starts_with(|letter: char| letter.is_ascii_digit())
     {
-        let name = repeated(&name);
+        let name = repeatable_part(&name);
         let text = format!(
             "a {what} has a name of lower-case letters, digits and underscores that begins with no digit, and not {name:?}"
         );
-        return Err(Trouble::usage(text));
+        return Err(Trouble::bad_usage(text));
     }
     Ok(name)
 }

@@ -8,7 +8,7 @@ pub use assay_sql::mysql as dialect;
 use super::server::succeeds;
 use assay_model::tpcc::{ColumnKind, Population, Table, Value};
 use assay_sql::mysql::gate::Permit;
-use assay_sql::mysql::{Connection, Loading, Mode, Session, load};
+use assay_sql::mysql::{Connection, Loading, Mode, Session, load_missing};
 use assay_sql::{Host, Marker, MysqlUrl, Trouble, Url};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -72,7 +72,7 @@ impl Bed {
     }
 
     pub fn load(&self, population: Population, loaders: usize) -> Result<Marker, Trouble> {
-        load(&self.loading(population, loaders), &mut |_| ControlFlow::Continue(()))
+        load_missing(&self.loading(population, loaders), &mut |_| ControlFlow::Continue(()))
     }
 
     pub fn permit(&self) -> Arc<Permit> {
@@ -84,11 +84,11 @@ impl Bed {
     }
 
     pub fn connection_with(&self, permit: &Arc<Permit>) -> Connection {
-        Connection::open(permit, &self.url()).unwrap()
+        Connection::open_permitted(permit, &self.url()).unwrap()
     }
 
     pub fn session(&self, permit: &Arc<Permit>, mode: Mode) -> Session {
-        Session::new(self.connection_with(permit), small().scale(), mode).unwrap()
+        Session::new(self.connection_with(permit), small().row_scale(), mode).unwrap()
     }
 
     /// Asks or changes the server behind the back of this program.
@@ -109,7 +109,7 @@ impl Bed {
 
     /// Ends the connection of a session.
     pub fn end(&self, session: &mut Session) {
-        self.ask_server(&format!("KILL {}", session.connection().thread()));
+        self.ask_server(&format!("KILL {}", session.connection_mut().server_thread()));
     }
 
     /// A session of somebody else, which has carried out these statements when this returns, and takes more.
@@ -159,7 +159,7 @@ impl Bed {
 
     /// The BLAKE3 of all rows of each table, in the order of the key, those of the history in that of all columns.
     pub fn sums(&self) -> BTreeMap<&'static str, String> {
-        Table::ALL.iter().map(|table| (table.name(), self.sum_of(*table))).collect()
+        Table::ALL.iter().map(|table| (table.table_name(), self.sum_of(*table))).collect()
     }
 
     fn sum_of(&self, table: Table) -> String {
@@ -169,26 +169,30 @@ impl Bed {
             ColumnKind::Time => format!("timestampdiff(MICROSECOND, '1970-01-01', {})", it.name),
             _ => it.name.to_owned(),
         };
-        let columns: Vec<String> = table.columns().iter().map(column).collect();
-        let keys = if table.key().is_empty() { table.columns() } else { table.key() };
+        let columns: Vec<String> = table.all_columns().iter().map(column).collect();
+        let keys = if table.key_columns().is_empty() { table.all_columns() } else { table.key_columns() };
         let order: Vec<&str> = keys.iter().map(|it| it.name).collect();
-        let text =
-            self.ask(&format!("SELECT {} FROM {} ORDER BY {}", columns.join(", "), table.name(), order.join(", ")));
+        let text = self.ask(&format!(
+            "SELECT {} FROM {} ORDER BY {}",
+            columns.join(", "),
+            table.table_name(),
+            order.join(", ")
+        ));
         let mut bytes = Vec::new();
-        for (column, text) in text.lines().flat_map(|line| table.columns().iter().zip(line.split('\t'))) {
+        for (column, text) in text.lines().flat_map(|line| table.all_columns().iter().zip(line.split('\t'))) {
             match (text, column.kind) {
                 (text, ColumnKind::Varchar(_) | ColumnKind::Char(_)) => Value::Text(text),
                 ("NULL", _) => Value::Null,
                 (number, _) => Value::Integer(number.parse().unwrap()),
             }
-            .encode(&mut bytes);
+            .encode_value(&mut bytes);
         }
         blake3::hash(&bytes).to_hex().to_string()
     }
 }
 
 pub fn url(text: &str) -> MysqlUrl {
-    match Url::read(text) {
+    match Url::parse_url(text) {
         Ok(Url::Mysql(url)) => url,
         other => panic!("{text}: {other:?}"),
     }

@@ -3,10 +3,10 @@
 use crate::bed::{Bed, Server, small};
 use crate::driven::{WAYS, execute};
 use crate::shared::{Small, parameters};
-use assay_model::tpcc::{Home, Kind, Transaction};
+use assay_model::tpcc::{Home, Transaction, TransactionKind};
 use assay_sql::mysql::gate::Permit;
-use assay_sql::mysql::{Connection, Mode, Session, check, totals};
-use assay_sql::{Fault, Kind as Class};
+use assay_sql::mysql::{Connection, Mode, Session, check_conditions, read_totals};
+use assay_sql::{Fault, TroubleKind as Class};
 use std::io::Write;
 
 const MODES: [Mode; 2] = [Mode::Procedures, Mode::Client];
@@ -14,7 +14,7 @@ const MODES: [Mode; 2] = [Mode::Procedures, Mode::Client];
 const HOLD: &str = "START TRANSACTION; UPDATE warehouse SET w_street_1 = 'held'";
 
 fn payment() -> Transaction {
-    parameters(1, 2).transaction(Kind::Payment, 1, Home::All)
+    parameters(1, 2).numbered_transaction(TransactionKind::Payment, 1, Home::All)
 }
 
 /// A connection that the server ends takes its transaction with it. A call that commits itself may have done so before;
@@ -30,9 +30,9 @@ fn a_connection_that_is_ended_leaves_an_unknown_outcome_only_where_it_may_have_c
         let Some(bed) = Bed::loaded() else { return };
         let permit = bed.permit();
         let mut session = bed.session(&permit, mode);
-        let before = totals(session.connection()).unwrap();
+        let before = read_totals(session.connection_mut()).unwrap();
         let (mut other, input) = bed.other(HOLD);
-        let thread = session.connection().thread();
+        let thread = session.connection_mut().server_thread();
         let fault = std::thread::scope(|scope| {
             let paying = scope.spawn(|| execute(&mut session, by, &payment()));
             bed.until_waits(thread);
@@ -43,9 +43,9 @@ fn a_connection_that_is_ended_leaves_an_unknown_outcome_only_where_it_may_have_c
         drop(input);
         other.wait().unwrap();
         execute(&mut session, by, &payment()).unwrap();
-        let after = totals(session.connection()).unwrap();
+        let after = read_totals(session.connection_mut()).unwrap();
         assert_eq!(after.payments, before.payments + 1, "{mode:?} {how}: the session goes on, and paid once");
-        assert_eq!(check(session.connection(), small()).unwrap(), []);
+        assert_eq!(check_conditions(session.connection_mut(), small()).unwrap(), []);
     }
 }
 
@@ -61,7 +61,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_may_be_tried_again() {
         let (mut other, input) = bed.other("START TRANSACTION; UPDATE district SET d_street_1 = 'held'");
         let fault = execute(&mut session, by, &payment()).unwrap_err();
         assert_eq!((fault.code.as_str(), fault.again), ("1205", true), "{mode:?}: {fault}");
-        assert_eq!(bed.transaction(session.connection().thread()), None, "{mode:?}");
+        assert_eq!(bed.transaction(session.connection_mut().server_thread()), None, "{mode:?}");
         drop(input);
         other.wait().unwrap();
         execute(&mut session, by, &payment()).unwrap();
@@ -74,7 +74,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_may_be_tried_again() {
         let many = "START TRANSACTION; UPDATE stock SET s_data = concat(s_data, ''), s_ytd = s_ytd + 1; \
                     UPDATE district SET d_street_1 = 'x'";
         let (mut other, mut input) = bed.other(many);
-        let thread = session.connection().thread();
+        let thread = session.connection_mut().server_thread();
         let fault = std::thread::scope(|scope| {
             let paying = scope.spawn(|| execute(&mut session, by, &payment()));
             bed.until_waits(thread);
@@ -85,7 +85,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_may_be_tried_again() {
         drop(input);
         assert!(other.wait().unwrap().success());
         execute(&mut session, by, &payment()).unwrap();
-        assert_eq!(check(session.connection(), small()).unwrap(), []);
+        assert_eq!(check_conditions(session.connection_mut(), small()).unwrap(), []);
     }
 }
 
@@ -96,8 +96,8 @@ fn a_user_who_may_only_read_cannot_write() {
     bed.ask(&format!("CREATE USER {user}; GRANT SELECT, EXECUTE, SHOW VIEW ON {0}.* TO {user}", bed.database));
     let permit = bed.permit();
     for mode in MODES {
-        let connection = Connection::open(&permit, &bed.url_as(&user)).unwrap();
-        let mut session = match Session::new(connection, small().scale(), mode) {
+        let connection = Connection::open_permitted(&permit, &bed.url_as(&user)).unwrap();
+        let mut session = match Session::new(connection, small().row_scale(), mode) {
             Ok(session) => session,
             // Who did not make the procedures may not see what they do.
             Err(trouble) => {
@@ -105,8 +105,10 @@ fn a_user_who_may_only_read_cannot_write() {
                 continue;
             }
         };
-        assert_eq!(session.execute(&payment()).unwrap_err().code, "1142");
-        session.execute(&parameters(1, 2).transaction(Kind::StockLevel, 1, Home::All)).unwrap();
+        assert_eq!(session.carry_out_transaction(&payment()).unwrap_err().code, "1142");
+        session
+            .carry_out_transaction(&parameters(1, 2).numbered_transaction(TransactionKind::StockLevel, 1, Home::All))
+            .unwrap();
     }
 }
 
@@ -135,7 +137,7 @@ fn a_load_onto_a_disk_that_is_full_says_so_and_goes_on_when_there_is_room() {
     let options = std::fs::read(files.join("db.opt")).unwrap();
     let small = Small::mount(&files, "size=16m,uid=nobody,mode=0700");
     std::fs::write(files.join("db.opt"), options).unwrap();
-    let scale = assay_model::tpcc::Scale::reduced(20_000, 600);
+    let scale = assay_model::tpcc::Scale::for_tests(20_000, 600);
     let population = assay_model::tpcc::Population::new(scale, 2, 5);
     let trouble = bed.load(population, 2).unwrap_err();
     let text = trouble.to_string();
@@ -144,7 +146,7 @@ fn a_load_onto_a_disk_that_is_full_says_so_and_goes_on_when_there_is_room() {
     // MariaDB ends if it finds no room while it rolls back, which happens in one of ten times.
     bed.server.restart("--innodb-flush-method=nosync");
     assert!(bed.load(population, 2).unwrap().complete);
-    assert_eq!(check(&mut bed.connection(), population).unwrap(), []);
+    assert_eq!(check_conditions(&mut bed.connection(), population).unwrap(), []);
     // The server must not lose files that it has open.
     bed.server.stop();
     drop(small);

@@ -3,8 +3,8 @@
 use crate::bed::{Bed, Server, small, sums_of, url};
 use assay_model::tpcc::interpreter::Database;
 use assay_model::tpcc::{Population, Scale};
-use assay_sql::Kind;
-use assay_sql::mysql::{Loading, Progress, Statistics, check, load, ready, totals};
+use assay_sql::TroubleKind;
+use assay_sql::mysql::{Loading, Progress, Statistics, check_conditions, load_missing, open_for_run, read_totals};
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
@@ -12,13 +12,13 @@ use std::time::Instant;
 
 #[test]
 fn one_loader_and_four_load_the_rows_of_the_population() {
-    let wanted = sums_of(&Database::loaded(small()));
+    let wanted = sums_of(&Database::from_population(small()));
     for loaders in [1, 4] {
         let Some(bed) = Bed::new() else { return };
         let marker = bed.load(small(), loaders).unwrap();
         assert!(marker.complete && marker.population == small() && marker.run == "test");
         assert_eq!(bed.sums(), wanted, "{loaders} loaders");
-        assert_eq!(check(&mut bed.connection(), small()).unwrap(), []);
+        assert_eq!(check_conditions(&mut bed.connection(), small()).unwrap(), []);
         let keys = "SELECT count(DISTINCT table_name, index_name) FROM information_schema.statistics \
                     WHERE table_schema = database() AND table_name NOT LIKE 'assay%'";
         assert_eq!(bed.ask(keys), "10");
@@ -31,7 +31,7 @@ fn a_server_that_takes_no_files_is_loaded_by_statements() {
     let Some(server) = Server::make("--local-infile=0 --innodb-flush-method=nosync") else { return };
     let bed = Bed::of(server);
     assert!(bed.load(small(), 2).unwrap().complete);
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 /// A load that ended between the first table and the first row has left an empty marker.
@@ -40,10 +40,10 @@ fn a_load_that_got_as_far_as_its_first_table_goes_on() {
     let Some(bed) = Bed::loaded() else { return };
     let definition = bed.ask("SHOW CREATE TABLE assay_tpcc").split_once('\t').unwrap().1.replace("\\n", " ");
     bed.ask(&format!("DROP DATABASE {0}; CREATE DATABASE {0}; USE {0}; {definition}", bed.database));
-    let trouble = ready(&bed.url(), None).unwrap_err();
-    assert!(trouble.kind == Kind::NotReady && trouble.to_string().contains("is empty"), "{trouble}");
+    let trouble = open_for_run(&bed.url(), None).unwrap_err();
+    assert!(trouble.kind == TroubleKind::NotReady && trouble.to_string().contains("is empty"), "{trouble}");
     assert!(bed.load(small(), 1).unwrap().complete);
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 /// What a load leaves that ended directly behind its marker, because it could not make any other table: with the right to
@@ -56,8 +56,8 @@ fn ended_behind_its_marker() -> Option<Bed> {
         bed.database
     ));
     let limited = Loading { url: bed.url_as(&user), ..bed.loading(small(), 1) };
-    let trouble = load(&limited, &mut |_| ControlFlow::Continue(())).unwrap_err();
-    assert!(trouble.kind == Kind::Host && trouble.to_string().contains("1142"), "{trouble}");
+    let trouble = load_missing(&limited, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains("1142"), "{trouble}");
     assert_eq!(bed.ask("SHOW TABLES"), "assay_tpcc");
     assert_eq!(bed.ask("SELECT complete FROM assay_tpcc"), "0");
     Some(bed)
@@ -91,10 +91,10 @@ fn a_table_of_somebody_else_is_neither_loaded_into_nor_deleted() {
             bed.ask(&format!("CHECKSUM TABLE {name}; SELECT * FROM {name}; SHOW TABLES; SHOW CREATE TABLE {name}"));
         for clear in [false, true] {
             let loading = Loading { clear, ..bed.loading(small(), 1) };
-            let trouble = load(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
+            let trouble = load_missing(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
             let text = trouble.to_string();
             assert!(
-                trouble.kind == Kind::Refused && text.contains("no load has made") && text.contains(name),
+                trouble.kind == TroubleKind::Refused && text.contains("no load has made") && text.contains(name),
                 "{text}"
             );
             let after =
@@ -125,11 +125,11 @@ fn rows_that_no_part_has_brought_and_other_tables_keep_a_load_from_going_on() {
         let before = bed.ask(&format!("SHOW TABLES; SELECT * FROM {name}"));
         let trouble = bed.load(small(), 1).unwrap_err();
         let text = trouble.to_string();
-        assert!(trouble.kind == Kind::Refused && text.contains(&format!("({name})")), "{text}");
+        assert!(trouble.kind == TroubleKind::Refused && text.contains(&format!("({name})")), "{text}");
         assert_eq!(bed.ask(&format!("SHOW TABLES; SELECT * FROM {name}")), before, "nothing was made");
         bed.ask(&format!("DROP TABLE {name}"));
         assert!(bed.load(small(), 1).unwrap().complete);
-        assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+        assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
     }
 }
 
@@ -143,11 +143,11 @@ fn a_load_that_was_killed_does_not_go_on_in_a_table_of_somebody_else() {
     );
     for clear in [false, true] {
         let loading = Loading { clear, ..bed.loading(small(), 1) };
-        let trouble = patiently(|| match load(&loading, &mut |_| ControlFlow::Continue(())) {
+        let trouble = patiently(|| match load_missing(&loading, &mut |_| ControlFlow::Continue(())) {
             Err(trouble) if !trouble.to_string().contains("another Assay") => Ok(trouble),
             other => other.map(|marker| panic!("it was loaded: {marker:?}")),
         });
-        assert!(trouble.kind == Kind::Refused && trouble.to_string().contains("(customer)"), "{trouble}");
+        assert!(trouble.kind == TroubleKind::Refused && trouble.to_string().contains("(customer)"), "{trouble}");
         assert_eq!(bed.ask("SELECT * FROM customer"), "7\tAnn");
     }
 }
@@ -158,10 +158,10 @@ fn a_clear_that_was_interrupted_is_done_again() {
     let Some(bed) = Bed::loaded() else { return };
     bed.ask("UPDATE assay_tpcc SET complete = 0, version = 0; DROP TABLE customer");
     let refused = bed.load(small(), 1).unwrap_err();
-    assert!(refused.kind == Kind::Refused && refused.to_string().contains("--clear"), "{refused}");
+    assert!(refused.kind == TroubleKind::Refused && refused.to_string().contains("--clear"), "{refused}");
     let clearing = Loading { clear: true, ..bed.loading(small(), 1) };
-    assert!(load(&clearing, &mut |_| ControlFlow::Continue(())).unwrap().complete);
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert!(load_missing(&clearing, &mut |_| ControlFlow::Continue(())).unwrap().complete);
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 /// After about so many rows the child of the next test stands still, so that it can be killed.
@@ -180,7 +180,7 @@ fn a_load_that_stands_still() {
         }
         ControlFlow::Continue(())
     };
-    load(&loading, &mut watch).unwrap();
+    load_missing(&loading, &mut watch).unwrap();
 }
 
 /// Starts a load in a process of its own and stops in its middle for `then`. Returns how many rows that load had found.
@@ -220,8 +220,8 @@ fn a_load_that_is_killed_twice_goes_on_where_it_was() {
     assert_eq!(interrupted(&bed.text(), |child| child.kill().unwrap()), 0);
     let parts: i32 = bed.ask("SELECT count(*) FROM assay_parts").parse().unwrap();
     assert!((1..45).contains(&parts), "{parts} of 45 parts");
-    patiently(|| match ready(&bed.url(), None) {
-        Err(trouble) if trouble.kind == Kind::NotReady => {
+    patiently(|| match open_for_run(&bed.url(), None) {
+        Err(trouble) if trouble.kind == TroubleKind::NotReady => {
             assert!(trouble.to_string().contains("in part only"), "{trouble}");
             Ok(())
         }
@@ -231,7 +231,7 @@ fn a_load_that_is_killed_twice_goes_on_where_it_was() {
     assert!(interrupted(&bed.text(), |child| child.kill().unwrap()) > 0, "it found what the first one left");
     let marker = patiently(|| bed.load(small(), 1));
     assert!(marker.complete && marker.run == "child", "it keeps the name it began with: {marker:?}");
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 /// With a cluster of its own, which is killed.
@@ -242,7 +242,7 @@ fn a_load_whose_server_is_killed_goes_on_where_it_was() {
     interrupted(&bed.text(), |_| bed.server.crash(""));
     let marker = bed.load(small(), 2).unwrap();
     assert!(marker.complete && marker.run == "child");
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 #[test]
@@ -250,17 +250,17 @@ fn a_load_ends_after_a_part_when_its_caller_wants_it_and_progress_grows_to_the_w
     let Some(bed) = Bed::new() else { return };
     let mut watch =
         |progress: Progress| if progress.done > 500 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    assert!(!load(&bed.loading(small(), 2), &mut watch).unwrap().complete);
+    assert!(!load_missing(&bed.loading(small(), 2), &mut watch).unwrap().complete);
     let mut all = Vec::new();
     let mut watch = |progress: Progress| {
         all.push(progress);
         ControlFlow::Continue(())
     };
-    assert!(load(&bed.loading(small(), 3), &mut watch).unwrap().complete);
+    assert!(load_missing(&bed.loading(small(), 3), &mut watch).unwrap().complete);
     assert!(all.is_sorted_by_key(|progress| progress.done) && all[0].done == all[0].found && all[0].found > 500);
     let Progress { done, of, .. } = *all.last().unwrap();
     assert!(done == of && of > 5_000, "{done} of {of}");
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 #[test]
@@ -270,9 +270,9 @@ fn a_whole_load_is_left_as_it_is_and_another_one_needs_clear() {
     let before = bed.sums();
     assert!(bed.load(small(), 1).unwrap().complete);
     assert_eq!(bed.sums(), before, "it is not loaded again");
-    let other = Population::new(small().scale(), 1, 6);
+    let other = Population::new(small().row_scale(), 1, 6);
     let refused = bed.load(other, 1).unwrap_err();
-    assert!(refused.kind == Kind::Refused && refused.to_string().contains("--clear"), "{refused}");
+    assert!(refused.kind == TroubleKind::Refused && refused.to_string().contains("--clear"), "{refused}");
     assert_eq!(bed.sums(), before);
     bed.ask("CREATE TABLE mine (x integer)");
     let clearing = Loading { clear: true, ..bed.loading(other, 2) };
@@ -282,14 +282,14 @@ fn a_whole_load_is_left_as_it_is_and_another_one_needs_clear() {
         ("CREATE TABLE refers (i int, CONSTRAINT depends FOREIGN KEY (i) REFERENCES item (i_id))", "DROP TABLE refers"),
     ] {
         bed.ask(depends);
-        let refused = load(&clearing, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        let refused = load_missing(&clearing, &mut |_| ControlFlow::Continue(())).unwrap_err();
         let name = format!("({}.depends)", bed.database);
-        assert!(refused.kind == Kind::Refused && refused.to_string().contains(&name), "{refused}");
+        assert!(refused.kind == TroubleKind::Refused && refused.to_string().contains(&name), "{refused}");
         assert_eq!(bed.sums(), before);
         bed.ask(gone);
     }
-    assert!(load(&clearing, &mut |_| ControlFlow::Continue(())).unwrap().complete);
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(other)));
+    assert!(load_missing(&clearing, &mut |_| ControlFlow::Continue(())).unwrap().complete);
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(other)));
     assert_eq!(bed.ask("INSERT INTO mine VALUES (1) RETURNING x"), "1", "a table that is not ours is still there");
 }
 
@@ -308,12 +308,12 @@ fn a_warehouse_of_the_standards_size_has_the_standards_rows() {
     assert_eq!(count("item"), 100_000);
     let mut connection = bed.connection();
     let begin = Instant::now();
-    assert_eq!(check(&mut connection, population).unwrap(), []);
+    assert_eq!(check_conditions(&mut connection, population).unwrap(), []);
     println!("{warehouses} warehouses: loaded in {loaded:?}, checked in {:?}", begin.elapsed());
-    let there = totals(&mut connection).unwrap();
+    let there = read_totals(&mut connection).unwrap();
     let of = i64::from(warehouses);
     assert_eq!((there.next_orders, there.payments, there.ytd), (30_010 * of, 30_000 * of, 30_000_000 * of));
-    let statistics = Statistics::read(&mut connection).unwrap();
+    let statistics = Statistics::read_counters(&mut connection).unwrap();
     assert!(statistics.log_bytes > 0 && statistics.log_writes > 0 && statistics.commits > 20, "{statistics:?}");
-    assert!(Statistics::bytes(&mut connection).unwrap() > 50_000_000);
+    assert!(Statistics::database_bytes(&mut connection).unwrap() > 50_000_000);
 }

@@ -4,7 +4,7 @@ use crate::bed::{Bed, Server};
 use crate::driven::is_driven_over;
 use crate::shared::{certificate, port};
 use assay_sql::mysql::gate::Permit;
-use assay_sql::{Host, Kind, MysqlUrl, Tls};
+use assay_sql::{Host, MysqlUrl, Tls, TroubleKind};
 use std::process::Command;
 
 /// On a server of its own, which listens on this host.
@@ -31,7 +31,7 @@ fn a_certificate_must_be_trusted_and_name_the_host() {
         ..bed.url_as("far")
     };
     let trouble = Permit::to_load(&url("localhost", "root.crt", Some(Tls::Verify))).unwrap_err();
-    assert!(trouble.kind == Kind::Host && trouble.to_string().contains("has no encryption"), "{trouble}");
+    assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains("has no encryption"), "{trouble}");
     Permit::to_load(&url("localhost", "root.crt", None)).unwrap();
     let certificate = dir.join("server.crt").display().to_string();
     let listens =
@@ -50,8 +50,8 @@ fn a_certificate_must_be_trusted_and_name_the_host() {
         ("localhost", "missing.crt", "holds no certificates"),
     ] {
         let trouble = Permit::to_load(&url(host, roots, Some(Tls::Verify))).unwrap_err();
-        assert!(trouble.kind == Kind::Host && trouble.to_string().contains(says), "{host} {roots}: {trouble}");
+        assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains(says), "{host} {roots}: {trouble}");
     }
     let socket = MysqlUrl { tls: Some(Tls::Verify), ..bed.url() };
-    assert_eq!(Permit::to_load(&socket).unwrap_err().kind, Kind::Usage);
+    assert_eq!(Permit::to_load(&socket).unwrap_err().kind, TroubleKind::Usage);
 }

@@ -3,9 +3,9 @@
 use crate::bed::{Bed, small};
 use crate::shared::parameters;
 use assay_model::tpcc::interpreter::Database;
-use assay_model::tpcc::{By, Home, Kind, Line, NewOrder, OrderStatus, Outcome, Transaction};
+use assay_model::tpcc::{CustomerSelector, Home, Line, NewOrder, OrderStatus, Outcome, Transaction, TransactionKind};
 use assay_sql::Fault;
-use assay_sql::mysql::{Mode, totals};
+use assay_sql::mysql::{Mode, read_totals};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -22,9 +22,9 @@ fn repeated() -> Transaction {
 fn an_item_that_is_in_an_order_twice_is_taken_twice() {
     for mode in MODES {
         let Some(bed) = Bed::loaded() else { return };
-        let mut interpreter = Database::loaded(small());
+        let mut interpreter = Database::from_population(small());
         let mut session = bed.session(&bed.permit(), mode);
-        assert_eq!(session.execute(&repeated()).unwrap(), interpreter.execute(&repeated()));
+        assert_eq!(session.carry_out_transaction(&repeated()).unwrap(), interpreter.execute_transaction(&repeated()));
         let taken = "SELECT s_ytd, s_order_cnt FROM stock WHERE s_w_id = 1 AND s_i_id = 7";
         assert_eq!(bed.ask(taken), "29\t3", "{mode:?}");
         // The wrong form: a list in an UPDATE touches a row once.
@@ -52,15 +52,17 @@ fn nothing_is_carried_out_after_a_statement_that_failed() {
     bed.ask(
         "CREATE TRIGGER t BEFORE INSERT ON order_line FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'",
     );
-    let order = parameters(1, 2).transaction(Kind::NewOrder, 0, Home::All);
+    let order = parameters(1, 2).numbered_transaction(TransactionKind::NewOrder, 0, Home::All);
     for mode in MODES {
         let mut session = bed.session(&bed.permit(), mode);
-        let before = totals(session.connection()).unwrap();
-        let fault = session.execute(&order).unwrap_err();
+        let before = read_totals(session.connection_mut()).unwrap();
+        let fault = session.carry_out_transaction(&order).unwrap_err();
         assert_eq!((fault.code.as_str(), fault.again), ("1644", false), "{mode:?}: {fault}");
-        assert_eq!(totals(session.connection()).unwrap(), before, "{mode:?}");
-        assert_eq!(bed.transaction(session.connection().thread()), None, "{mode:?}: no lock is left");
-        session.execute(&parameters(1, 2).transaction(Kind::Payment, 1, Home::All)).unwrap();
+        assert_eq!(read_totals(session.connection_mut()).unwrap(), before, "{mode:?}");
+        assert_eq!(bed.transaction(session.connection_mut().server_thread()), None, "{mode:?}: no lock is left");
+        session
+            .carry_out_transaction(&parameters(1, 2).numbered_transaction(TransactionKind::Payment, 1, Home::All))
+            .unwrap();
     }
 }
 
@@ -71,19 +73,19 @@ fn two_deliveries_take_different_orders() {
         let Some(bed) = Bed::loaded() else { return };
         let permit = bed.permit();
         let mut session = bed.session(&permit, mode);
-        let thread = session.connection().thread();
+        let thread = session.connection_mut().server_thread();
         // Somebody delivers the oldest order of each district of the first warehouse, and has not committed yet.
         let (mut other, mut input) = bed.other(
             "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; \
                        DELETE FROM new_order WHERE no_w_id = 1 AND no_o_id = 22",
         );
         let number = (0..).find(|number| {
-            matches!(parameters(1, 2).transaction(Kind::Delivery, *number, Home::All),
+            matches!(parameters(1, 2).numbered_transaction(TransactionKind::Delivery, *number, Home::All),
                      Transaction::Delivery(asked) if asked.warehouse == 1)
         });
-        let delivery = parameters(1, 2).transaction(Kind::Delivery, number.unwrap(), Home::All);
+        let delivery = parameters(1, 2).numbered_transaction(TransactionKind::Delivery, number.unwrap(), Home::All);
         let outcome = std::thread::scope(|scope| {
-            let delivering = scope.spawn(|| session.execute(&delivery));
+            let delivering = scope.spawn(|| session.carry_out_transaction(&delivery));
             bed.until_waits(thread);
             input.write_all(b"COMMIT;\n").unwrap();
             drop(input);
@@ -104,7 +106,7 @@ fn an_order_that_came_while_a_delivery_waited_is_delivered_as_a_whole() {
         bed.ask("DELETE FROM new_order WHERE no_w_id = 1 AND no_d_id = 1");
         let permit = bed.permit();
         let mut session = bed.session(&permit, mode);
-        let thread = session.connection().thread();
+        let thread = session.connection_mut().server_thread();
         let (mut other, mut input) = bed.other(
             "START TRANSACTION; INSERT INTO new_order VALUES (1, 1, 31); \
              INSERT INTO orders VALUES (1, 1, 31, 5, '2027-01-01', NULL, 1, 1); \
@@ -119,7 +121,7 @@ fn an_order_that_came_while_a_delivery_waited_is_delivered_as_a_whole() {
             "SELECT CAST(c_balance * 100 AS signed) FROM customer WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 5";
         let before: i64 = bed.ask(balance).parse().unwrap();
         let outcome = std::thread::scope(|scope| {
-            let delivering = scope.spawn(|| session.execute(&delivery));
+            let delivering = scope.spawn(|| session.carry_out_transaction(&delivery));
             bed.until_waits(thread);
             input.write_all(b"COMMIT;\n").unwrap();
             drop(input);
@@ -159,17 +161,21 @@ fn an_order_status_reads_one_snapshot_and_writers_do_not() {
         let statuses = [
             (
                 "orders",
-                Transaction::OrderStatus(OrderStatus { warehouse: 1, district: 1, customer: By::Id(1) }),
+                Transaction::OrderStatus(OrderStatus { warehouse: 1, district: 1, customer: CustomerSelector::Id(1) }),
                 "REPEATABLE READ",
             ),
-            ("history", parameters(1, 2).transaction(Kind::Payment, 1, Home::All), "READ COMMITTED"),
+            (
+                "history",
+                parameters(1, 2).numbered_transaction(TransactionKind::Payment, 1, Home::All),
+                "READ COMMITTED",
+            ),
         ];
         for (table, transaction, wanted) in statuses {
             let mut session = bed.session(&permit, mode);
-            let thread = session.connection().thread();
+            let thread = session.connection_mut().server_thread();
             let (mut other, mut input) = bed.other(&format!("LOCK TABLES {table} WRITE"));
             let found = std::thread::scope(|scope| {
-                let asking = scope.spawn(|| session.execute(&transaction));
+                let asking = scope.spawn(|| session.carry_out_transaction(&transaction));
                 let (_, found) = bed.until(thread, |_| true);
                 input.write_all(b"UNLOCK TABLES;\n").unwrap();
                 asking.join().unwrap().unwrap();
@@ -193,8 +199,8 @@ fn settings_are_those_of_the_session() {
     bed.load(small(), 2).unwrap();
     let permit = bed.permit();
     let connection = bed.connection_with(&permit);
-    let settings = connection.settings();
-    assert_eq!(settings.value("tx_isolation"), "READ-COMMITTED");
+    let settings = connection.session_settings();
+    assert_eq!(settings.setting_value("tx_isolation"), "READ-COMMITTED");
     let in_memory = usize::from(settings.in_memory.is_some());
     assert_eq!(settings.not_durable().len(), in_memory, "{:?}", settings.not_durable());
     if rustix::process::geteuid().is_root() {
@@ -202,11 +208,13 @@ fn settings_are_those_of_the_session() {
     }
     bed.ask("SET GLOBAL innodb_flush_log_at_trx_commit = 2; ALTER TABLE history ENGINE = Aria");
     let weak = bed.connection_with(&permit);
-    let reasons = weak.settings().not_durable().join("; ");
+    let reasons = weak.session_settings().not_durable().join("; ");
     assert!(reasons.contains("innodb_flush_log_at_trx_commit=2"), "{reasons}");
     assert!(reasons.contains("tables that are not InnoDB's: history (Aria)"), "{reasons}");
     for mode in MODES {
-        bed.session(&permit, mode).execute(&parameters(1, 2).transaction(Kind::Payment, 1, Home::All)).unwrap();
+        bed.session(&permit, mode)
+            .carry_out_transaction(&parameters(1, 2).numbered_transaction(TransactionKind::Payment, 1, Home::All))
+            .unwrap();
     }
 }
 
@@ -219,11 +227,11 @@ fn a_missing_row_is_a_fault_of_the_data() {
         let permit = bed.permit();
         for mode in MODES {
             let mut session = bed.session(&permit, mode);
-            let before = totals(session.connection()).unwrap();
-            let order = parameters(1, 2).transaction(Kind::NewOrder, 0, Home::All);
-            let fault = session.execute(&order).unwrap_err();
+            let before = read_totals(session.connection_mut()).unwrap();
+            let order = parameters(1, 2).numbered_transaction(TransactionKind::NewOrder, 0, Home::All);
+            let fault = session.carry_out_transaction(&order).unwrap_err();
             assert_eq!((fault.code.as_str(), fault.again), (Fault::MISSING_ROW, false), "{spoil} {mode:?}: {fault}");
-            assert_eq!(totals(session.connection()).unwrap(), before, "{spoil} {mode:?}");
+            assert_eq!(read_totals(session.connection_mut()).unwrap(), before, "{spoil} {mode:?}");
         }
     }
     for spoil in ["orders", "order_line", "customer"] {
@@ -231,8 +239,8 @@ fn a_missing_row_is_a_fault_of_the_data() {
         bed.ask(&format!("DELETE FROM {spoil}"));
         let (permit, before) = (bed.permit(), bed.ask("SELECT count(*) FROM new_order"));
         for mode in MODES {
-            let delivery = parameters(1, 2).transaction(Kind::Delivery, 0, Home::All);
-            let fault = bed.session(&permit, mode).execute(&delivery).unwrap_err();
+            let delivery = parameters(1, 2).numbered_transaction(TransactionKind::Delivery, 0, Home::All);
+            let fault = bed.session(&permit, mode).carry_out_transaction(&delivery).unwrap_err();
             assert_eq!((fault.code.as_str(), fault.again), (Fault::MISSING_ROW, false), "{spoil} {mode:?}: {fault}");
             assert_eq!(bed.ask("SELECT count(*) FROM new_order"), before, "{spoil} {mode:?}");
         }

@@ -8,7 +8,7 @@ pub use assay_sql::postgres as dialect;
 use super::cluster::succeeds;
 use assay_model::tpcc::{ColumnKind, Population, Table, Value};
 use assay_sql::postgres::gate::Permit;
-use assay_sql::postgres::{Connection, Loading, Mode, Session, load};
+use assay_sql::postgres::{Connection, Loading, Mode, Session, load_missing};
 use assay_sql::{Host, Marker, PostgresUrl, Trouble, Url};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -74,7 +74,7 @@ impl Bed {
     }
 
     pub fn load(&self, population: Population, loaders: usize) -> Result<Marker, Trouble> {
-        load(&self.loading(population, loaders), &mut |_| ControlFlow::Continue(()))
+        load_missing(&self.loading(population, loaders), &mut |_| ControlFlow::Continue(()))
     }
 
     pub fn permit(&self) -> Arc<Permit> {
@@ -86,11 +86,11 @@ impl Bed {
     }
 
     pub fn connection_with(&self, permit: &Arc<Permit>) -> Connection {
-        Connection::open(permit, &self.url()).unwrap()
+        Connection::open_permitted(permit, &self.url()).unwrap()
     }
 
     pub fn session(&self, permit: &Arc<Permit>, mode: Mode) -> Session {
-        Session::new(self.connection_with(permit), small().scale(), mode).unwrap()
+        Session::new(self.connection_with(permit), small().row_scale(), mode).unwrap()
     }
 
     /// Asks or changes the database behind the back of this program.
@@ -113,7 +113,10 @@ impl Bed {
 
     /// Ends the connection of a session.
     pub fn end(&self, session: &mut Session) {
-        assert_eq!(self.ask(&format!("SELECT pg_terminate_backend({})", session.connection().process())), "t");
+        assert_eq!(
+            self.ask(&format!("SELECT pg_terminate_backend({})", session.connection_mut().server_process())),
+            "t"
+        );
     }
 
     /// A session of somebody else, whose standard input takes statements.
@@ -125,7 +128,7 @@ impl Bed {
 
     /// The BLAKE3 of all rows of each table, in the order of the key, those of the history in that of all columns.
     pub fn sums(&self) -> BTreeMap<&'static str, String> {
-        Table::ALL.iter().map(|table| (table.name(), self.sum_of(*table))).collect()
+        Table::ALL.iter().map(|table| (table.table_name(), self.sum_of(*table))).collect()
     }
 
     fn sum_of(&self, table: Table) -> String {
@@ -135,8 +138,8 @@ impl Bed {
             ColumnKind::Time => format!("(extract(epoch FROM {}) * 1000000)::bigint", it.name),
             _ => it.name.to_owned(),
         };
-        let columns: Vec<String> = table.columns().iter().map(column).collect();
-        let keys = if table.key().is_empty() { table.columns() } else { table.key() };
+        let columns: Vec<String> = table.all_columns().iter().map(column).collect();
+        let keys = if table.key_columns().is_empty() { table.all_columns() } else { table.key_columns() };
         let order: Vec<String> = keys
             .iter()
             .map(|it| match it.kind {
@@ -144,23 +147,23 @@ impl Bed {
                 _ => it.name.to_owned(),
             })
             .collect();
-        let rows = format!("SELECT {} FROM {} ORDER BY {}", columns.join(", "), table.name(), order.join(", "));
+        let rows = format!("SELECT {} FROM {} ORDER BY {}", columns.join(", "), table.table_name(), order.join(", "));
         let text = self.ask(&format!("COPY ({rows}) TO STDOUT"));
         let mut bytes = Vec::new();
-        for (column, text) in text.lines().flat_map(|line| table.columns().iter().zip(line.split('\t'))) {
+        for (column, text) in text.lines().flat_map(|line| table.all_columns().iter().zip(line.split('\t'))) {
             match (text, column.kind) {
                 ("\\N", _) => Value::Null,
                 (text, ColumnKind::Varchar(_) | ColumnKind::Char(_)) => Value::Text(text),
                 (number, _) => Value::Integer(number.parse().unwrap()),
             }
-            .encode(&mut bytes);
+            .encode_value(&mut bytes);
         }
         blake3::hash(&bytes).to_hex().to_string()
     }
 }
 
 pub fn url(text: &str) -> PostgresUrl {
-    match Url::read(text) {
+    match Url::parse_url(text) {
         Ok(Url::Postgres(url)) => url,
         other => panic!("{text}: {other:?}"),
     }

@@ -3,10 +3,10 @@
 use crate::bed::{Bed, small};
 use crate::planted::PLANTED;
 use assay_model::tpcc::Table;
-use assay_model::tpcc::checks::{Check, Violation, check as pure};
+use assay_model::tpcc::checks::{Check, Violation, check_database as pure};
 use assay_model::tpcc::interpreter::Database;
-use assay_sql::Kind;
-use assay_sql::postgres::check;
+use assay_sql::TroubleKind;
+use assay_sql::postgres::check_conditions;
 
 fn found(violations: &[Violation]) -> Vec<String> {
     violations.iter().map(ToString::to_string).collect()
@@ -17,7 +17,7 @@ fn found(violations: &[Violation]) -> Vec<String> {
 #[test]
 fn each_planted_row_is_found_by_sql_as_by_the_pure_checks() {
     let Some(bed) = Bed::loaded() else { return };
-    let (loaded, population) = (Database::loaded(small()), small());
+    let (loaded, population) = (Database::from_population(small()), small());
     let mut hit = std::collections::BTreeSet::new();
     for (sql, spoil, names) in PLANTED {
         let copy = Bed { cluster: bed.cluster, database: format!("{}_copy", bed.database) };
@@ -30,9 +30,10 @@ fn each_planted_row_is_found_by_sql_as_by_the_pure_checks() {
         copy.ask(&sql.replace("CENT", "0.01").replace("MOMENT", moment));
         let mut database = loaded.clone();
         spoil(&mut database);
-        let (in_sql, wanted) = (check(&mut copy.connection(), population).unwrap(), pure(&database, population));
+        let (in_sql, wanted) =
+            (check_conditions(&mut copy.connection(), population).unwrap(), pure(&database, population));
         assert_eq!(found(&in_sql), found(&wanted), "{sql}");
-        let mut checks: Vec<&str> = in_sql.iter().map(|violation| violation.check.name()).collect();
+        let mut checks: Vec<&str> = in_sql.iter().map(|violation| violation.check.condition_name()).collect();
         let mut names = names.to_vec();
         checks.dedup();
         names.dedup();
@@ -45,7 +46,7 @@ fn each_planted_row_is_found_by_sql_as_by_the_pure_checks() {
 /// A table whose key somebody has taken away may have a row twice.
 #[test]
 fn a_row_that_is_there_twice_is_found_in_every_table() {
-    for table in Table::ALL.map(Table::name) {
+    for table in Table::ALL.map(Table::table_name) {
         let Some(bed) = Bed::loaded() else { return };
         let mut connection = bed.connection();
         // The customers and the orders have a second, unique index.
@@ -53,9 +54,9 @@ fn a_row_that_is_there_twice_is_found_in_every_table() {
             "ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {table}_pkey; \
              DROP INDEX IF EXISTS customer_by_name, orders_by_customer"
         ));
-        assert_eq!(check(&mut connection, small()).unwrap(), [], "{table}: without its key it is the same");
+        assert_eq!(check_conditions(&mut connection, small()).unwrap(), [], "{table}: without its key it is the same");
         bed.ask(&format!("INSERT INTO {table} SELECT * FROM {table} LIMIT 1"));
-        assert_ne!(check(&mut connection, small()).unwrap(), [], "{table}");
+        assert_ne!(check_conditions(&mut connection, small()).unwrap(), [], "{table}");
     }
 }
 
@@ -63,10 +64,10 @@ fn a_row_that_is_there_twice_is_found_in_every_table() {
 fn many_violations_give_a_short_list() {
     let Some(bed) = Bed::loaded() else { return };
     bed.ask("UPDATE customer SET c_balance = 0; DELETE FROM new_order");
-    let mut database = Database::loaded(small());
+    let mut database = Database::from_population(small());
     database.customers.values_mut().for_each(|row| row.account.balance = 0);
     database.new_orders.clear();
-    let (in_sql, wanted) = (check(&mut bed.connection(), small()).unwrap(), pure(&database, small()));
+    let (in_sql, wanted) = (check_conditions(&mut bed.connection(), small()).unwrap(), pure(&database, small()));
     assert_eq!(found(&in_sql), found(&wanted));
     assert!(in_sql.len() > 30, "{}", in_sql.len());
 }
@@ -76,8 +77,8 @@ fn a_database_that_lacks_a_table_is_damaged() {
     let Some(bed) = Bed::loaded() else { return };
     bed.ask("DROP TABLE order_line");
     let mut connection = bed.connection();
-    let trouble = check(&mut connection, small()).unwrap_err();
-    assert!(trouble.kind == Kind::Damaged && trouble.to_string().contains("is damaged: 42P01"), "{trouble}");
-    let trouble = check(&mut connection, small()).unwrap_err();
-    assert_eq!(trouble.kind, Kind::Damaged, "the connection is not left in a failed transaction: {trouble}");
+    let trouble = check_conditions(&mut connection, small()).unwrap_err();
+    assert!(trouble.kind == TroubleKind::Damaged && trouble.to_string().contains("is damaged: 42P01"), "{trouble}");
+    let trouble = check_conditions(&mut connection, small()).unwrap_err();
+    assert_eq!(trouble.kind, TroubleKind::Damaged, "the connection is not left in a failed transaction: {trouble}");
 }

@@ -4,10 +4,10 @@ use crate::bed::{Bed, small};
 use crate::driven::{WAYS, execute};
 use crate::shared::Small;
 use crate::transactions::parameters;
-use assay_model::tpcc::{Home, Kind, Transaction};
+use assay_model::tpcc::{Home, Transaction, TransactionKind};
 use assay_sql::postgres::gate::Permit;
-use assay_sql::postgres::{Connection, Mode, Session, check, totals};
-use assay_sql::{Fault, Kind as Class};
+use assay_sql::postgres::{Connection, Mode, Session, check_conditions, read_totals};
+use assay_sql::{Fault, TroubleKind as Class};
 use std::io::Write;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn waits(process: i32) -> String {
 }
 
 fn payment() -> Transaction {
-    parameters(1, 2).transaction(Kind::Payment, 1, Home::All)
+    parameters(1, 2).numbered_transaction(TransactionKind::Payment, 1, Home::All)
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn a_server_process_that_is_ended_takes_its_transaction_with_it() {
         let Some(bed) = Bed::loaded() else { return };
         let permit = bed.permit();
         let mut session = bed.session(&permit, mode);
-        let before = totals(session.connection()).unwrap();
+        let before = read_totals(session.connection_mut()).unwrap();
         let (mut other, input) = held(&bed);
-        let process = session.connection().process();
+        let process = session.connection_mut().server_process();
         let fault = std::thread::scope(|scope| {
             let paying = scope.spawn(|| execute(&mut session, by, &payment()));
             until(&bed, &waits(process));
@@ -55,9 +55,9 @@ fn a_server_process_that_is_ended_takes_its_transaction_with_it() {
         assert_eq!((fault.code.as_str(), fault.again), ("57P01", false), "{mode:?}: {fault}");
         drop(input);
         other.wait().unwrap();
-        assert!(totals(session.connection()).is_err(), "the connection is gone");
-        session.execute(&payment()).unwrap();
-        let after = totals(session.connection()).unwrap();
+        assert!(read_totals(session.connection_mut()).is_err(), "the connection is gone");
+        session.carry_out_transaction(&payment()).unwrap();
+        let after = read_totals(session.connection_mut()).unwrap();
         assert_eq!(after.payments, before.payments + 1, "the session connected again, and paid once");
     }
 }
@@ -73,7 +73,7 @@ fn a_connection_that_is_cut_leaves_an_unknown_outcome_only_where_it_may_have_com
         let permit = bed.permit();
         let mut session = bed.session(&permit, mode);
         let (mut other, input) = held(&bed);
-        let process = session.connection().process();
+        let process = session.connection_mut().server_process();
         let fault = std::thread::scope(|scope| {
             let paying = scope.spawn(|| execute(&mut session, by, &payment()));
             until(&bed, &waits(process));
@@ -95,8 +95,8 @@ fn a_lock_that_takes_too_long_and_a_deadlock_have_their_codes() {
     bed.ask(&format!("CREATE ROLE {role} LOGIN SUPERUSER; ALTER ROLE {role} SET lock_timeout = '50ms'"));
     for (mode, by) in WAYS {
         let permit = bed.permit();
-        let connection = Connection::open(&permit, &bed.url_as(&role)).unwrap();
-        let mut session = Session::new(connection, small().scale(), mode).unwrap();
+        let connection = Connection::open_permitted(&permit, &bed.url_as(&role)).unwrap();
+        let mut session = Session::new(connection, small().row_scale(), mode).unwrap();
         let (mut other, input) = held(&bed);
         let fault = execute(&mut session, by, &payment()).unwrap_err();
         assert_eq!((fault.code.as_str(), fault.again), ("55P03", false), "{mode:?}: {fault}");
@@ -112,7 +112,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_have_their_codes() {
             &bed,
             "SELECT count(*) FROM pg_locks WHERE relation = 'assay_tpcc.district'::regclass AND mode = 'RowExclusiveLock'",
         );
-        let process = session.connection().process();
+        let process = session.connection_mut().server_process();
         let fault = std::thread::scope(|scope| {
             let paying = scope.spawn(|| execute(&mut session, by, &payment()));
             until(&bed, &waits(process));
@@ -123,7 +123,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_have_their_codes() {
         drop(input);
         assert!(other.wait().unwrap().success());
         execute(&mut session, by, &payment()).unwrap();
-        assert_eq!(check(session.connection(), small()).unwrap(), []);
+        assert_eq!(check_conditions(session.connection_mut(), small()).unwrap(), []);
     }
 }
 
@@ -137,11 +137,11 @@ fn a_role_that_may_only_read_cannot_write() {
     ));
     let permit = bed.permit();
     for mode in [Mode::Procedures, Mode::Client] {
-        let connection = Connection::open(&permit, &bed.url_as(&role)).unwrap();
-        let mut session = Session::new(connection, small().scale(), mode).unwrap();
-        assert_eq!(session.execute(&payment()).unwrap_err().code, "42501");
-        let level = parameters(1, 2).transaction(Kind::StockLevel, 1, Home::All);
-        session.execute(&level).unwrap();
+        let connection = Connection::open_permitted(&permit, &bed.url_as(&role)).unwrap();
+        let mut session = Session::new(connection, small().row_scale(), mode).unwrap();
+        assert_eq!(session.carry_out_transaction(&payment()).unwrap_err().code, "42501");
+        let level = parameters(1, 2).numbered_transaction(TransactionKind::StockLevel, 1, Home::All);
+        session.carry_out_transaction(&level).unwrap();
     }
 }
 
@@ -169,12 +169,12 @@ fn a_load_onto_a_disk_that_is_full_says_so_and_goes_on_when_there_is_room() {
     let small = Small::mount(&bed.cluster.dir.join("small"), "size=16m,uid=nobody,mode=0700");
     bed.ask_alone(&format!("CREATE TABLESPACE small LOCATION '{}'", small.0.display()));
     bed.ask_alone(&format!("ALTER DATABASE {} SET default_tablespace = small", bed.database));
-    let scale = assay_model::tpcc::Scale::reduced(20_000, 600);
+    let scale = assay_model::tpcc::Scale::for_tests(20_000, 600);
     let population = assay_model::tpcc::Population::new(scale, 2, 5);
     let trouble = bed.load(population, 2).unwrap_err();
     let text = trouble.to_string();
     assert!(trouble.kind == Class::Host && text.contains("53100") && text.contains("make room"), "{text}");
     small.grow("300m");
     assert!(bed.load(population, 2).unwrap().complete);
-    assert_eq!(check(&mut bed.connection(), population).unwrap(), []);
+    assert_eq!(check_conditions(&mut bed.connection(), population).unwrap(), []);
 }

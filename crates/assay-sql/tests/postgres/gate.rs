@@ -2,18 +2,18 @@
 
 use crate::bed::{Bed, Cluster, small};
 use assay_sql::postgres::gate::Permit;
-use assay_sql::postgres::{Connection, Loading, Mode, Session, load, ready};
-use assay_sql::{Kind, PostgresUrl};
+use assay_sql::postgres::{Connection, Loading, Mode, Session, load_missing, open_for_run};
+use assay_sql::{PostgresUrl, TroubleKind};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-fn refused(bed: &Bed, url: &PostgresUrl, kind: Kind, says: &str) {
+fn refused(bed: &Bed, url: &PostgresUrl, kind: TroubleKind, says: &str) {
     let everything = "SELECT count(*), sum(oid::bigint) FROM pg_class; SELECT count(*) FROM pg_namespace; \
                       SELECT count(*) FROM pg_proc";
     let before = bed.ask(everything);
     for clear in [false, true] {
         let loading = Loading { url: url.clone(), clear, ..bed.loading(small(), 1) };
-        let trouble = load(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        let trouble = load_missing(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
         assert!(trouble.kind == kind && trouble.to_string().contains(says), "{says}: {trouble}");
     }
     assert_eq!(bed.ask(everything), before, "{says}");
@@ -30,7 +30,7 @@ fn a_schema_of_something_else_is_refused_and_left_as_it_is() {
     ] {
         let Some(bed) = Bed::new() else { return };
         bed.ask(&format!("CREATE SCHEMA assay_tpcc; {made}"));
-        refused(&bed, &bed.url(), Kind::Refused, "holds something else");
+        refused(&bed, &bed.url(), TroubleKind::Refused, "holds something else");
     }
 }
 
@@ -45,7 +45,7 @@ fn a_schema_without_a_marker_of_ours_is_refused() {
     ] {
         let Some(bed) = Bed::loaded() else { return };
         bed.ask(spoil);
-        refused(&bed, &bed.url(), Kind::Refused, says);
+        refused(&bed, &bed.url(), TroubleKind::Refused, says);
     }
 }
 
@@ -69,32 +69,32 @@ fn tables_that_no_load_has_made_are_refused_and_left_as_they_are() {
     ] {
         let Some(bed) = Bed::loaded() else { return };
         bed.ask(spoil);
-        refused(&bed, &bed.url(), Kind::Refused, says);
-        let trouble = ready(&bed.url(), None).unwrap_err();
+        refused(&bed, &bed.url(), TroubleKind::Refused, says);
+        let trouble = open_for_run(&bed.url(), None).unwrap_err();
         let text = trouble.to_string();
-        assert!(trouble.kind == Kind::Refused && text.contains(says) && text.contains(ours), "{text}");
+        assert!(trouble.kind == TroubleKind::Refused && text.contains(says) && text.contains(ours), "{text}");
     }
 }
 
 #[test]
 fn what_lacks_a_table_or_a_key_is_neither_loaded_nor_ready_and_clear_makes_it_anew() {
     for (complete, spoil, kind, says) in [
-        (1, "DROP TABLE history, stock", Kind::Damaged, "history, stock are missing"),
-        (1, "DROP INDEX customer_by_name", Kind::NotReady, "customer_by_name is missing"),
-        (1, "ALTER TABLE orders DROP CONSTRAINT orders_pkey", Kind::NotReady, "orders_pkey is missing"),
-        (0, "DROP TABLE assay_parts", Kind::NotReady, "something that no load has made: assay_parts is missing"),
+        (1, "DROP TABLE history, stock", TroubleKind::Damaged, "history, stock are missing"),
+        (1, "DROP INDEX customer_by_name", TroubleKind::NotReady, "customer_by_name is missing"),
+        (1, "ALTER TABLE orders DROP CONSTRAINT orders_pkey", TroubleKind::NotReady, "orders_pkey is missing"),
+        (0, "DROP TABLE assay_parts", TroubleKind::NotReady, "something that no load has made: assay_parts is missing"),
     ] {
         let Some(bed) = Bed::loaded() else { return };
-        let before = bed.connection().settings().value("definitions").to_owned();
+        let before = bed.connection().session_settings().setting_value("definitions").to_owned();
         bed.ask(&format!("{spoil}; UPDATE assay_tpcc SET complete = {complete}"));
-        assert_ne!(bed.connection().settings().value("definitions"), before, "{spoil}");
-        let trouble = ready(&bed.url(), None).unwrap_err();
+        assert_ne!(bed.connection().session_settings().setting_value("definitions"), before, "{spoil}");
+        let trouble = open_for_run(&bed.url(), None).unwrap_err();
         assert!(trouble.kind == kind && (complete == 0 || trouble.to_string().contains(says)), "{trouble}");
         let trouble = bed.load(small(), 1).unwrap_err();
-        assert!(trouble.kind == Kind::Refused && trouble.to_string().contains(says), "{trouble}");
+        assert!(trouble.kind == TroubleKind::Refused && trouble.to_string().contains(says), "{trouble}");
         let clearing = Loading { clear: true, ..bed.loading(small(), 2) };
-        assert!(load(&clearing, &mut |_| ControlFlow::Continue(())).unwrap().complete);
-        drop(ready(&bed.url(), None).unwrap());
+        assert!(load_missing(&clearing, &mut |_| ControlFlow::Continue(())).unwrap().complete);
+        drop(open_for_run(&bed.url(), None).unwrap());
     }
 }
 
@@ -103,10 +103,10 @@ fn databases_of_the_server_itself_are_refused() {
     let Some(bed) = Bed::new() else { return };
     for database in ["postgres", "template0", "template1"] {
         let url = PostgresUrl { database: Some(database.into()), ..bed.url() };
-        refused(&bed, &url, Kind::Refused, "is a database of the server itself");
+        refused(&bed, &url, TroubleKind::Refused, "is a database of the server itself");
     }
     bed.ask(&format!("ALTER DATABASE {} IS_TEMPLATE true", bed.database));
-    refused(&bed, &bed.url(), Kind::Refused, "is a database of the server itself");
+    refused(&bed, &bed.url(), TroubleKind::Refused, "is a database of the server itself");
 }
 
 #[test]
@@ -114,13 +114,13 @@ fn an_empty_schema_is_used_and_another_schema_too() {
     let Some(bed) = Bed::new() else { return };
     bed.ask("CREATE SCHEMA assay_tpcc; CREATE SCHEMA \"order\"");
     let trouble = Permit::to_use(&bed.url()).unwrap_err();
-    assert!(trouble.kind == Kind::NotReady && trouble.to_string().contains("is empty"), "{trouble}");
+    assert!(trouble.kind == TroubleKind::NotReady && trouble.to_string().contains("is empty"), "{trouble}");
     assert!(bed.load(small(), 1).unwrap().complete);
     let url = PostgresUrl { schema: "order".into(), ..bed.url() };
     let loading = Loading { url: url.clone(), ..bed.loading(small(), 1) };
-    assert!(load(&loading, &mut |_| ControlFlow::Continue(())).unwrap().complete);
+    assert!(load_missing(&loading, &mut |_| ControlFlow::Continue(())).unwrap().complete);
     let (first, second) = (bed.permit(), Arc::new(Permit::to_use(&url).unwrap()));
-    drop((first, Connection::open(&second, &url).unwrap()));
+    drop((first, Connection::open_permitted(&second, &url).unwrap()));
 }
 
 #[test]
@@ -128,7 +128,10 @@ fn another_assay_is_kept_out_while_one_works() {
     let Some(bed) = Bed::loaded() else { return };
     let permit = bed.permit();
     for trouble in [Permit::to_use(&bed.url()).unwrap_err(), Permit::to_load(&bed.url()).unwrap_err()] {
-        assert!(trouble.kind == Kind::Refused && trouble.to_string().contains("in use by another Assay"), "{trouble}");
+        assert!(
+            trouble.kind == TroubleKind::Refused && trouble.to_string().contains("in use by another Assay"),
+            "{trouble}"
+        );
     }
     drop(permit);
     Permit::to_use(&bed.url()).unwrap();
@@ -137,8 +140,8 @@ fn another_assay_is_kept_out_while_one_works() {
 #[test]
 fn a_run_needs_a_whole_load_of_this_version_with_enough_warehouses() {
     let Some(bed) = Bed::new() else { return };
-    let trouble = ready(&bed.url(), None).unwrap_err();
-    assert!(trouble.kind == Kind::NotReady && trouble.to_string().contains("does not exist"), "{trouble}");
+    let trouble = open_for_run(&bed.url(), None).unwrap_err();
+    assert!(trouble.kind == TroubleKind::NotReady && trouble.to_string().contains("does not exist"), "{trouble}");
     bed.load(small(), 1).unwrap();
     for (change, warehouses, says) in [
         ("SELECT 1", Some(3), "fewer than the 3"),
@@ -146,8 +149,8 @@ fn a_run_needs_a_whole_load_of_this_version_with_enough_warehouses() {
         ("UPDATE assay_tpcc SET complete = 1, version = 9", None, "version 9"),
     ] {
         bed.ask(change);
-        let trouble = ready(&bed.url(), warehouses).unwrap_err();
-        assert!(trouble.kind == Kind::NotReady && trouble.to_string().contains(says), "{trouble}");
+        let trouble = open_for_run(&bed.url(), warehouses).unwrap_err();
+        assert!(trouble.kind == TroubleKind::NotReady && trouble.to_string().contains(says), "{trouble}");
     }
 }
 
@@ -158,9 +161,9 @@ fn functions_that_are_not_ours_are_not_called_and_a_load_makes_them_anew() {
         "DROP FUNCTION stock_level_v1; CREATE FUNCTION stock_level_v1(integer, integer, integer) RETURNS bigint \
              LANGUAGE sql AS 'SELECT 0::bigint'",
     );
-    let session = |mode| Session::new(bed.connection(), small().scale(), mode).map(drop);
+    let session = |mode| Session::new(bed.connection(), small().row_scale(), mode).map(drop);
     let trouble = session(Mode::Procedures).unwrap_err();
-    assert!(trouble.kind == Kind::NotReady && trouble.to_string().contains("mode = \"client\""), "{trouble}");
+    assert!(trouble.kind == TroubleKind::NotReady && trouble.to_string().contains("mode = \"client\""), "{trouble}");
     session(Mode::Client).unwrap();
     bed.load(small(), 1).unwrap();
     session(Mode::Procedures).unwrap();
@@ -174,14 +177,14 @@ fn who_may_not_is_told_what_is_missing() {
         "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA assay_tpcc TO {role}; \
                       GRANT SELECT ON ALL TABLES IN SCHEMA assay_tpcc TO {role}"
     ));
-    let (_, mut connection, _) = ready(&bed.url_as(&role), None).unwrap();
-    assert_eq!(assay_sql::postgres::check(&mut connection, small()).unwrap(), []);
+    let (_, mut connection, _) = open_for_run(&bed.url_as(&role), None).unwrap();
+    assert_eq!(assay_sql::postgres::check_conditions(&mut connection, small()).unwrap(), []);
     drop(connection);
     let other = PostgresUrl { schema: "other".into(), ..bed.url_as(&role) };
-    refused(&bed, &other, Kind::Host, "GRANT the role");
+    refused(&bed, &other, TroubleKind::Host, "GRANT the role");
     bed.ask(&format!("REVOKE SELECT ON assay_tpcc FROM {role}"));
-    let trouble = ready(&bed.url_as(&role), None).unwrap_err();
-    assert!(trouble.kind == Kind::Host && trouble.to_string().contains("42501"), "{trouble}");
+    let trouble = open_for_run(&bed.url_as(&role), None).unwrap_err();
+    assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains("42501"), "{trouble}");
 }
 
 #[test]
@@ -192,7 +195,7 @@ fn a_server_that_is_not_there_or_lets_nobody_in_is_the_hosts_fault() {
         (PostgresUrl { database: Some("nowhere".into()), ..bed.url() }, "create the database first"),
         (bed.url_as("nobody_at_all"), "set PGPASSWORD"),
     ] {
-        refused(&bed, &url, Kind::Host, says);
+        refused(&bed, &url, TroubleKind::Host, says);
     }
 }
 
@@ -216,7 +219,7 @@ fn passwords_are_checked_and_a_standby_is_refused() {
                 Ok(_) => assert!(is_right),
                 Err(trouble) => {
                     let text = trouble.to_string();
-                    assert!(!is_right && trouble.kind == Kind::Host && text.contains("PGPASSWORD"), "{text}");
+                    assert!(!is_right && trouble.kind == TroubleKind::Host && text.contains("PGPASSWORD"), "{text}");
                     assert!(!text.contains("canary"), "{text}");
                 }
             }
@@ -226,5 +229,5 @@ fn passwords_are_checked_and_a_standby_is_refused() {
     std::fs::write(signal, "").unwrap();
     bed.cluster.crash("");
     let trouble = Permit::to_load(&bed.url()).unwrap_err();
-    assert!(trouble.kind == Kind::Refused && trouble.to_string().contains("on a standby"), "{trouble}");
+    assert!(trouble.kind == TroubleKind::Refused && trouble.to_string().contains("on a standby"), "{trouble}");
 }

@@ -3,8 +3,8 @@
 use crate::bed::{Bed, Cluster, small, sums_of, url};
 use assay_model::tpcc::interpreter::Database;
 use assay_model::tpcc::{Population, Scale};
-use assay_sql::Kind;
-use assay_sql::postgres::{Loading, Progress, Statistics, check, load, ready, totals};
+use assay_sql::TroubleKind;
+use assay_sql::postgres::{Loading, Progress, Statistics, check_conditions, load_missing, open_for_run, read_totals};
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
@@ -12,13 +12,13 @@ use std::time::Instant;
 
 #[test]
 fn one_loader_and_four_load_the_rows_of_the_population() {
-    let wanted = sums_of(&Database::loaded(small()));
+    let wanted = sums_of(&Database::from_population(small()));
     for loaders in [1, 4] {
         let Some(bed) = Bed::new() else { return };
         let marker = bed.load(small(), loaders).unwrap();
         assert!(marker.complete && marker.population == small() && marker.run == "test");
         assert_eq!(bed.sums(), wanted, "{loaders} loaders");
-        assert_eq!(check(&mut bed.connection(), small()).unwrap(), []);
+        assert_eq!(check_conditions(&mut bed.connection(), small()).unwrap(), []);
         let keys = "SELECT count(*) FROM pg_indexes WHERE schemaname = 'assay_tpcc' AND tablename NOT LIKE 'assay%'";
         assert_eq!(bed.ask(keys), "10");
     }
@@ -40,7 +40,7 @@ fn a_load_that_stands_still() {
         }
         ControlFlow::Continue(())
     };
-    load(&loading, &mut watch).unwrap();
+    load_missing(&loading, &mut watch).unwrap();
 }
 
 /// Starts a load in a process of its own and stops in its middle for `then`. Returns how many rows that load had found.
@@ -80,8 +80,8 @@ fn a_load_that_is_killed_twice_goes_on_where_it_was() {
     assert_eq!(interrupted(&bed.text(), |child| child.kill().unwrap()), 0);
     let parts: i32 = bed.ask("SELECT count(*) FROM assay_parts").parse().unwrap();
     assert!((1..45).contains(&parts), "{parts} of 45 parts");
-    patiently(|| match ready(&bed.url(), None) {
-        Err(trouble) if trouble.kind == Kind::NotReady => {
+    patiently(|| match open_for_run(&bed.url(), None) {
+        Err(trouble) if trouble.kind == TroubleKind::NotReady => {
             assert!(trouble.to_string().contains("in part only"), "{trouble}");
             Ok(())
         }
@@ -91,7 +91,7 @@ fn a_load_that_is_killed_twice_goes_on_where_it_was() {
     assert!(interrupted(&bed.text(), |child| child.kill().unwrap()) > 0, "it found what the first one left");
     let marker = patiently(|| bed.load(small(), 1));
     assert!(marker.complete && marker.run == "child", "it keeps the name it began with: {marker:?}");
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 /// With a cluster of its own, which is killed.
@@ -102,7 +102,7 @@ fn a_load_whose_server_is_killed_goes_on_where_it_was() {
     interrupted(&bed.text(), |_| bed.cluster.crash(""));
     let marker = bed.load(small(), 2).unwrap();
     assert!(marker.complete && marker.run == "child");
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 #[test]
@@ -110,17 +110,17 @@ fn a_load_ends_after_a_part_when_its_caller_wants_it_and_progress_grows_to_the_w
     let Some(bed) = Bed::new() else { return };
     let mut watch =
         |progress: Progress| if progress.done > 500 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    assert!(!load(&bed.loading(small(), 2), &mut watch).unwrap().complete);
+    assert!(!load_missing(&bed.loading(small(), 2), &mut watch).unwrap().complete);
     let mut all = Vec::new();
     let mut watch = |progress: Progress| {
         all.push(progress);
         ControlFlow::Continue(())
     };
-    assert!(load(&bed.loading(small(), 3), &mut watch).unwrap().complete);
+    assert!(load_missing(&bed.loading(small(), 3), &mut watch).unwrap().complete);
     assert!(all.is_sorted_by_key(|progress| progress.done) && all[0].done == all[0].found && all[0].found > 500);
     let Progress { done, of, .. } = *all.last().unwrap();
     assert!(done == of && of > 5_000, "{done} of {of}");
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 #[test]
@@ -130,19 +130,19 @@ fn a_whole_load_is_left_as_it_is_and_another_one_needs_clear() {
     let before = bed.sums();
     assert!(bed.load(small(), 1).unwrap().complete);
     assert_eq!(bed.sums(), before, "it is not loaded again");
-    let other = Population::new(small().scale(), 1, 6);
+    let other = Population::new(small().row_scale(), 1, 6);
     let refused = bed.load(other, 1).unwrap_err();
-    assert!(refused.kind == Kind::Refused && refused.to_string().contains("--clear"), "{refused}");
+    assert!(refused.kind == TroubleKind::Refused && refused.to_string().contains("--clear"), "{refused}");
     assert_eq!(bed.sums(), before);
     bed.ask("CREATE TABLE mine (x integer)");
     let clearing = Loading { clear: true, ..bed.loading(other, 2) };
     bed.ask("CREATE VIEW depends AS SELECT * FROM stock");
-    let refused = load(&clearing, &mut |_| ControlFlow::Continue(())).unwrap_err();
-    assert!(refused.kind == Kind::Refused && refused.to_string().contains("depends on it"), "{refused}");
+    let refused = load_missing(&clearing, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(refused.kind == TroubleKind::Refused && refused.to_string().contains("depends on it"), "{refused}");
     assert_eq!(bed.sums(), before);
     bed.ask("DROP VIEW depends");
-    assert!(load(&clearing, &mut |_| ControlFlow::Continue(())).unwrap().complete);
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(other)));
+    assert!(load_missing(&clearing, &mut |_| ControlFlow::Continue(())).unwrap().complete);
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(other)));
     assert_eq!(bed.ask("INSERT INTO mine VALUES (1) RETURNING x"), "1", "a table that is not ours is still there");
 }
 
@@ -161,11 +161,11 @@ fn a_warehouse_of_the_standards_size_has_the_standards_rows() {
     assert_eq!(count("item"), 100_000);
     let mut connection = bed.connection();
     let begin = Instant::now();
-    assert_eq!(check(&mut connection, population).unwrap(), []);
+    assert_eq!(check_conditions(&mut connection, population).unwrap(), []);
     println!("{warehouses} warehouses: loaded in {loaded:?}, checked in {:?}", begin.elapsed());
-    let there = totals(&mut connection).unwrap();
+    let there = read_totals(&mut connection).unwrap();
     let of = i64::from(warehouses);
     assert_eq!((there.next_orders, there.payments, there.ytd), (30_010 * of, 30_000 * of, 30_000_000 * of));
-    let statistics = Statistics::read(&mut connection).unwrap();
+    let statistics = Statistics::read_counters(&mut connection).unwrap();
     assert!(statistics.bytes > 50_000_000 && statistics.log_bytes > 0 && statistics.commits > 20, "{statistics:?}");
 }

@@ -4,7 +4,7 @@ use crate::bed::{Bed, Cluster};
 use crate::driven::is_driven_over;
 use crate::shared::{certificate, port};
 use assay_sql::postgres::gate::Permit;
-use assay_sql::{Host, Kind, PostgresUrl, Tls};
+use assay_sql::{Host, PostgresUrl, Tls, TroubleKind};
 use std::process::Command;
 
 /// With a cluster of its own, which listens on this host.
@@ -32,7 +32,7 @@ fn a_certificate_must_be_trusted_and_name_the_host() {
     };
     cluster.restart(port, &listens);
     let trouble = Permit::to_load(&url("localhost", "root.crt", Some(Tls::Verify))).unwrap_err();
-    assert!(trouble.kind == Kind::Host && trouble.to_string().contains("has no encryption"), "{trouble}");
+    assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains("has no encryption"), "{trouble}");
     Permit::to_load(&url("localhost", "root.crt", None)).unwrap();
     let (certificate, key) = (at("server.crt"), key.display().to_string());
     cluster.restart(port, &format!("{listens} -c ssl=on -c ssl_cert_file={certificate} -c ssl_key_file={key}"));
@@ -48,8 +48,8 @@ fn a_certificate_must_be_trusted_and_name_the_host() {
         ("localhost", "missing.crt", "holds no certificates"),
     ] {
         let trouble = Permit::to_load(&url(host, roots, Some(Tls::Verify))).unwrap_err();
-        assert!(trouble.kind == Kind::Host && trouble.to_string().contains(says), "{host} {roots}: {trouble}");
+        assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains(says), "{host} {roots}: {trouble}");
     }
     let socket = PostgresUrl { tls: Some(Tls::Verify), ..bed.url() };
-    assert_eq!(Permit::to_load(&socket).unwrap_err().kind, Kind::Usage);
+    assert_eq!(Permit::to_load(&socket).unwrap_err().kind, TroubleKind::Usage);
 }

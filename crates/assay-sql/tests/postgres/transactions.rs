@@ -5,9 +5,9 @@ use crate::driven::{WAYS, execute};
 pub use crate::shared::parameters;
 use crate::shared::{Done, persistent};
 use assay_model::tpcc::interpreter::Database;
-use assay_model::tpcc::{Deck, Home, Kind, Mix, Outcome, Transaction};
+use assay_model::tpcc::{Deck, Home, Mix, Outcome, Transaction, TransactionKind};
 use assay_sql::Fault;
-use assay_sql::postgres::{Mode, Totals, check, totals};
+use assay_sql::postgres::{Mode, Totals, check_conditions, read_totals};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,16 +16,16 @@ fn two_thousand_transactions_of_one_session_equal_the_interpreters() {
     for ((mode, by), mix) in WAYS.map(|way| (way, Mix::Deck)).into_iter().chain([(WAYS[2], Mix::HammerDb)]) {
         let Some(bed) = Bed::loaded() else { return };
         let mut session = bed.session(&bed.permit(), mode);
-        let mut interpreter = Database::loaded(small());
+        let mut interpreter = Database::from_population(small());
         let (parameters, mut deck, mut outcomes) = (parameters(3, 2), Deck::new(mix, 3), HashMap::new());
         for number in 0..2_000 {
-            let transaction = parameters.transaction(deck.kind(number), number, Home::All);
+            let transaction = parameters.numbered_transaction(deck.kind_of_transaction(number), number, Home::All);
             let outcome = execute(&mut session, by, &transaction).unwrap();
-            assert_eq!(outcome, interpreter.execute(&transaction), "{mode:?} {number}: {transaction:?}");
+            assert_eq!(outcome, interpreter.execute_transaction(&transaction), "{mode:?} {number}: {transaction:?}");
             *outcomes.entry(std::mem::discriminant(&outcome)).or_insert(0) += 1;
         }
         assert_eq!(outcomes.len(), 6, "every kind of outcome came: {outcomes:?}");
-        assert_eq!(check(session.connection(), small()).unwrap(), []);
+        assert_eq!(check_conditions(session.connection_mut(), small()).unwrap(), []);
         assert_eq!(bed.sums(), sums_of(&interpreter), "{mode:?}");
     }
 }
@@ -35,16 +35,16 @@ fn deliveries_are_skipped_when_nothing_is_new() {
     for mode in [Mode::Procedures, Mode::Client] {
         let Some(bed) = Bed::loaded() else { return };
         let mut session = bed.session(&bed.permit(), mode);
-        let (mut interpreter, parameters) = (Database::loaded(small()), parameters(1, 2));
+        let (mut interpreter, parameters) = (Database::from_population(small()), parameters(1, 2));
         let mut skipped = 0;
         for number in 0..30 {
-            let transaction = parameters.transaction(Kind::Delivery, number, Home::All);
-            let outcome = session.execute(&transaction).unwrap();
-            assert_eq!(outcome, interpreter.execute(&transaction));
-            skipped += if let Outcome::Delivered(delivered) = outcome { delivered.skipped() } else { 0 };
+            let transaction = parameters.numbered_transaction(TransactionKind::Delivery, number, Home::All);
+            let outcome = session.carry_out_transaction(&transaction).unwrap();
+            assert_eq!(outcome, interpreter.execute_transaction(&transaction));
+            skipped += if let Outcome::Delivered(delivered) = outcome { delivered.skipped_districts() } else { 0 };
         }
         assert!(skipped >= 100, "18 deliveries empty two warehouses: {skipped}");
-        assert_eq!(check(session.connection(), small()).unwrap(), []);
+        assert_eq!(check_conditions(session.connection_mut(), small()).unwrap(), []);
     }
 }
 
@@ -54,13 +54,14 @@ fn sessions_beside_each_other_leave_what_they_committed() {
     let Some(bed) = Bed::loaded() else { return };
     let permit = bed.permit();
     let mut watching = bed.connection_with(&permit);
-    let before = totals(&mut watching).unwrap();
+    let before = read_totals(&mut watching).unwrap();
     let work = |at: u64| {
         let mut done = Done::default();
         let mode = if at.is_multiple_of(2) { Mode::Procedures } else { Mode::Client };
         let (mut session, mut deck) = (bed.session(&permit, mode), Deck::new(Mix::Deck, 7));
         for number in (0..150).map(|step| step * 8 + at) {
-            let transaction = parameters(7, 1).transaction(deck.kind(number), number, Home::All);
+            let transaction =
+                parameters(7, 1).numbered_transaction(deck.kind_of_transaction(number), number, Home::All);
             let outcome = persistent(&mut session, &transaction, number).unwrap();
             done.count(&transaction, &outcome);
         }
@@ -71,11 +72,11 @@ fn sessions_beside_each_other_leave_what_they_committed() {
         let threads: Vec<_> = (0..8).map(|at| scope.spawn(move || work(at))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).fold(Done::default(), Done::plus)
     });
-    let Totals { next_orders, payments, ytd } = totals(&mut watching).unwrap();
+    let Totals { next_orders, payments, ytd } = read_totals(&mut watching).unwrap();
     assert_eq!(next_orders - before.next_orders, all.orders);
     assert_eq!((payments - before.payments, ytd - before.ytd), (all.payments, all.paid));
     assert!(all.orders > 500 && all.payments == 516, "{all:?}");
-    assert_eq!(check(&mut watching, small()).unwrap(), []);
+    assert_eq!(check_conditions(&mut watching, small()).unwrap(), []);
 }
 
 /// The server is killed while sessions work, and comes back: what was acknowledged is there, and what is there was
@@ -86,15 +87,15 @@ fn a_server_that_is_killed_loses_nothing_that_it_acknowledged() {
     let bed = Bed::of(Box::leak(Box::new(cluster)));
     bed.load(small(), 2).unwrap();
     let permit = bed.permit();
-    let before = totals(&mut bed.connection_with(&permit)).unwrap();
+    let before = read_totals(&mut bed.connection_with(&permit)).unwrap();
     let ends = AtomicBool::new(false);
     let work = |at: u64| {
         let mut done = Done::default();
         let mode = if at.is_multiple_of(2) { Mode::Procedures } else { Mode::Client };
         let (mut session, mut lost) = (bed.session(&permit, mode), 0);
         for number in (0..).map(|step| step * 4 + at).take_while(|_| !ends.load(Ordering::Relaxed)) {
-            let kind = if number % 8 < 4 { Kind::NewOrder } else { Kind::Payment };
-            let transaction = parameters(7, 2).transaction(kind, number, Home::All);
+            let kind = if number % 8 < 4 { TransactionKind::NewOrder } else { TransactionKind::Payment };
+            let transaction = parameters(7, 2).numbered_transaction(kind, number, Home::All);
             match persistent(&mut session, &transaction, number) {
                 Ok(outcome) => done.count(&transaction, &outcome),
                 Err(fault) if fault.code == Fault::OUTCOME_UNKNOWN => {
@@ -123,8 +124,8 @@ fn a_server_that_is_killed_loses_nothing_that_it_acknowledged() {
     });
     drop(permit);
     let mut connection = bed.connection();
-    assert_eq!(check(&mut connection, small()).unwrap(), []);
-    let after = totals(&mut connection).unwrap();
+    assert_eq!(check_conditions(&mut connection, small()).unwrap(), []);
+    let after = read_totals(&mut connection).unwrap();
     let (orders, payments) = (after.next_orders - before.next_orders, after.payments - before.payments);
     let (more_orders, more_payments) = (orders - all.orders, payments - all.payments);
     assert!(more_orders >= 0 && more_payments >= 0 && more_orders + more_payments <= all.unknown, "{all:?} {after:?}");

@@ -3,9 +3,9 @@
 use crate::bed::{Bed, small};
 use crate::transactions::parameters;
 use assay_model::tpcc::interpreter::Database;
-use assay_model::tpcc::{Home, Kind, Line, NewOrder, Outcome, Transaction};
+use assay_model::tpcc::{Home, Line, NewOrder, Outcome, Transaction, TransactionKind};
 use assay_sql::Fault;
-use assay_sql::postgres::{Connection, Mode, Session, totals};
+use assay_sql::postgres::{Connection, Mode, Session, read_totals};
 use std::io::Write;
 
 /// An order that asks for one item three times, and for another one of the other warehouse.
@@ -19,9 +19,9 @@ fn repeated() -> Transaction {
 fn an_item_that_is_in_an_order_twice_is_taken_twice() {
     for mode in [Mode::Procedures, Mode::Client] {
         let Some(bed) = Bed::loaded() else { return };
-        let mut interpreter = Database::loaded(small());
+        let mut interpreter = Database::from_population(small());
         let mut session = bed.session(&bed.permit(), mode);
-        assert_eq!(session.execute(&repeated()).unwrap(), interpreter.execute(&repeated()));
+        assert_eq!(session.carry_out_transaction(&repeated()).unwrap(), interpreter.execute_transaction(&repeated()));
         let taken = "SELECT s_ytd, s_order_cnt FROM stock WHERE s_w_id = 1 AND s_i_id = 7";
         assert_eq!(bed.ask(taken), "29|3", "{mode:?}");
         // The wrong form: a list in an UPDATE touches a row once.
@@ -48,15 +48,15 @@ fn the_answer_to_a_commit_is_read() {
         "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$; \
              CREATE TRIGGER t BEFORE INSERT ON order_line FOR EACH ROW EXECUTE FUNCTION no()",
     );
-    let order = parameters(1, 2).transaction(Kind::NewOrder, 0, Home::All);
+    let order = parameters(1, 2).numbered_transaction(TransactionKind::NewOrder, 0, Home::All);
     for mode in [Mode::Procedures, Mode::Client] {
         let mut session = bed.session(&bed.permit(), mode);
-        let before = totals(session.connection()).unwrap();
-        let fault = session.execute(&order).unwrap_err();
+        let before = read_totals(session.connection_mut()).unwrap();
+        let fault = session.carry_out_transaction(&order).unwrap_err();
         assert_eq!((fault.code.as_str(), fault.again), ("P0001", false), "{mode:?}: {fault}");
-        assert_eq!(totals(session.connection()).unwrap(), before, "{mode:?}");
-        let payment = parameters(1, 2).transaction(Kind::Payment, 1, Home::All);
-        session.execute(&payment).unwrap();
+        assert_eq!(read_totals(session.connection_mut()).unwrap(), before, "{mode:?}");
+        let payment = parameters(1, 2).numbered_transaction(TransactionKind::Payment, 1, Home::All);
+        session.carry_out_transaction(&payment).unwrap();
     }
 }
 
@@ -67,7 +67,7 @@ fn two_deliveries_take_different_orders() {
         let Some(bed) = Bed::loaded() else { return };
         let permit = bed.permit();
         let mut session = bed.session(&permit, mode);
-        let process = session.connection().process();
+        let process = session.connection_mut().server_process();
         let mut other = bed.other();
         let mut input = other.stdin.take().unwrap();
         // Somebody delivers the oldest order of each district of the first warehouse, and has not committed yet.
@@ -77,12 +77,12 @@ fn two_deliveries_take_different_orders() {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         let number = (0..).find(|number| {
-            matches!(parameters(1, 2).transaction(Kind::Delivery, *number, Home::All),
+            matches!(parameters(1, 2).numbered_transaction(TransactionKind::Delivery, *number, Home::All),
                      Transaction::Delivery(asked) if asked.warehouse == 1)
         });
-        let delivery = parameters(1, 2).transaction(Kind::Delivery, number.unwrap(), Home::All);
+        let delivery = parameters(1, 2).numbered_transaction(TransactionKind::Delivery, number.unwrap(), Home::All);
         let outcome = std::thread::scope(|scope| {
-            let delivering = scope.spawn(|| session.execute(&delivery));
+            let delivering = scope.spawn(|| session.carry_out_transaction(&delivery));
             let waits =
                 format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {process} AND wait_event_type = 'Lock'");
             while bed.ask(&waits) == "0" {
@@ -133,22 +133,30 @@ fn settings_are_those_of_the_session() {
     let Some(bed) = Bed::loaded() else { return };
     let permit = bed.permit();
     let of_server = bed.connection_with(&permit);
-    let in_memory = of_server.settings().in_memory.is_some();
-    assert_eq!(of_server.settings().not_durable().len(), 1 + usize::from(in_memory), "fsync=off of this cluster");
-    assert_eq!(of_server.settings().directories.as_ref().unwrap().data, bed.cluster.dir.join("data"));
+    let in_memory = of_server.session_settings().in_memory.is_some();
+    assert_eq!(
+        of_server.session_settings().not_durable().len(),
+        1 + usize::from(in_memory),
+        "fsync=off of this cluster"
+    );
+    assert_eq!(of_server.session_settings().directories.as_ref().unwrap().data, bed.cluster.dir.join("data"));
     let role = format!("weak_{}", bed.database);
     bed.ask(&format!(
         "CREATE ROLE {role} LOGIN SUPERUSER; ALTER ROLE {role} SET synchronous_commit = off; \
          ALTER ROLE {role} SET default_transaction_isolation = 'serializable'; \
          ALTER ROLE {role} SET search_path = 'public'; ALTER TABLE history SET UNLOGGED"
     ));
-    let weak = Connection::open(&permit, &bed.url_as(&role)).unwrap();
-    let reasons = weak.settings().not_durable().join("; ");
+    let weak = Connection::open_permitted(&permit, &bed.url_as(&role)).unwrap();
+    let reasons = weak.session_settings().not_durable().join("; ");
     assert!(reasons.contains("synchronous_commit=off") && reasons.contains("unlogged tables: history"), "{reasons}");
-    assert_eq!(weak.settings().value("default_transaction_isolation"), "read committed");
+    assert_eq!(weak.session_settings().setting_value("default_transaction_isolation"), "read committed");
     // With the isolation of the role, a payment that waited for another one would be an error.
-    let mut session = Session::new(weak, small().scale(), Mode::Procedures).unwrap();
-    assert!(session.execute(&parameters(1, 2).transaction(Kind::Payment, 1, Home::All)).is_ok());
+    let mut session = Session::new(weak, small().row_scale(), Mode::Procedures).unwrap();
+    assert!(
+        session
+            .carry_out_transaction(&parameters(1, 2).numbered_transaction(TransactionKind::Payment, 1, Home::All))
+            .is_ok()
+    );
 }
 
 /// A table may lie somewhere else than the data directory, here in memory.
@@ -163,11 +171,12 @@ fn a_tablespace_of_a_table_is_one_of_the_servers_directories() {
     let (name, path) = (format!("memory_{}", bed.database), dir.path().display());
     bed.ask_alone(&format!("CREATE TABLESPACE {name} LOCATION '{path}'"));
     let permit = bed.permit();
-    let elsewhere = |bed: &Bed| bed.connection_with(&permit).settings().directories.clone().unwrap().tablespaces;
+    let elsewhere =
+        |bed: &Bed| bed.connection_with(&permit).session_settings().directories.clone().unwrap().tablespaces;
     assert_eq!(elsewhere(&bed), Vec::<std::path::PathBuf>::new(), "nothing is in it");
     bed.ask(&format!("ALTER TABLE item SET TABLESPACE {name}"));
     assert_eq!(elsewhere(&bed), [dir.path()]);
-    let reasons = bed.connection_with(&permit).settings().not_durable().join("; ");
+    let reasons = bed.connection_with(&permit).session_settings().not_durable().join("; ");
     assert!(reasons.contains("is on a file system in memory"), "{reasons}");
     bed.ask("ALTER TABLE item SET TABLESPACE pg_default");
     bed.ask_alone(&format!("DROP TABLESPACE {name}"));
@@ -182,11 +191,11 @@ fn a_missing_row_is_a_fault_of_the_data() {
         let permit = bed.permit();
         for mode in [Mode::Procedures, Mode::Client] {
             let mut session = bed.session(&permit, mode);
-            let before = totals(session.connection()).unwrap();
-            let order = parameters(1, 2).transaction(Kind::NewOrder, 0, Home::All);
-            let fault = session.execute(&order).unwrap_err();
+            let before = read_totals(session.connection_mut()).unwrap();
+            let order = parameters(1, 2).numbered_transaction(TransactionKind::NewOrder, 0, Home::All);
+            let fault = session.carry_out_transaction(&order).unwrap_err();
             assert_eq!((fault.code.as_str(), fault.again), (Fault::MISSING_ROW, false), "{spoil} {mode:?}: {fault}");
-            assert_eq!(totals(session.connection()).unwrap(), before, "{spoil} {mode:?}");
+            assert_eq!(read_totals(session.connection_mut()).unwrap(), before, "{spoil} {mode:?}");
         }
     }
 }

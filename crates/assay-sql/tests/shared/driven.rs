@@ -1,11 +1,13 @@
 //! Sessions that are driven by the thread that waits for them.
 
 use crate::bed::dialect::gate::Permit;
-use crate::bed::dialect::{Connection, Loading, Mode, Session, kept, load, mark, totals};
+use crate::bed::dialect::{
+    Connection, Loading, Mode, Session, create_session_rows, load_missing, read_kept, read_totals,
+};
 use crate::bed::{Address, Bed, small};
 use crate::shared::parameters;
 use assay_model::tpcc::interpreter::Database;
-use assay_model::tpcc::{Deck, Home, Kind, Mix, Outcome, Transaction};
+use assay_model::tpcc::{Deck, Home, Mix, Outcome, Transaction, TransactionKind};
 use assay_sql::{Converse, Execute, Fault};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{Read, Write};
@@ -30,38 +32,38 @@ pub const WAYS: [(Mode, By); 3] =
 
 /// Executes a transaction once.
 pub fn execute(session: &mut Session, by: By, transaction: &Transaction) -> Result<Outcome, Fault> {
-    let conversation = session.converse().filter(|it| by == By::Caller && it.is_ready());
+    let conversation = session.as_conversation().filter(|it| by == By::Caller && it.is_ready());
     match conversation {
         Some(conversation) => converse(conversation, transaction),
-        None => session.execute(transaction),
+        None => session.carry_out_transaction(transaction),
     }
 }
 
 fn converse(conversation: &mut dyn Converse, transaction: &Transaction) -> Result<Outcome, Fault> {
-    conversation.send(transaction);
+    conversation.send_transaction(transaction);
     loop {
-        if let Some(outcome) = conversation.outcome(transaction) {
+        if let Some(outcome) = conversation.take_outcome(transaction) {
             return outcome;
         }
         let wanted = if conversation.has_more() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        poll(&mut [PollFd::from_borrowed_fd((conversation as &dyn Converse).socket(), wanted)], None).unwrap();
-        conversation.read();
+        poll(&mut [PollFd::from_borrowed_fd((conversation as &dyn Converse).answer_socket(), wanted)], None).unwrap();
+        conversation.read_arrived();
     }
 }
 
 /// Loads a database over this address, and has a session there execute transactions whose answers its caller waits for.
 pub fn is_driven_over(bed: &Bed, url: &Address) {
     let loading = Loading { url: url.clone(), ..bed.loading(small(), 2) };
-    load(&loading, &mut |_| ControlFlow::Continue(())).unwrap();
+    load_missing(&loading, &mut |_| ControlFlow::Continue(())).unwrap();
     let permit = Arc::new(Permit::to_use(url).unwrap());
-    let connection = Connection::open(&permit, url).unwrap();
-    let mut session = Session::new(connection, small().scale(), Mode::Procedures).unwrap();
-    let (mut interpreter, parameters) = (Database::loaded(small()), parameters(3, 2));
+    let connection = Connection::open_permitted(&permit, url).unwrap();
+    let mut session = Session::new(connection, small().row_scale(), Mode::Procedures).unwrap();
+    let (mut interpreter, parameters) = (Database::from_population(small()), parameters(3, 2));
     let mut deck = Deck::new(Mix::Deck, 3);
     for number in 0..100 {
-        let transaction = parameters.transaction(deck.kind(number), number, Home::All);
-        let outcome = converse(session.converse().unwrap(), &transaction).unwrap();
-        assert_eq!(outcome, interpreter.execute(&transaction), "{number}");
+        let transaction = parameters.numbered_transaction(deck.kind_of_transaction(number), number, Home::All);
+        let outcome = converse(session.as_conversation().unwrap(), &transaction).unwrap();
+        assert_eq!(outcome, interpreter.execute_transaction(&transaction), "{number}");
     }
 }
 
@@ -108,25 +110,25 @@ fn answers_may_come_byte_by_byte() {
         }
     };
     let between = Between::new(&bed, slowly);
-    let connection = Connection::open(&bed.permit(), &bed.url_by(&between.socket)).unwrap();
-    let mut session = Session::new(connection, small().scale(), Mode::Procedures).unwrap();
-    let (mut interpreter, parameters) = (Database::loaded(small()), parameters(3, 2));
+    let connection = Connection::open_permitted(&bed.permit(), &bed.url_by(&between.socket)).unwrap();
+    let mut session = Session::new(connection, small().row_scale(), Mode::Procedures).unwrap();
+    let (mut interpreter, parameters) = (Database::from_population(small()), parameters(3, 2));
     let (mut deck, mut pieces) = (Deck::new(Mix::Deck, 3), 0);
     for number in 0..100 {
-        let transaction = parameters.transaction(deck.kind(number), number, Home::All);
-        let conversation = session.converse().unwrap();
+        let transaction = parameters.numbered_transaction(deck.kind_of_transaction(number), number, Home::All);
+        let conversation = session.as_conversation().unwrap();
         assert!(conversation.is_ready());
-        conversation.send(&transaction);
+        conversation.send_transaction(&transaction);
         let outcome = loop {
-            if let Some(outcome) = conversation.outcome(&transaction) {
+            if let Some(outcome) = conversation.take_outcome(&transaction) {
                 break outcome.unwrap();
             }
-            poll(&mut [PollFd::from_borrowed_fd((conversation as &dyn Converse).socket(), PollFlags::IN)], None)
+            poll(&mut [PollFd::from_borrowed_fd((conversation as &dyn Converse).answer_socket(), PollFlags::IN)], None)
                 .unwrap();
-            conversation.read();
+            conversation.read_arrived();
             pieces += 1;
         };
-        assert_eq!(outcome, interpreter.execute(&transaction), "{number}");
+        assert_eq!(outcome, interpreter.execute_transaction(&transaction), "{number}");
     }
     assert!(pieces > 500, "{pieces} pieces of 100 answers");
 }
@@ -147,11 +149,11 @@ fn a_connection_that_is_cut_is_made_again_by_whoever_may_wait() {
     };
     let between = Between::new(&bed, until_then);
     let permit = bed.permit();
-    let connection = Connection::open(&permit, &bed.url_by(&between.socket)).unwrap();
-    let mut session = Session::new(connection, small().scale(), Mode::Procedures).unwrap();
-    let before = totals(&mut bed.connection_with(&permit)).unwrap();
-    let of = |kind, number| parameters(1, 2).transaction(kind, number, Home::All);
-    let (payment, level) = (of(Kind::Payment, 1), of(Kind::StockLevel, 2));
+    let connection = Connection::open_permitted(&permit, &bed.url_by(&between.socket)).unwrap();
+    let mut session = Session::new(connection, small().row_scale(), Mode::Procedures).unwrap();
+    let before = read_totals(&mut bed.connection_with(&permit)).unwrap();
+    let of = |kind, number| parameters(1, 2).numbered_transaction(kind, number, Home::All);
+    let (payment, level) = (of(TransactionKind::Payment, 1), of(TransactionKind::StockLevel, 2));
     // In the middle of the answer.
     for (said, transaction, code) in [
         (0, &payment, Fault::OUTCOME_UNKNOWN),
@@ -160,14 +162,14 @@ fn a_connection_that_is_cut_is_made_again_by_whoever_may_wait() {
         (30, &level, Fault::LOST),
     ] {
         SAID.store(said, Ordering::SeqCst);
-        let conversation = session.converse().unwrap();
+        let conversation = session.as_conversation().unwrap();
         assert!(conversation.is_ready());
         let fault = converse(conversation, transaction).unwrap_err();
         assert_eq!((fault.code.as_str(), fault.again), (code, false), "{said}: {fault}");
-        assert!(!session.converse().unwrap().is_ready(), "it has no connection");
-        session.execute(&level).unwrap();
+        assert!(!session.as_conversation().unwrap().is_ready(), "it has no connection");
+        session.carry_out_transaction(&level).unwrap();
     }
-    let after = totals(&mut bed.connection_with(&permit)).unwrap();
+    let after = read_totals(&mut bed.connection_with(&permit)).unwrap();
     assert_eq!(after.payments - before.payments, 2, "the unknown ones were committed");
 }
 
@@ -176,11 +178,11 @@ fn a_connection_that_is_cut_is_made_again_by_whoever_may_wait() {
 fn an_answer_that_nobody_read_is_not_taken_for_that_of_the_next_transaction() {
     let Some(bed) = Bed::loaded() else { return };
     let mut session = bed.session(&bed.permit(), Mode::Procedures);
-    let of = |kind| parameters(1, 2).transaction(kind, 1, Home::All);
-    session.converse().unwrap().send(&of(Kind::StockLevel));
-    assert!(!session.converse().unwrap().is_ready());
-    assert!(matches!(session.execute(&of(Kind::Payment)).unwrap(), Outcome::Paid(_)));
-    assert!(session.converse().unwrap().is_ready());
+    let of = |kind| parameters(1, 2).numbered_transaction(kind, 1, Home::All);
+    session.as_conversation().unwrap().send_transaction(&of(TransactionKind::StockLevel));
+    assert!(!session.as_conversation().unwrap().is_ready());
+    assert!(matches!(session.carry_out_transaction(&of(TransactionKind::Payment)).unwrap(), Outcome::Paid(_)));
+    assert!(session.as_conversation().unwrap().is_ready());
 }
 
 /// What needs several answers, or has a number of its own to send, is waited for by a thread.
@@ -188,12 +190,12 @@ fn an_answer_that_nobody_read_is_not_taken_for_that_of_the_next_transaction() {
 fn sessions_that_cannot_converse_say_so() {
     let Some(bed) = Bed::loaded() else { return };
     let permit = bed.permit();
-    assert!(bed.session(&permit, Mode::Procedures).converse().is_some());
-    assert!(bed.session(&permit, Mode::Client).converse().is_none());
+    assert!(bed.session(&permit, Mode::Procedures).as_conversation().is_some());
+    assert!(bed.session(&permit, Mode::Client).as_conversation().is_none());
     let mut connection = bed.connection_with(&permit);
-    mark(&mut connection, "run", 1).unwrap();
-    let mut marked = Session::marked(connection, small().scale(), Mode::Procedures, ("run", 0)).unwrap();
-    assert!(marked.converse().is_none());
+    create_session_rows(&mut connection, "run", 1).unwrap();
+    let mut marked = Session::new_marked(connection, small().row_scale(), Mode::Procedures, ("run", 0)).unwrap();
+    assert!(marked.as_conversation().is_none());
 }
 
 /// A transaction whose connection was lost while it waited for a lock is committed when its session has gone on.
@@ -203,13 +205,14 @@ fn a_commit_that_comes_late_does_not_take_a_number_back() {
         let Some(bed) = Bed::loaded() else { return };
         let permit = bed.permit();
         let mut connection = bed.connection_with(&permit);
-        mark(&mut connection, "run", 1).unwrap();
-        let marked = || Session::marked(bed.connection_with(&permit), small().scale(), mode, ("run", 0)).unwrap();
+        create_session_rows(&mut connection, "run", 1).unwrap();
+        let marked =
+            || Session::new_marked(bed.connection_with(&permit), small().row_scale(), mode, ("run", 0)).unwrap();
         let mut sessions = [marked(), marked()];
-        let payment = |number| parameters(1, 2).transaction(Kind::Payment, number, Home::All);
+        let payment = |number| parameters(1, 2).numbered_transaction(TransactionKind::Payment, number, Home::All);
         for (session, number, stands) in [(0, 1, 1), (0, 2, 2), (1, 3, 2), (1, 4, 2)] {
-            sessions[session].execute(&payment(number)).unwrap();
-            let kept = kept(&mut connection, "run", small().scale().orders()).unwrap();
+            sessions[session].carry_out_transaction(&payment(number)).unwrap();
+            let kept = read_kept(&mut connection, "run", small().row_scale().order_count()).unwrap();
             assert_eq!(kept.sessions[&0], stands, "{mode:?}: {number}");
         }
     }

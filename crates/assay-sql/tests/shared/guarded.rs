@@ -1,16 +1,16 @@
 //! The lock that keeps another Assay out ends with a connection of its own: what happens when that connection is lost.
 
 use crate::bed::dialect::gate::Permit;
-use crate::bed::dialect::{Loading, Mode, load, totals};
+use crate::bed::dialect::{Loading, Mode, load_missing, read_totals};
 use crate::bed::{Bed, small, sums_of};
 use crate::shared::parameters;
 use assay_model::tpcc::interpreter::Database;
-use assay_model::tpcc::{Home, Kind, Transaction};
-use assay_sql::{Kind as Class, Progress, Trouble};
+use assay_model::tpcc::{Home, Transaction, TransactionKind};
+use assay_sql::{Progress, Trouble, TroubleKind as Class};
 use std::ops::ControlFlow;
 
 fn payment() -> Transaction {
-    parameters(1, 2).transaction(Kind::Payment, 1, Home::All)
+    parameters(1, 2).numbered_transaction(TransactionKind::Payment, 1, Home::All)
 }
 
 /// Until the server has given the lock of a connection back that it has ended.
@@ -35,17 +35,17 @@ fn is_kept_out(bed: &Bed) {
 fn a_lock_that_was_lost_is_taken_again_by_whoever_connects_next() {
     let Some(bed) = Bed::loaded() else { return };
     let permit = bed.permit();
-    permit.hold().unwrap();
+    permit.ensure_held().unwrap();
     assert!(!permit.was_lost());
     bed.end_the_lock();
-    permit.hold().unwrap();
+    permit.ensure_held().unwrap();
     assert!(permit.was_lost());
     is_kept_out(&bed);
     let mut session = bed.session(&permit, Mode::Client);
     bed.end_the_lock();
     bed.end(&mut session);
-    session.execute(&payment()).unwrap_err();
-    session.execute(&payment()).unwrap();
+    session.carry_out_transaction(&payment()).unwrap_err();
+    session.carry_out_transaction(&payment()).unwrap();
     is_kept_out(&bed);
 }
 
@@ -54,19 +54,19 @@ fn no_session_goes_on_in_a_database_that_another_assay_has() {
     let Some(bed) = Bed::loaded() else { return };
     let permit = bed.permit();
     let mut session = bed.session(&permit, Mode::Client);
-    let before = totals(session.connection()).unwrap();
+    let before = read_totals(session.connection_mut()).unwrap();
     bed.end_the_lock();
     let other = patiently(|| Permit::to_use(&bed.url()));
     bed.end(&mut session);
-    session.execute(&payment()).unwrap_err();
-    let fault = session.execute(&payment()).unwrap_err();
+    session.carry_out_transaction(&payment()).unwrap_err();
+    let fault = session.carry_out_transaction(&payment()).unwrap_err();
     assert!(fault.text.contains("cannot be taken again") && fault.text.contains("another Assay"), "{fault}");
     drop(other);
-    let fault = session.execute(&payment()).unwrap_err();
+    let fault = session.carry_out_transaction(&payment()).unwrap_err();
     assert!(fault.text.contains("another Assay"), "the other one may have left another load: {fault}");
-    assert_eq!(permit.hold().unwrap_err().kind, Class::Refused);
+    assert_eq!(permit.ensure_held().unwrap_err().kind, Class::Refused);
     drop((session, permit));
-    assert_eq!(totals(&mut bed.connection()).unwrap(), before, "nothing was written");
+    assert_eq!(read_totals(&mut bed.connection()).unwrap(), before, "nothing was written");
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn a_database_that_was_loaded_anew_meanwhile_is_left_alone() {
     let permit = bed.permit();
     bed.end_the_lock();
     let anew = Loading { clear: true, run: "other".into(), ..bed.loading(small(), 2) };
-    assert!(patiently(|| load(&anew, &mut |_| ControlFlow::Continue(()))).complete);
-    let trouble = permit.hold().unwrap_err();
+    assert!(patiently(|| load_missing(&anew, &mut |_| ControlFlow::Continue(()))).complete);
+    let trouble = permit.ensure_held().unwrap_err();
     assert!(trouble.kind == Class::Refused && trouble.to_string().contains("has loaded or cleared"), "{trouble}");
 }
 
@@ -92,8 +92,8 @@ fn a_load_that_lost_its_lock_ends_and_goes_on_when_it_is_repeated() {
         }
         ControlFlow::Continue(())
     };
-    let trouble = load(&bed.loading(small(), 1), &mut watch).unwrap_err();
+    let trouble = load_missing(&bed.loading(small(), 1), &mut watch).unwrap_err();
     assert!(trouble.kind == Class::Host && trouble.to_string().contains("repeat the command"), "{trouble}");
     assert!(patiently(|| bed.load(small(), 1)).complete);
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }

@@ -13,21 +13,21 @@ use std::path::Path;
 use std::process::Command;
 
 pub fn small() -> Population {
-    Population::new(Scale::reduced(100, 30), 2, 5)
+    Population::new(Scale::for_tests(100, 30), 2, 5)
 }
 
 /// The same sums of the interpreter's rows.
 pub fn sums_of(database: &Database) -> BTreeMap<&'static str, String> {
     let sum = |table: Table| {
         let mut bytes = Vec::new();
-        database.rows(table).iter().for_each(|row| row.encode(&mut bytes));
+        database.rows_by_key(table).iter().for_each(|row| row.encode_values(&mut bytes));
         blake3::hash(&bytes).to_hex().to_string()
     };
-    Table::ALL.iter().map(|table| (table.name(), sum(*table))).collect()
+    Table::ALL.iter().map(|table| (table.table_name(), sum(*table))).collect()
 }
 
 pub fn parameters(seed: u64, warehouses: i32) -> Parameters {
-    Parameters::new(seed, small().c_load(), warehouses, small().scale())
+    Parameters::new(seed, small().c_load(), warehouses, small().row_scale())
 }
 
 /// What sessions did together; the last numbers are of those whose outcome is unknown.
@@ -67,9 +67,9 @@ impl Done {
 pub fn persistent(session: &mut impl Execute, transaction: &Transaction, number: u64) -> Result<Outcome, Fault> {
     let mut retry = Retry::new(1, number);
     loop {
-        match session.execute(transaction) {
+        match session.execute_transaction(transaction) {
             Err(Fault { again: true, .. }) => {
-                let pause = retry.pause().unwrap_or(Span::from_ms(50));
+                let pause = retry.next_pause().unwrap_or(Span::from_ms(50));
                 std::thread::sleep(std::time::Duration::from_nanos(pause.as_ns()));
             }
             done => return done,

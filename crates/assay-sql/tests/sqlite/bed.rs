@@ -3,7 +3,7 @@
 use assay_model::tpcc::interpreter::Database;
 use assay_model::tpcc::{Population, Scale, Table, Value};
 use assay_sql::sqlite::gate::Permit;
-use assay_sql::sqlite::{Connection, Loading, Session, load};
+use assay_sql::sqlite::{Connection, Loading, Session, load_missing};
 use assay_sql::{Marker, SqliteUrl, Trouble};
 use rusqlite::types::ValueRef;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub fn small() -> Population {
-    Population::new(Scale::reduced(100, 30), 2, 5)
+    Population::new(Scale::for_tests(100, 30), 2, 5)
 }
 
 /// A database in a directory of its own.
@@ -44,7 +44,7 @@ impl Bed {
     }
 
     pub fn load(&self, population: Population, loaders: usize) -> Result<Marker, Trouble> {
-        load(&self.loading(population, loaders), &mut |_| ControlFlow::Continue(()))
+        load_missing(&self.loading(population, loaders), &mut |_| ControlFlow::Continue(()))
     }
 
     pub fn permit(&self) -> Arc<Permit> {
@@ -52,11 +52,11 @@ impl Bed {
     }
 
     pub fn connection(&self) -> Connection {
-        Connection::open(&self.permit(), &self.url()).unwrap()
+        Connection::open_permitted(&self.permit(), &self.url()).unwrap()
     }
 
     pub fn session(&self) -> Session {
-        Session::new(self.connection(), small().scale())
+        Session::new(self.connection(), small().row_scale())
     }
 
     /// Changes the database behind the back of this program.
@@ -88,21 +88,22 @@ impl Bed {
     /// The BLAKE3 of all rows of each table, in the order of the key, those of the history in that of all columns.
     pub fn sums(&self) -> BTreeMap<&'static str, String> {
         let sqlite = rusqlite::Connection::open(&self.path).unwrap();
-        Table::ALL.iter().map(|table| (table.name(), sum_of(&sqlite, *table))).collect()
+        Table::ALL.iter().map(|table| (table.table_name(), sum_of(&sqlite, *table))).collect()
     }
 }
 
 fn sum_of(sqlite: &rusqlite::Connection, table: Table) -> String {
-    let columns: Vec<&str> = table.columns().iter().map(|column| column.name).collect();
-    let order = if table.key().is_empty() { columns.len() } else { table.key().len() };
-    let sql = format!("SELECT {} FROM {} ORDER BY {}", columns.join(", "), table.name(), columns[..order].join(", "));
+    let columns: Vec<&str> = table.all_columns().iter().map(|column| column.name).collect();
+    let order = if table.key_columns().is_empty() { columns.len() } else { table.key_columns().len() };
+    let sql =
+        format!("SELECT {} FROM {} ORDER BY {}", columns.join(", "), table.table_name(), columns[..order].join(", "));
     let mut statement = sqlite.prepare(&sql).unwrap();
     let mut rows = statement.query([]).unwrap();
     let (mut hasher, mut bytes) = (blake3::Hasher::new(), Vec::new());
     while let Some(row) = rows.next().unwrap() {
         bytes.clear();
         for column in 0..columns.len() {
-            value(row.get_ref(column).unwrap()).encode(&mut bytes);
+            value(row.get_ref(column).unwrap()).encode_value(&mut bytes);
         }
         hasher.update(&bytes);
     }
@@ -122,8 +123,8 @@ fn value(value: ValueRef<'_>) -> Value<'_> {
 pub fn sums_of(database: &Database) -> BTreeMap<&'static str, String> {
     let sum = |table: Table| {
         let mut bytes = Vec::new();
-        database.rows(table).iter().for_each(|row| row.encode(&mut bytes));
+        database.rows_by_key(table).iter().for_each(|row| row.encode_values(&mut bytes));
         blake3::hash(&bytes).to_hex().to_string()
     };
-    Table::ALL.iter().map(|table| (table.name(), sum(*table))).collect()
+    Table::ALL.iter().map(|table| (table.table_name(), sum(*table))).collect()
 }

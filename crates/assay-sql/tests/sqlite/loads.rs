@@ -4,8 +4,11 @@ use crate::bed::{Bed, small, sums_of};
 use assay_model::tpcc::interpreter::Database;
 use assay_model::tpcc::{Population, Scale, Table};
 use assay_sql::sqlite::gate::Permit;
-use assay_sql::sqlite::{Connection, Loading, Progress, check, load, look, marker, ready, ready_to_check};
-use assay_sql::{Journal, Kind, SqliteUrl, Synchronous};
+use assay_sql::sqlite::{
+    Connection, Loading, Progress, check_conditions, load_missing, open_for_run, peek_marker, read_marker,
+    ready_to_check,
+};
+use assay_sql::{Journal, SqliteUrl, Synchronous, TroubleKind};
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -13,13 +16,13 @@ use std::process::{Command, Stdio};
 
 #[test]
 fn one_loader_and_four_load_the_rows_of_the_population() {
-    let wanted = sums_of(&Database::loaded(small()));
+    let wanted = sums_of(&Database::from_population(small()));
     for loaders in [1, 4] {
         let bed = Bed::new();
         let marker = bed.load(small(), loaders).unwrap();
         assert!(marker.complete && marker.population == small() && marker.run == "test");
         assert_eq!(bed.sums(), wanted, "{loaders} loaders");
-        assert_eq!(check(&bed.connection(), small()).unwrap(), []);
+        assert_eq!(check_conditions(&bed.connection(), small()).unwrap(), []);
     }
 }
 
@@ -40,7 +43,7 @@ fn a_load_that_stands_still() {
         }
         ControlFlow::Continue(())
     };
-    load(&loading, &mut watch).unwrap();
+    load_missing(&loading, &mut watch).unwrap();
 }
 
 /// Starts a load in a process of its own and kills it in the middle. Returns how many rows that load had found.
@@ -75,18 +78,18 @@ fn a_load_that_is_killed_twice_goes_on_where_it_was() {
         first.get_or_insert(progress);
         ControlFlow::Continue(())
     };
-    let marker = load(&bed.loading(small(), 1), &mut watch).unwrap();
+    let marker = load_missing(&bed.loading(small(), 1), &mut watch).unwrap();
     assert!(marker.complete && marker.run == "child", "it keeps the name it began with: {marker:?}");
     assert!(first.unwrap().found > 0);
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 impl Bed {
     /// What a run would be told of a database that is not loaded in full.
     fn connection_trouble(&self) -> String {
-        let opened = ready(&self.url(), None);
+        let opened = open_for_run(&self.url(), None);
         let trouble = opened.unwrap_err();
-        assert_eq!(trouble.kind, Kind::NotReady);
+        assert_eq!(trouble.kind, TroubleKind::NotReady);
         trouble.to_string()
     }
 }
@@ -96,9 +99,9 @@ fn a_load_ends_after_a_part_when_its_caller_wants_it() {
     let bed = Bed::new();
     let mut watch =
         |progress: Progress| if progress.done > 500 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    assert!(!load(&bed.loading(small(), 2), &mut watch).unwrap().complete);
+    assert!(!load_missing(&bed.loading(small(), 2), &mut watch).unwrap().complete);
     assert!(bed.load(small(), 1).unwrap().complete);
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 /// What stands in the place of our tables, or hangs on them, is not used by any command.
@@ -106,20 +109,25 @@ fn a_load_ends_after_a_part_when_its_caller_wants_it() {
 fn what_no_load_has_made_is_refused_and_what_is_missing_needs_another_load() {
     let trigger = "CREATE TRIGGER more AFTER INSERT ON orders BEGIN DELETE FROM item; END";
     for (change, load_says, use_kind, use_says) in [
-        (trigger, "the trigger more", Kind::Refused, "the trigger more"),
-        ("ALTER TABLE stock ADD COLUMN more INTEGER", "the table stock", Kind::Refused, "the table stock"),
-        ("DROP TABLE item", "item is missing", Kind::Damaged, "item is missing"),
-        ("DROP INDEX customer_by_name", "customer_by_name is missing", Kind::NotReady, "customer_by_name is missing"),
+        (trigger, "the trigger more", TroubleKind::Refused, "the trigger more"),
+        ("ALTER TABLE stock ADD COLUMN more INTEGER", "the table stock", TroubleKind::Refused, "the table stock"),
+        ("DROP TABLE item", "item is missing", TroubleKind::Damaged, "item is missing"),
+        (
+            "DROP INDEX customer_by_name",
+            "customer_by_name is missing",
+            TroubleKind::NotReady,
+            "customer_by_name is missing",
+        ),
     ] {
         let bed = Bed::loaded();
         bed.change(change);
         let before = bed.dump();
         let refused = bed.load(small(), 1).unwrap_err();
-        assert!(refused.kind == Kind::Refused && refused.to_string().contains(load_says), "{change}: {refused}");
+        assert!(refused.kind == TroubleKind::Refused && refused.to_string().contains(load_says), "{change}: {refused}");
         for trouble in [
-            ready(&bed.url(), None).map(drop).unwrap_err(),
+            open_for_run(&bed.url(), None).map(drop).unwrap_err(),
             assay_sql::sqlite::ready_to_check(&bed.url()).map(drop).unwrap_err(),
-            assay_sql::sqlite::look(&bed.url()).map(drop).unwrap_err(),
+            assay_sql::sqlite::peek_marker(&bed.url()).map(drop).unwrap_err(),
         ] {
             assert!(trouble.kind == use_kind && trouble.to_string().contains(use_says), "{change}: {trouble}");
         }
@@ -128,11 +136,11 @@ fn what_no_load_has_made_is_refused_and_what_is_missing_needs_another_load() {
     let bed = Bed::loaded();
     bed.change_all("DROP TABLE item; CREATE VIEW item AS SELECT 1 AS i_id");
     let clearing = Loading { clear: true, ..bed.loading(small(), 1) };
-    let refused = load(&clearing, &mut |_| ControlFlow::Continue(())).unwrap_err();
-    assert!(refused.kind == Kind::Refused && refused.to_string().contains("the view item"), "{refused}");
+    let refused = load_missing(&clearing, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(refused.kind == TroubleKind::Refused && refused.to_string().contains("the view item"), "{refused}");
     bed.change_all("DROP VIEW item; DROP INDEX customer_by_name");
-    assert!(load(&clearing, &mut |_| ControlFlow::Continue(())).unwrap().complete);
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert!(load_missing(&clearing, &mut |_| ControlFlow::Continue(())).unwrap().complete);
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 #[test]
@@ -143,7 +151,7 @@ fn progress_grows_to_the_whole() {
         all.push(progress);
         ControlFlow::Continue(())
     };
-    load(&bed.loading(small(), 3), &mut watch).unwrap();
+    load_missing(&bed.loading(small(), 3), &mut watch).unwrap();
     assert!(all.is_sorted_by_key(|progress| progress.done) && all[0].done == 0);
     let Progress { done, of, found } = *all.last().unwrap();
     assert!(done == of && found == 0 && of > 5_000, "{done} of {of}, {found} found");
@@ -152,14 +160,14 @@ fn progress_grows_to_the_whole() {
 #[test]
 fn a_load_that_fails_says_so_and_goes_on_later() {
     let bed = Bed::new();
-    assert!(!load(&bed.loading(small(), 1), &mut |_| ControlFlow::Break(())).unwrap().complete);
+    assert!(!load_missing(&bed.loading(small(), 1), &mut |_| ControlFlow::Break(())).unwrap().complete);
     // A row that is in the way of one of the load.
     bed.change("INSERT INTO warehouse VALUES (1, '', '', '', '', '', '', 0, 0)");
     let trouble = bed.load(small(), 3).unwrap_err();
-    assert!(trouble.kind == Kind::Host && trouble.to_string().contains("UNIQUE constraint failed"), "{trouble}");
+    assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains("UNIQUE constraint failed"), "{trouble}");
     bed.change("DELETE FROM warehouse");
     assert!(bed.load(small(), 3).unwrap().complete);
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(small())));
 }
 
 #[test]
@@ -169,14 +177,14 @@ fn a_whole_load_is_left_as_it_is_and_another_one_needs_clear() {
     let before = bed.sums();
     assert!(bed.load(small(), 1).unwrap().complete);
     assert_eq!(bed.sums(), before, "it is not loaded again");
-    let other = Population::new(small().scale(), 1, 6);
+    let other = Population::new(small().row_scale(), 1, 6);
     let refused = bed.load(other, 1).unwrap_err();
-    assert!(refused.kind == Kind::Refused && refused.to_string().contains("--clear"), "{refused}");
+    assert!(refused.kind == TroubleKind::Refused && refused.to_string().contains("--clear"), "{refused}");
     assert_eq!(bed.sums(), before);
     bed.change("CREATE TABLE mine (x)");
     let loading = Loading { clear: true, ..bed.loading(other, 2) };
-    assert!(load(&loading, &mut |_| ControlFlow::Continue(())).unwrap().complete);
-    assert_eq!(bed.sums(), sums_of(&Database::loaded(other)));
+    assert!(load_missing(&loading, &mut |_| ControlFlow::Continue(())).unwrap().complete);
+    assert_eq!(bed.sums(), sums_of(&Database::from_population(other)));
     assert_eq!(bed.change("INSERT INTO mine VALUES (1)"), 1, "a table that is not ours is still there");
 }
 
@@ -200,13 +208,16 @@ fn what_depends_on_our_tables_keeps_them_from_being_cleared() {
             all.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
         };
         let (before, sums) = (schema(), bed.sums());
-        let loading = Loading { clear: true, ..bed.loading(Population::new(small().scale(), 1, 6), 2) };
-        let refused = load(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
-        assert!(refused.kind == Kind::Refused && refused.to_string().ends_with(&format!("({name})")), "{refused}");
+        let loading = Loading { clear: true, ..bed.loading(Population::new(small().row_scale(), 1, 6), 2) };
+        let refused = load_missing(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        assert!(
+            refused.kind == TroubleKind::Refused && refused.to_string().ends_with(&format!("({name})")),
+            "{refused}"
+        );
         assert_eq!((schema(), bed.sums()), (before, sums), "{made}");
         let kind = made.split(' ').nth(1).unwrap();
         bed.change(&format!("DROP {kind} \"{}\"", name.replace('"', "\"\"")));
-        assert!(load(&loading, &mut |_| ControlFlow::Continue(())).unwrap().complete, "{made}");
+        assert!(load_missing(&loading, &mut |_| ControlFlow::Continue(())).unwrap().complete, "{made}");
     }
 }
 
@@ -222,17 +233,17 @@ fn a_check_leaves_the_journal_as_it_is() {
         sqlite.pragma_update(None, "journal_mode", journal).unwrap();
         drop(sqlite);
         let (_, connection, marker) = ready_to_check(&bed.url()).unwrap();
-        assert_eq!(check(&connection, marker.population).unwrap(), []);
-        assert_eq!(connection.settings().journal_mode, journal);
+        assert_eq!(check_conditions(&connection, marker.population).unwrap(), []);
+        assert_eq!(connection.current_settings().journal_mode, journal);
         drop(connection);
         assert_eq!(mode(&rusqlite::Connection::open(&bed.path).unwrap()), journal);
     }
     let named = SqliteUrl { journal_mode: Some(Journal::Wal), ..bed.url() };
-    assert_eq!(ready_to_check(&named).unwrap().1.settings().journal_mode, "wal", "what the URL names is made");
+    assert_eq!(ready_to_check(&named).unwrap().1.current_settings().journal_mode, "wal", "what the URL names is made");
 }
 
 /// What a refusal leaves: the same bytes, and no file more.
-fn refused(path: &Path, kind: Kind, says: &str) {
+fn refused(path: &Path, kind: TroubleKind, says: &str) {
     let before = std::fs::read(path).ok();
     let names = || {
         let mut names: Vec<_> =
@@ -243,7 +254,7 @@ fn refused(path: &Path, kind: Kind, says: &str) {
     let (there, url) = (names(), SqliteUrl::new(path));
     for clear in [false, true] {
         let loading = Loading { url: url.clone(), population: small(), run: "x".into(), loaders: 1, clear };
-        let trouble = load(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        let trouble = load_missing(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
         assert!(trouble.kind == kind && trouble.to_string().contains(says), "{says}: {trouble}");
     }
     assert_eq!((std::fs::read(path).ok(), names()), (before, there));
@@ -254,30 +265,30 @@ fn what_is_not_ours_is_refused_and_left_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     std::fs::write(at("letter"), "Dear Sir").unwrap();
-    refused(&at("letter"), Kind::Refused, "is not a database");
+    refused(&at("letter"), TroubleKind::Refused, "is not a database");
     std::fs::write(at("long"), [7; 5_000]).unwrap();
-    refused(&at("long"), Kind::Refused, "is not a database");
+    refused(&at("long"), TroubleKind::Refused, "is not a database");
     let foreign = rusqlite::Connection::open(at("foreign.db")).unwrap();
     foreign
         .execute_batch("PRAGMA journal_mode=wal; CREATE TABLE warehouse (w_id); INSERT INTO warehouse VALUES (1);")
         .unwrap();
     drop(foreign);
-    refused(&at("foreign.db"), Kind::Refused, "a database of something else");
+    refused(&at("foreign.db"), TroubleKind::Refused, "a database of something else");
     std::os::unix::fs::symlink(at("foreign.db"), at("link")).unwrap();
-    refused(&at("link"), Kind::Refused, "symbolic link");
+    refused(&at("link"), TroubleKind::Refused, "symbolic link");
     std::os::unix::fs::symlink(at("nowhere"), at("dangling")).unwrap();
-    refused(&at("dangling"), Kind::Refused, "symbolic link");
+    refused(&at("dangling"), TroubleKind::Refused, "symbolic link");
     assert!(!at("nowhere").exists());
     std::fs::create_dir(at("directory")).unwrap();
-    refused(&at("directory"), Kind::Refused, "is a directory");
+    refused(&at("directory"), TroubleKind::Refused, "is a directory");
     std::fs::write(at("two"), "").unwrap();
     std::fs::hard_link(at("two"), at("names")).unwrap();
-    refused(&at("two"), Kind::Refused, "2 names");
+    refused(&at("two"), TroubleKind::Refused, "2 names");
     rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     let trouble = Permit::to_load(&at("pipe")).unwrap_err();
     assert!(trouble.to_string().contains("not a regular file"), "{trouble}");
     let trouble = Permit::to_load(&at("no/such/directory.db")).unwrap_err();
-    assert!(trouble.kind == Kind::Host && trouble.to_string().contains("create it first"), "{trouble}");
+    assert!(trouble.kind == TroubleKind::Host && trouble.to_string().contains("create it first"), "{trouble}");
 }
 
 /// Its header says that it is ours, and nothing else in it does.
@@ -292,10 +303,10 @@ fn a_file_without_a_marker_is_left_as_it_is_to_the_byte() {
     let (url, population) = (SqliteUrl::new(&path), small());
     for clear in [false, true] {
         let loading = Loading { url: url.clone(), population, run: "other".into(), loaders: 1, clear };
-        let trouble = load(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
-        assert!(trouble.kind == Kind::Refused && trouble.to_string().contains("no marker"), "{trouble}");
+        let trouble = load_missing(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        assert!(trouble.kind == TroubleKind::Refused && trouble.to_string().contains("no marker"), "{trouble}");
     }
-    assert_eq!(ready(&url, None).unwrap_err().kind, Kind::Refused);
+    assert_eq!(open_for_run(&url, None).unwrap_err().kind, TroubleKind::Refused);
     assert!(std::fs::read(&path).unwrap() == before, "its bytes have changed");
 }
 
@@ -309,7 +320,7 @@ fn a_journal_of_another_database_is_not_played_back() {
         if empty {
             std::fs::write(&path, "").unwrap();
         }
-        refused(&path, Kind::Refused, "belongs to another database");
+        refused(&path, TroubleKind::Refused, "belongs to another database");
         std::fs::remove_file(beside).unwrap();
     }
 }
@@ -331,17 +342,23 @@ fn a_link_beside_a_database_is_refused_and_what_it_leads_to_is_left_as_it_is() {
         for (make, says) in ways {
             make(&beside).unwrap();
             let says = format!("shop.db{end} {says}, and SQLite would write to it");
-            refused(&bed.path, Kind::Refused, &says);
+            refused(&bed.path, TroubleKind::Refused, &says);
             let url = bed.url();
-            for trouble in [ready(&url, None).unwrap_err(), ready_to_check(&url).unwrap_err(), look(&url).unwrap_err()]
-            {
-                assert!(trouble.kind == Kind::Refused && trouble.to_string().contains(&says), "{says}: {trouble}");
+            for trouble in [
+                open_for_run(&url, None).unwrap_err(),
+                ready_to_check(&url).unwrap_err(),
+                peek_marker(&url).unwrap_err(),
+            ] {
+                assert!(
+                    trouble.kind == TroubleKind::Refused && trouble.to_string().contains(&says),
+                    "{says}: {trouble}"
+                );
             }
             assert_eq!(std::fs::read_to_string(&victim).unwrap(), "of somebody", "{says}");
             std::fs::remove_file(&beside).or_else(|_| std::fs::remove_dir(&beside)).unwrap();
         }
     }
-    assert!(ready(&bed.url(), None).is_ok());
+    assert!(open_for_run(&bed.url(), None).is_ok());
 }
 
 #[test]
@@ -349,7 +366,7 @@ fn an_empty_file_is_filled() {
     let bed = Bed::new();
     std::fs::write(&bed.path, "").unwrap();
     let trouble = Permit::to_use(&bed.path).unwrap_err();
-    assert!(trouble.kind == Kind::NotReady && trouble.to_string().contains("is empty"), "{trouble}");
+    assert!(trouble.kind == TroubleKind::NotReady && trouble.to_string().contains("is empty"), "{trouble}");
     assert!(bed.load(small(), 1).unwrap().complete);
 }
 
@@ -366,7 +383,7 @@ fn a_file_without_a_marker_of_ours_is_refused() {
         bed.change(spoil);
         let before = bed.sums();
         let trouble = bed.load(small(), 1).unwrap_err();
-        assert!(trouble.kind == Kind::Refused && trouble.to_string().contains(says), "{spoil}: {trouble}");
+        assert!(trouble.kind == TroubleKind::Refused && trouble.to_string().contains(says), "{spoil}: {trouble}");
         assert_eq!(bed.sums(), before);
     }
 }
@@ -376,7 +393,10 @@ fn another_assay_is_kept_out_while_one_works() {
     let bed = Bed::loaded();
     let session = bed.session();
     for trouble in [Permit::to_use(&bed.path).unwrap_err(), Permit::to_load(&bed.path).unwrap_err()] {
-        assert!(trouble.kind == Kind::Refused && trouble.to_string().contains("in use by another Assay"), "{trouble}");
+        assert!(
+            trouble.kind == TroubleKind::Refused && trouble.to_string().contains("in use by another Assay"),
+            "{trouble}"
+        );
     }
     drop(session);
     assert!(Permit::to_use(&bed.path).is_ok());
@@ -393,8 +413,8 @@ fn settings_are_made_and_read_back() {
         (Journal::Wal, Synchronous::Off, 1),
     ] {
         let url = SqliteUrl { journal_mode: Some(journal), synchronous: Some(synchronous), ..bed.url() };
-        let connection = Connection::open(&permit, &url).unwrap();
-        let settings = connection.settings();
+        let connection = Connection::open_permitted(&permit, &url).unwrap();
+        let settings = connection.current_settings();
         assert_eq!(
             (settings.journal_mode.as_str(), settings.synchronous.as_str()),
             (journal.word(), synchronous.word())
@@ -412,13 +432,13 @@ fn a_warehouse_of_the_standards_size_has_the_standards_rows() {
     assert!(bed.load(population, 2).unwrap().complete);
     let sqlite = rusqlite::Connection::open(&bed.path).unwrap();
     let count = |table: Table| {
-        let sql = format!("SELECT count(*) FROM {}", table.name());
+        let sql = format!("SELECT count(*) FROM {}", table.table_name());
         sqlite.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
     };
     let counts = Table::ALL.map(count);
     assert_eq!(counts[..8], [1, 10, 30_000, 30_000, 100_000, 100_000, 30_000, 9_000]);
     assert!((295_000..305_000).contains(&counts[8]), "{} order lines", counts[8]);
     let connection = bed.connection();
-    assert_eq!(check(&connection, population).unwrap(), []);
-    assert_eq!(marker(&connection).unwrap().population, population);
+    assert_eq!(check_conditions(&connection, population).unwrap(), []);
+    assert_eq!(read_marker(&connection).unwrap().population, population);
 }

@@ -10,8 +10,8 @@ pub(super) const MINUS_ONE: u8 = 255;
 /// Prints and flushes; false when nobody reads the output any more. A terminal that has gone (EIO) is not a reason to end:
 /// whoever started the tool so that it outlives its terminal wants that. These tools know no URLs, and would print their
 /// passwords.
-pub(crate) fn say(text: &str) -> bool {
-    match terminal::output(&without_passwords(text)) {
+pub(crate) fn print_flushed(text: &str) -> bool {
+    match terminal::write_output(&without_passwords(text)) {
         Ok(()) => true,
         Err(e) => e.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()),
     }
@@ -33,7 +33,7 @@ pub(super) fn try_to_say(text: &str) -> Result<(), Unsaid> {
 }
 
 /// Number and text of an operating system error, as C's `strerror` gives them.
-pub(crate) fn errno(error: &std::io::Error) -> (i32, String) {
+pub(crate) fn error_number(error: &std::io::Error) -> (i32, String) {
     let number = error.raw_os_error().unwrap_or(0);
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
@@ -42,13 +42,13 @@ pub(crate) fn errno(error: &std::io::Error) -> (i32, String) {
 
 /// The number of online processors, which ACT counts, including those that this process may not use (`taskset`, a
 /// cgroup).
-pub(super) fn processors() -> u32 {
-    let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| listed(&text));
+pub(super) fn online_processors() -> u32 {
+    let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| count_listed(&text));
     listed.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
 }
 
 /// The number of numbers in a list in the kernel's format: `0-3,8`.
-fn listed(text: &str) -> Option<u32> {
+fn count_listed(text: &str) -> Option<u32> {
     text.trim().split(',').map(numbers_in_range).sum::<Option<u32>>().filter(|n| *n > 0)
 }
 
@@ -61,14 +61,14 @@ fn numbers_in_range(text: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::listed;
+    use super::count_listed;
 
     #[test]
     fn processors_are_counted_as_the_kernel_lists_them() {
         for (text, count) in
             [("0\n", Some(1)), ("0-3\n", Some(4)), ("0-1,4,8-15\n", Some(11)), ("", None), ("3-1", None), ("a", None)]
         {
-            assert_eq!(listed(text), count, "{text:?}");
+            assert_eq!(count_listed(text), count, "{text:?}");
         }
     }
 }

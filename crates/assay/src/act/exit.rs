@@ -2,8 +2,8 @@
 //! written for the original, with the original's.
 
 use super::common::MINUS_ONE;
-use crate::environment::variable;
-use crate::screen::complain;
+use crate::environment::environment_variable;
+use crate::screen::report_failure;
 use assay_run::failure::{Failure, code};
 use assay_run::host::signals;
 use assay_run::open::consents::{self, Consents, ExitCodes};
@@ -15,15 +15,15 @@ const VARIABLE: &str = "ASSAY_ACT_EXIT";
 /// Whose exit codes a test of these devices ends with: as the environment says, otherwise as a consent for one of the
 /// devices does.
 pub(super) fn exit_codes_for(devices: &[String]) -> Result<ExitCodes, Failure> {
-    match variable(VARIABLE) {
-        Some(value) => value.parse().map_err(|why| Failure::usage(format!("{VARIABLE}: {why}"))),
+    match environment_variable(VARIABLE) {
+        Some(value) => value.parse().map_err(|why| Failure::bad_usage(format!("{VARIABLE}: {why}"))),
         None => Ok(by_consent(devices).unwrap_or(ExitCodes::Assay)),
     }
 }
 
 fn by_consent(devices: &[String]) -> Option<ExitCodes> {
     let real: Vec<_> = devices.iter().filter_map(|device| Path::new(device).canonicalize().ok()).collect();
-    let all = Consents::host().all(consents::now());
+    let all = Consents::for_host().all_stored(consents::current_time());
     let given = all.into_iter().filter(|kept| kept.standing.is_ok()).filter_map(|kept| kept.given);
     given.filter(|given| real.contains(&given.path)).find_map(|given| given.exit_codes)
 }
@@ -35,7 +35,7 @@ pub(super) fn with_exit_codes(codes: ExitCodes, outcome: Result<u8, Failure>) ->
         return outcome;
     }
     let code = outcome.unwrap_or_else(|failure| {
-        complain(&failure);
+        report_failure(&failure);
         failure.code
     });
     if code == code::INCOMPLETE {
@@ -65,9 +65,9 @@ mod tests {
             assert_eq!(as_act(ours), acts, "{ours}");
             assert_eq!(with_exit_codes(ExitCodes::Assay, Ok(ours)).ok(), Some(ours));
         }
-        assert_eq!(with_exit_codes(ExitCodes::Act, Err(Failure::refused("it is mounted"))).ok(), Some(255));
+        assert_eq!(with_exit_codes(ExitCodes::Act, Err(Failure::refused_for_safety("it is mounted"))).ok(), Some(255));
         assert_eq!(
-            with_exit_codes(ExitCodes::Assay, Err(Failure::refused("it is mounted"))).map_err(|e| e.code),
+            with_exit_codes(ExitCodes::Assay, Err(Failure::refused_for_safety("it is mounted"))).map_err(|e| e.code),
             Err(4)
         );
     }

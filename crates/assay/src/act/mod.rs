@@ -41,11 +41,11 @@ impl Tool {
     }
 
     /// Does what the tool does with these arguments; returns the exit code.
-    pub(crate) fn run(self, args: &[String]) -> Result<u8, Failure> {
+    pub(crate) fn run_tool(self, args: &[String]) -> Result<u8, Failure> {
         match self {
-            Tool::Test(kind) => test::run(kind, args),
-            Tool::Prep => prep::run(args),
-            Tool::Latency => latency::run(args),
+            Tool::Test(kind) => test::run_act_test(kind, args),
+            Tool::Prep => prep::run_act_prep(args),
+            Tool::Latency => latency::run_act_latency(args),
         }
     }
 }

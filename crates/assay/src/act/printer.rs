@@ -1,7 +1,7 @@
 //! What `act_storage` and `act_index` print while they run, computed from the lines of our own log.
 
 use super::common::try_to_say;
-use crate::screen::tell;
+use crate::screen::print_to_stderr;
 use assay_base::Direction;
 use assay_formats::act::conf::{Conf, Kind};
 use assay_formats::act::export::Histograms;
@@ -56,10 +56,10 @@ impl Printer {
     }
 
     /// Tries once more to write what could not be written, and says what is missing.
-    fn finish(&mut self) {
-        self.print("");
+    fn finish_output(&mut self) {
+        self.print_text("");
         if !self.unsaid.is_empty() {
-            tell(&format!(
+            print_to_stderr(&format!(
                 "assay: {} bytes of the output are missing, because they could not be written",
                 self.unsaid.len()
             ));
@@ -67,7 +67,7 @@ impl Printer {
     }
 
     /// Prints devices and names, once the targets are open.
-    fn header(&mut self, header: &Header) {
+    fn print_header(&mut self, header: &Header) {
         let unit = if self.conf.microsecond_histograms { Unit::Microseconds } else { Unit::Milliseconds };
         let storage = self.conf.kind == Kind::Storage;
         let mut text = String::new();
@@ -81,58 +81,63 @@ impl Printer {
             let _ = write::write_device(&line, &mut text);
         }
         let histograms = Histograms::new(header, unit, &write::histogram_names(&self.conf));
-        let _ = write::write_histogram_names(histograms.names(), &mut text);
+        let _ = write::write_histogram_names(histograms.histogram_names(), &mut text);
         self.histograms = Some(histograms);
         self.header = Some(Box::new(header.clone()));
-        self.print(&text);
+        self.print_text(&text);
     }
 
-    fn interval(&mut self, interval: &Interval) {
+    fn take_interval(&mut self, interval: &Interval) {
         if interval.index == 0 {
             self.start_ns = interval.start_ns;
         }
-        self.failed += interval.flows.iter().map(|flow| flow.failed() + flow.short).sum::<u64>();
+        self.failed += interval.flows.iter().map(|flow| flow.failed_operations() + flow.short).sum::<u64>();
         if interval.start_ns.saturating_sub(self.start_ns) / 1_000_000_000 >= self.planned {
             // Operations in flight at the end are in no report of ACT's either.
             return;
         }
         if let Some(histograms) = &mut self.histograms {
             // Our own counts always fit our own buckets.
-            let _ = histograms.add(interval);
+            let _ = histograms.add_interval(interval);
         }
         self.reached = interval.end_ns.saturating_sub(self.start_ns) / 1_000_000_000;
         let second = interval.index + 1;
         if second <= self.planned && second.is_multiple_of(self.every) && self.reached >= second {
-            self.block(second);
+            self.print_block(second);
         }
     }
 
-    fn block(&mut self, second: u64) {
+    fn print_block(&mut self, second: u64) {
         let mut text = String::new();
         if let Some(histograms) = &self.histograms {
-            let _ = histograms.write(second, &mut text);
+            let _ = histograms.write_block(second, &mut text);
         }
-        self.print(&text);
+        self.print_text(&text);
     }
 
     /// When nobody reads the output, the test is useless: it ends. When the output cannot be written, because its disk is
     /// full or its terminal has gone, the test goes on like ACT's, and what was not written is kept for the next time.
-    fn print(&mut self, text: &str) {
+    fn print_text(&mut self, text: &str) {
         let said =
             if self.unsaid.is_empty() { try_to_say(text) } else { try_to_say(&format!("{}{text}", self.unsaid)) };
         match said {
             Ok(()) => self.unsaid.clear(),
-            Err(failure) if failure.error.kind() == ErrorKind::BrokenPipe => self.stop.ask(CloseReason::LogFailed),
+            Err(failure) if failure.error.kind() == ErrorKind::BrokenPipe => {
+                self.stop.request_stop(CloseReason::LogFailed)
+            }
             Err(failure) => {
                 if self.unsaid.is_empty() {
-                    tell(&format!("assay: the output cannot be written: {}; the test goes on", failure.error));
+                    print_to_stderr(&format!(
+                        "assay: the output cannot be written: {}; the test goes on",
+                        failure.error
+                    ));
                 }
                 self.unsaid = failure.rest;
             }
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn print_event(&mut self, event: &Event) {
         let Some(header) = &self.header else { return };
         let flow = number_in(event, "flow").and_then(|flow| header.flows.get(flow));
         let stream = flow.and_then(|flow| header.streams.get(usize::from(flow.stream)));
@@ -142,7 +147,7 @@ impl Printer {
         let text = match event.what {
             EventKind::IoError => {
                 let errno = number_in(event, "errno").unwrap_or(0) as i32;
-                let (_, text) = super::common::errno(&std::io::Error::from_raw_os_error(errno));
+                let (_, text) = super::common::error_number(&std::io::Error::from_raw_os_error(errno));
                 self.named += 1;
                 write::io_failed(write, &device.name, errno, &text)
             }
@@ -151,27 +156,30 @@ impl Printer {
                 let verb = if write { "writing" } else { "reading" };
                 format!("ERROR: {verb} {}: {}\n", device.name, event.text)
             }
-            EventKind::LagStop => stop_for_lag(self.conf.kind, &stream.name).text().to_owned(),
+            EventKind::LagStop => stop_for_lag(self.conf.kind, &stream.name).printed_text().to_owned(),
             _ => return,
         };
-        self.print(&text);
+        self.print_text(&text);
     }
 
-    fn close(&mut self, close: &Close) {
+    fn print_close(&mut self, close: &Close) {
         match close.reason {
             CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => {}
-            _ => self.block((self.reached + 1).div_ceil(self.every) * self.every),
+            _ => self.print_block((self.reached + 1).div_ceil(self.every) * self.every),
         }
         if close.reason != CloseReason::Completed {
-            tell(&format!("assay: {}", close.text));
+            print_to_stderr(&format!("assay: {}", close.text));
         }
         if self.failed > 0 {
-            tell(&format!("assay: {} operations failed, {} of them are named above", self.failed, self.named));
+            print_to_stderr(&format!(
+                "assay: {} operations failed, {} of them are named above",
+                self.failed, self.named
+            ));
         }
         if close.stuck > 0 {
-            tell(&format!("assay: {} operations never came back", close.stuck));
+            print_to_stderr(&format!("assay: {} operations never came back", close.stuck));
         }
-        self.finish();
+        self.finish_output();
         let broken = self.failed > 0 || close.stuck > 0;
         self.ended.set(match close.reason {
             _ if broken => code::FAILED,
@@ -185,12 +193,12 @@ impl Printer {
 }
 
 impl Listen for Printer {
-    fn hear(&mut self, entry: &Entry) {
+    fn hear_entry(&mut self, entry: &Entry) {
         match entry {
-            Entry::Header(header) => self.header(header),
-            Entry::Interval(interval) => self.interval(interval),
-            Entry::Event(event) => self.event(event),
-            Entry::Close(close) => self.close(close),
+            Entry::Header(header) => self.print_header(header),
+            Entry::Interval(interval) => self.take_interval(interval),
+            Entry::Event(event) => self.print_event(event),
+            Entry::Close(close) => self.print_close(close),
             Entry::Histograms(_) => {}
         }
     }

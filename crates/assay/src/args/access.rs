@@ -1,7 +1,7 @@
 //! Options of everything that touches a target.
 
-use crate::confirm::confirm;
-use crate::screen::tell;
+use crate::confirm::confirm_destruction;
+use crate::screen::print_to_stderr;
 use assay_base::Bytes;
 use assay_device::safety::{Examination, RuleId, Standing};
 use assay_device::select::Choice;
@@ -39,7 +39,10 @@ pub(crate) struct Access {
 
 impl Access {
     /// The permissions that these options give for the targets; `confirm` is asked last.
-    pub(crate) fn allowed<'a>(&'a self, confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>) -> Allowed<'a> {
+    pub(crate) fn allowed_access<'a>(
+        &'a self,
+        confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>,
+    ) -> Allowed<'a> {
         let Access { destroy_data: tokens, overrides, create, in_container, standing, .. } = self;
         Allowed { tokens, standing, overrides, create: *create, in_container: *in_container, confirm }
     }
@@ -53,19 +56,21 @@ impl Access {
             (self.engine != Choice::Auto, "--engine", "its sessions carry the transactions"),
         ];
         match given.into_iter().find(|(there, ..)| *there) {
-            Some((_, option, why)) => Err(Failure::usage(format!("{option} makes no sense on a database: {why}"))),
+            Some((_, option, why)) => Err(Failure::bad_usage(format!("{option} makes no sense on a database: {why}"))),
             None => Ok(()),
         }
     }
 
     /// Opens the named targets, through the safety gate and after a last question to a person at the terminal.
-    pub(crate) fn open(&self, named: &[(String, Named)], needs: TargetNeeds<'_>) -> Result<Targets, Failure> {
+    pub(crate) fn open_targets(&self, named: &[(String, Named)], needs: TargetNeeds<'_>) -> Result<Targets, Failure> {
         if let [(_, Named::Database(_))] = named {
             self.suits_databases()?;
         }
-        let confirm = |devices: &[&Examination]| confirm(devices, self.typed);
-        let opened = Targets::open(named, needs, self.allowed(&confirm))?;
-        opened.company().for_each(|(name, who)| tell(&format!("assay: {}: {}", one_line(name), one_line(who))));
+        let confirm = |devices: &[&Examination]| confirm_destruction(devices, self.typed);
+        let opened = Targets::open_named(named, needs, self.allowed_access(&confirm))?;
+        opened
+            .shared_targets()
+            .for_each(|(name, who)| print_to_stderr(&format!("assay: {}: {}", one_line(name), one_line(who))));
         Ok(opened)
     }
 }

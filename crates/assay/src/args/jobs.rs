@@ -35,7 +35,7 @@ pub(crate) struct ActTest {
 
 impl ActTest {
     /// The program of ACT that this names.
-    pub(crate) fn kind(self) -> Option<Kind> {
+    pub(crate) fn act_kind(self) -> Option<Kind> {
         self.model.map(Kind::from)
     }
 }
@@ -59,19 +59,19 @@ pub(crate) struct Jobs {
 
 impl Jobs {
     /// The same, for a verb, with the targets that are typed, and with how long is measured if that is said.
-    pub(crate) fn reading(
+    pub(crate) fn reading_for_verb(
         &self,
         verb: &'static str,
         targets: &[String],
         measure: Option<Span>,
     ) -> Result<Reading, Failure> {
-        Ok(Reading { jobs: self.choice(targets, measure)?, model: self.test.kind(), verb })
+        Ok(Reading { jobs: self.job_choice(targets, measure)?, model: self.test.act_kind(), verb })
     }
 
-    fn choice(&self, targets: &[String], measure: Option<Span>) -> Result<Choice, Failure> {
+    fn job_choice(&self, targets: &[String], measure: Option<Span>) -> Result<Choice, Failure> {
         let maps = self.map.iter().map(|map| file_and_target(map)).collect::<Result<Vec<_>, _>>()?;
         if !maps.is_empty() && !targets.is_empty() {
-            return Err(Failure::usage(
+            return Err(Failure::bad_usage(
                 "--map and targets exclude each other: targets take the places of all files, in their order",
             ));
         }
@@ -84,7 +84,7 @@ impl Jobs {
 fn file_and_target(map: &str) -> Result<(String, String), Failure> {
     match map.split_once('=') {
         Some((file, target)) if !file.is_empty() && !target.is_empty() => Ok((file.to_owned(), target.to_owned())),
-        _ => Err(Failure::usage(format!(
+        _ => Err(Failure::bad_usage(format!(
             "--map {} names no file and target; write --map data.img=/dev/sdb",
             one_line(map)
         ))),

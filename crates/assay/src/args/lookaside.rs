@@ -27,12 +27,12 @@ const NONE: &str = "none";
 
 impl Lookaside {
     /// Gives the workload the cache that was asked for.
-    pub(crate) fn apply(&self, workload: &mut Workload) -> Result<(), Failure> {
+    pub(crate) fn apply_to_workload(&self, workload: &mut Workload) -> Result<(), Failure> {
         match self.cache.as_deref() {
             Some(NONE) => workload.caches.device = None,
-            Some("") => return Err(Failure::usage("--cache names no device: give a path, or none")),
+            Some("") => return Err(Failure::bad_usage("--cache names no device: give a path, or none")),
             Some(path) => {
-                let usual = workload.caches.device.take().unwrap_or_else(|| CacheDevice::on(path));
+                let usual = workload.caches.device.take().unwrap_or_else(|| CacheDevice::on_path(path));
                 workload.caches.device = Some(CacheDevice { path: path.to_owned(), ..usual });
             }
             None => {}
@@ -46,9 +46,9 @@ impl Lookaside {
                 device.metadata = metadata.or(device.metadata.take());
                 Ok(())
             }
-            (None, Some((_, option))) => {
-                Err(Failure::usage(format!("{option} is about a cache, and there is none: give one with --cache PATH")))
-            }
+            (None, Some((_, option))) => Err(Failure::bad_usage(format!(
+                "{option} is about a cache, and there is none: give one with --cache PATH"
+            ))),
             (None, None) => Ok(()),
         }
     }

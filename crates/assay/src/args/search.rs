@@ -18,7 +18,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    pub(crate) fn bounds(self) -> Bounds {
+    pub(crate) fn search_bounds(self) -> Bounds {
         Bounds { from: self.from, to: self.to, resolution: self.resolution }
     }
 }

@@ -1,9 +1,9 @@
 //! A load on both sides of a simulated cache, as `explain` shows it.
 
-use super::outline::Lines;
+use super::outline::PlanLines;
 use assay_base::{Bytes, Geometry};
 use assay_model::Plan;
-use assay_model::cache::{Did, Side, Sides, sides};
+use assay_model::cache::{Did, Side, Sides, sides_of_cache};
 use assay_run::failure::Failure;
 
 /// Operations that are followed to show both sides: a second or two.
@@ -15,26 +15,26 @@ pub(super) fn both_sides(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Option<Re
     let known = sizes.iter().map_while(|known| *known);
     let geometries: Vec<Geometry> = known.map(|(size, block)| Geometry { size, block }).collect();
     geometries.first()?;
-    Some(sides(plan, &geometries, FOLLOWED).map_err(Failure::workload))
+    Some(sides_of_cache(plan, &geometries, FOLLOWED).map_err(Failure::bad_workload))
 }
 
-fn share(read: u64, hits: u64) -> f64 {
+fn hit_share(read: u64, hits: u64) -> f64 {
     hits as f64 / read.max(1) as f64
 }
 
 /// Operations per second and mean size.
-fn figures(did: Option<&Did>, seconds: f64) -> String {
+fn side_figures(did: Option<&Did>, seconds: f64) -> String {
     did.filter(|did| did.operations > 0).map_or_else(
         || "-".to_owned(),
         |did| {
-            let mean = Bytes::new(did.bytes / did.operations).human();
+            let mean = Bytes::new(did.bytes / did.operations).human_text();
             format!("{:.1}/s of {mean}", did.operations as f64 / seconds.max(1e-9))
         },
     )
 }
 
 /// The share of the operations that write.
-fn writes(plan: &Plan, side: &Side) -> f64 {
+fn write_share(plan: &Plan, side: &Side) -> f64 {
     let writing = side.streams.iter().filter(|(stream, _)| plan.load.streams[usize::from(**stream)].writes());
     let written: u64 = writing.map(|(_, did)| did.operations).sum();
     let all: u64 = side.streams.values().map(|did| did.operations).sum();
@@ -42,38 +42,39 @@ fn writes(plan: &Plan, side: &Side) -> f64 {
 }
 
 /// Both sides as lines.
-pub(super) fn text(plan: &Plan, sizes: &[Option<(u64, u32)>], both: &Sides) -> String {
-    let mut out = Lines::default();
+pub(super) fn sides_text(plan: &Plan, sizes: &[Option<(u64, u32)>], both: &Sides) -> String {
+    let mut out = PlanLines::default();
     let Some(cache) = &plan.caches.simulated else { return String::new() };
-    out.head(format_args!("before each target a simulated cache: {cache}"));
+    out.add_heading(format_args!("before each target a simulated cache: {cache}"));
     let before =
         sizes.iter().flatten().map(|(size, block)| cache.memory_before(Geometry { size: *size, block: *block }).get());
-    out.add(format_args!("  takes up to {} of this machine's memory", Bytes::new(before.sum()).human()));
-    out.add(format_args!(
+    out.add_line(format_args!("  takes up to {} of this machine's memory", Bytes::new(before.sum()).human_text()));
+    out.add_line(format_args!(
         "  of the first {} operations, {:.1} s of them, {:.1}% of the blocks read are in it",
         both.operations,
         both.seconds,
-        share(both.read.0, both.read.1) * 100.0
+        hit_share(both.read.0, both.read.1) * 100.0
     ));
     let wide = plan.load.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
-    out.add(format_args!("  {:wide$} {:>24} {:>24}", "on the first target", "application", "target"));
+    out.add_line(format_args!("  {:wide$} {:>24} {:>24}", "on the first target", "application", "target"));
     for (index, stream) in (0u16..).zip(&plan.load.streams) {
         let [application, target] =
-            [&both.application, &both.target].map(|side| figures(side.streams.get(&index), both.seconds));
-        out.add(format_args!("  {:wide$} {application:>24} {target:>24}", stream.name));
+            [&both.application, &both.target].map(|side| side_figures(side.streams.get(&index), both.seconds));
+        out.add_line(format_args!("  {:wide$} {application:>24} {target:>24}", stream.name));
     }
     let sides = [&both.application, &both.target];
-    for (what, shares) in
-        [("writes", sides.map(|side| writes(plan, side))), ("to the busiest tenth", sides.map(Side::busiest_tenth))]
-    {
+    for (what, shares) in [
+        ("writes", sides.map(|side| write_share(plan, side))),
+        ("to the busiest tenth", sides.map(Side::busiest_tenth)),
+    ] {
         let [application, target] = shares.map(|share| format!("{:.1}%", share * 100.0));
-        out.add(format_args!("  {what:wide$} {application:>24} {target:>24}"));
+        out.add_line(format_args!("  {what:wide$} {application:>24} {target:>24}"));
     }
     out.0
 }
 
 /// Both sides as JSON.
-pub(super) fn json(plan: &Plan, both: &Sides) -> serde_json::Value {
+pub(super) fn sides_json(plan: &Plan, both: &Sides) -> serde_json::Value {
     serde_json::json!({
         "operations": both.operations, "seconds": both.seconds, "read_blocks": both.read.0, "read_hits": both.read.1,
         "application": side_as_json(plan, both, &both.application), "target": side_as_json(plan, both, &both.target),
@@ -90,6 +91,6 @@ fn side_as_json(plan: &Plan, both: &Sides, side: &Side) -> serde_json::Value {
     }
     serde_json::json!({
         "streams": streams,
-        "writes": writes(plan, side), "busiest_tenth": side.busiest_tenth(),
+        "writes": write_share(plan, side), "busiest_tenth": side.busiest_tenth(),
     })
 }

@@ -1,17 +1,17 @@
 //! `assay cache-curve`: the share of a workload's reads that a cache would answer, for each size of the cache. No I/O.
 
-use super::outline::{block, sizes_of};
+use super::outline::{largest_block, sizes_of};
 use super::run::RunRequest;
 use crate::args::{ActTest, Jobs, Judged, Pace};
 use crate::candidates;
-use crate::screen::tell;
+use crate::screen::print_to_stderr;
 use crate::stdout::{print_json, show_lines};
 use assay_base::cached::{Place, Ranges, SEGMENT};
 use assay_base::{Bytes, Geometry, Multiple};
-use assay_judge::cache_curve::{CacheCurve, Point, SCHEMA, html, knee, text};
+use assay_judge::cache_curve::{CacheCurve, Point, SCHEMA, index_of_knee, write_html, write_text};
 use assay_model::Plan;
 use assay_model::cache::{self, Policy, Settings, Trace, Writes};
-use assay_run::failure::{Failure, code, shown};
+use assay_run::failure::{Failure, code, escaped_path};
 use assay_run::open::targets;
 use assay_run::procedure::kept::write_page;
 use clap::ValueEnum;
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 pub(crate) struct CacheCurveArgs {
     /// A workload file, or the name of a workload that comes with the program
-    #[arg(add = ArgValueCompleter::new(candidates::explained))]
+    #[arg(add = ArgValueCompleter::new(candidates::explain_candidates))]
     pub workload: String,
     /// Targets. Only their sizes matter, because offsets depend on them; nothing is written. Without a device of the right size,
     /// give a null target, such as null:1TiB
@@ -75,32 +75,32 @@ const SMALLEST: u64 = 16;
 pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     let block_bytes = args.block.get();
     if !block_bytes.is_power_of_two() || !(512..=64 << 20).contains(&block_bytes) {
-        return Err(Failure::usage("--block must be a power of two from 512B to 64MiB"));
+        return Err(Failure::bad_usage("--block must be a power of two from 512B to 64MiB"));
     }
     if args.operations == 0 {
-        return Err(Failure::usage("--operations must be at least 1"));
+        return Err(Failure::bad_usage("--operations must be at least 1"));
     }
     let jobs = Jobs { test: args.test, ..Jobs::default() };
-    let request = RunRequest::parse("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default())?;
+    let request = RunRequest::parse_words("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default())?;
     let named = targets::parse_block_targets(&request.names)?;
     if named.is_empty() {
-        return Err(Failure::usage("name a target, for its size: assay cache-curve WORKLOAD null:1TiB"));
+        return Err(Failure::bad_usage("name a target, for its size: assay cache-curve WORKLOAD null:1TiB"));
     }
     let pace = crate::args::Pace { seed: Some(args.seed), ..crate::args::Pace::default() };
-    let plan = request.plan(&named, args.load, &pace, &Judged::default())?;
+    let plan = request.joint_plan(&named, args.load, &pace, &Judged::default())?;
     let sizes = sizes_of(&named)?;
-    let usual = block(&sizes);
+    let usual = largest_block(&sizes);
     let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
     let mut geometries = Vec::new();
     for (name, size) in names.iter().zip(&sizes) {
         let (size, block) = size.ok_or_else(|| {
-            Failure::usage(format!("the size of {} is not known: name a target that has one", name.escape_debug()))
+            Failure::bad_usage(format!("the size of {} is not known: name a target that has one", name.escape_debug()))
         })?;
         geometries.push(Geometry { size, block });
     }
     let taken = cacheable_ranges(&plan, &geometries, args.block)?;
     let trace = Trace::new(&plan, &geometries)
-        .map_err(|why| Failure::workload(format!("the workload {} has no order of its own: {why}", plan.name)))?;
+        .map_err(|why| Failure::bad_workload(format!("the workload {} has no order of its own: {why}", plan.name)))?;
     let settings = Settings {
         policy: args.policy,
         writes: if matches!(args.writes, WritesArg::Around) { Writes::Around } else { Writes::Allocate },
@@ -109,15 +109,17 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     };
     let curve = follow_trace(trace, &plan, &taken, settings, args, names);
     if let Some(file) = &args.html {
-        write_page(file, |text| html(&curve, text))?;
-        tell(&format!("the page is in {}", shown(file)));
+        write_page(file, |text| write_html(&curve, text))?;
+        print_to_stderr(&format!("the page is in {}", escaped_path(file)));
     }
     if args.json {
-        let value = serde_json::to_value(&curve).map_err(|e| Failure::bug(format!("a curve that is not JSON: {e}")))?;
+        let value = serde_json::to_value(&curve)
+            .map_err(|e| Failure::internal_bug(format!("a curve that is not JSON: {e}")))?;
         print_json(&value)?;
     } else {
         let mut out = String::new();
-        text(&curve, &mut out).map_err(|e| Failure::bug(format!("a text that cannot be written: {e}")))?;
+        write_text(&curve, &mut out)
+            .map_err(|e| Failure::internal_bug(format!("a text that cannot be written: {e}")))?;
         show_lines(&out);
     }
     Ok(code::DONE)
@@ -126,14 +128,14 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
 /// The ranges of the targets that a cache takes.
 fn cacheable_ranges(plan: &Plan, geometries: &[Geometry], block: Bytes) -> Result<Ranges, Failure> {
     if geometries.iter().any(|geometry| geometry.size / block.get() >= Place::MOST) {
-        return Err(Failure::usage(format!(
+        return Err(Failure::bad_usage(format!(
             "a target has more than {} blocks of {}: name a smaller target, or give --block a larger size",
             Place::MOST,
-            block.human()
+            block.human_text()
         )));
     }
-    let ranges = plan.load.cacheable(geometries).map_err(Failure::usage)?;
-    let block = u32::try_from(block.get()).map_err(|_| Failure::usage("--block is too large"))?;
+    let ranges = plan.load.cacheable(geometries).map_err(Failure::bad_usage)?;
+    let block = u32::try_from(block.get()).map_err(|_| Failure::bad_usage("--block is too large"))?;
     Ok(Ranges::new(&ranges, plan.load.targets, block))
 }
 
@@ -156,7 +158,7 @@ fn follow_trace(
     args: &CacheCurveArgs,
     targets: Vec<String>,
 ) -> CacheCurve {
-    let (block, all) = (args.block.get(), taken.blocks());
+    let (block, all) = (args.block.get(), taken.block_count());
     // Four sizes for each doubling, where they cost nothing.
     let steps = if settings.policy == Policy::Lru { 4.0 } else { 1.0 };
     let sizes = (0u32..).map(|step| (SMALLEST as f64 * (f64::from(step) / steps).exp2()).round() as u64);
@@ -165,15 +167,18 @@ fn follow_trace(
     let mut operations = 0;
     for op in trace.take(usize::try_from(args.operations).unwrap_or(usize::MAX)) {
         operations += 1;
-        curve.follow(taken, &op);
+        curve.follow_operation(taken, &op);
     }
     let mut points: Vec<Point> = curve
-        .points()
+        .curve_points()
         .into_iter()
         .map(|point| Point { bytes: point.blocks * block, hits: point.hits, error: point.error })
         .collect();
     // Sizes beyond the number of blocks accessed show nothing new.
-    let whole = points.iter().position(|point| point.bytes / block >= curve.blocks()).map_or(points.len(), |at| at + 1);
+    let whole = points
+        .iter()
+        .position(|point| point.bytes / block >= curve.different_blocks())
+        .map_or(points.len(), |at| at + 1);
     points.truncate(whole);
     CacheCurve {
         schema: SCHEMA,
@@ -184,13 +189,13 @@ fn follow_trace(
         writes: if settings.writes == Writes::Around { "around" } else { "allocate" }.to_owned(),
         block_bytes: block,
         operations,
-        bypassed: curve.bypassed(),
-        read_blocks: curve.reads(),
-        written_blocks: curve.writes(),
-        different_blocks: curve.blocks(),
+        bypassed: curve.bypassed_operations(),
+        read_blocks: curve.reads_followed(),
+        written_blocks: curve.writes_followed(),
+        different_blocks: curve.different_blocks(),
         one_of: settings.one_of,
-        cold: curve.cold(),
-        knee: knee(&points),
+        cold: curve.cold_share(),
+        knee: index_of_knee(&points),
         points,
     }
 }
@@ -212,9 +217,9 @@ mod tests {
             let args = Alone::parse_from(["x", "random-read", "null:1GiB", "--operations", operations]).args;
             let jobs = Jobs { test: args.test, ..Jobs::default() };
             let request =
-                RunRequest::parse("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default()).unwrap();
+                RunRequest::parse_words("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default()).unwrap();
             let named = targets::parse_block_targets(&request.names).unwrap();
-            let plan = request.plan(&named, None, &crate::args::Pace::default(), &Judged::default()).unwrap();
+            let plan = request.joint_plan(&named, None, &crate::args::Pace::default(), &Judged::default()).unwrap();
             assert_eq!(one_of(&plan, 512, &args), one, "{operations}");
         }
     }

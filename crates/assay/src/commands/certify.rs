@@ -5,7 +5,7 @@ use super::result;
 use crate::args::{Access, ActTest, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
-use crate::screen::tell;
+use crate::screen::print_to_stderr;
 use assay_base::{Bytes, Multiple};
 use assay_model::workload::{Adjust, Workload};
 use assay_run::certificate::signing::Signer;
@@ -13,7 +13,7 @@ use assay_run::failure::Failure;
 use assay_run::host::signals;
 use assay_run::observer::Observer;
 use assay_run::open::schedulers::Schedulers;
-use assay_run::open::targets::{self, Named, Real, TargetNeeds, Targets};
+use assay_run::open::targets::{self, Named, RealTarget, TargetNeeds, Targets};
 use assay_run::procedure::Procedure;
 use assay_run::procedure::certifying::Certifying;
 use assay_run::procedure::settings::Settings;
@@ -59,26 +59,26 @@ const SCRATCH: Bytes = Bytes::new(1 << 30);
 const KEPT_FREE: u64 = 512 << 20;
 
 /// Runs the procedure.
-pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
-    let (procedure, targets) = Procedure::parse(&args.targets, args.quick, args.at, args.test.kind())?;
+pub(crate) fn run_certification(args: &Certify) -> Result<u8, Failure> {
+    let (procedure, targets) = Procedure::from_words(&args.targets, args.quick, args.at, args.test.act_kind())?;
     if targets.is_empty() && !args.quick {
-        return Err(Failure::usage(
+        return Err(Failure::bad_usage(
             "certify needs a device; without one: assay certify --quick looks a scratch file here",
         ));
     }
     let signer = Signer::load_if_given(args.sign.as_deref())?;
     if args.quick && args.output.resume.is_some() {
-        return Err(Failure::usage("a quick look takes only a minute and cannot be resumed; start it again"));
+        return Err(Failure::bad_usage("a quick look takes only a minute and cannot be resumed; start it again"));
     }
-    let settings = args.output.settings(&args.access, &args.pace, &[]);
-    let planned = settings.place.planned(if args.quick { "quick" } else { "certify" })?;
-    let stop = signals::watch()?;
+    let settings = args.output.run_settings(&args.access, &args.pace, &[]);
+    let planned = settings.place.planned_directory(if args.quick { "quick" } else { "certify" })?;
+    let stop = signals::stop_on_signals()?;
     let mut progress = Progress::new(false);
     let named = targets::parse_block_targets(&targets)?;
     // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
     let scheduler;
-    let opened = open(&settings, &named, &procedure.workload, &planned)?;
-    scheduler = Schedulers::set(procedure.workload.targets.scheduler.as_deref(), &opened, tell)?;
+    let opened = open_targets(&settings, &named, &procedure.workload, &planned)?;
+    scheduler = Schedulers::set_all(procedure.workload.targets.scheduler.as_deref(), &opened, print_to_stderr)?;
     let certifying = Certifying {
         procedure: &procedure,
         named: &named,
@@ -87,19 +87,19 @@ pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
         // A quick look takes only a minute anyway.
         to_the_end: args.keep_going || args.quick,
         stop: &stop,
-        signer: signer.as_ref().map(Signer::id),
-        notes: scheduler.notes(),
+        signer: signer.as_ref().map(Signer::key_id),
+        notes: scheduler.log_notes(),
     };
     // A scratch file must not be left behind after a bug either.
-    let outcome = catch_unwind(AssertUnwindSafe(|| certifying.run(&planned, &mut progress)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| certifying.run_steps(&planned, &mut progress)));
     for problem in opened.remove_scratch() {
-        progress.say(&problem);
+        progress.say_line(&problem);
     }
     let dir = outcome.unwrap_or_else(|panic| resume_unwind(panic))?;
-    result::finish(&dir, &args.output, &progress, signer.as_ref())
+    result::judge_and_report(&dir, &args.output, &progress, signer.as_ref())
 }
 
-fn open(
+fn open_targets(
     settings: &Settings<'_>,
     named: &[(String, Named)],
     workload: &Workload,
@@ -107,24 +107,25 @@ fn open(
 ) -> Result<Targets, Failure> {
     if named.is_empty() {
         let path = PathBuf::from(format!("assay-scratch-{}.dat", std::process::id()));
-        return Ok(Targets::Real(vec![Real::scratch(&path, scratch_size(Path::new("."))?, planned)?]));
+        return Ok(Targets::Real(vec![RealTarget::create_scratch(&path, scratch_size(Path::new("."))?, planned)?]));
     }
-    settings.manner.suits(named)?;
-    let plan =
-        workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
+    settings.manner.check_suits_targets(named)?;
+    let plan = workload
+        .make_plan(&Adjust { targets: named.len() as u16, ..Adjust::default() })
+        .map_err(Failure::bad_workload)?;
     (settings.open)(named, TargetNeeds::for_plan(&plan, planned))
 }
 
 /// The usual size, or what fits.
 fn scratch_size(dir: &Path) -> Result<Bytes, Failure> {
     let free = assay_device::usage::free_bytes(dir)
-        .map_err(|e| Failure::host(format!("the working directory cannot be examined: {e}")))?;
+        .map_err(|e| Failure::host_unable(format!("the working directory cannot be examined: {e}")))?;
     let fits = free.saturating_sub(KEPT_FREE) / (64 << 20) * (64 << 20);
     if fits == 0 {
-        return Err(Failure::host(format!(
+        return Err(Failure::host_unable(format!(
             "the working directory has {} free, a quick look needs {} or more; free some space or change to another directory",
-            Bytes::new(free).human(),
-            Bytes::new(KEPT_FREE + (64 << 20)).human()
+            Bytes::new(free).human_text(),
+            Bytes::new(KEPT_FREE + (64 << 20)).human_text()
         )));
     }
     Ok(Bytes::new(SCRATCH.get().min(fits)))

@@ -1,6 +1,6 @@
 //! `assay check`: whether a database holds what its transactions must have left.
 
-use crate::stdout::{print, print_json};
+use crate::stdout::{print_document, print_json};
 use assay_model::tpcc::checks::{Check as Condition, Violation};
 use assay_run::databases::{self, After, Checked, Loaded};
 use assay_run::failure::{Failure, code};
@@ -51,40 +51,40 @@ struct Violated<'a> {
 impl<'a> Violated<'a> {
     fn new(violation: &'a Violation) -> Violated<'a> {
         let Violation { check, key, left, right } = violation;
-        let (condition, rule, text) = (check.name(), check.rule(), violation.to_string());
+        let (condition, rule, text) = (check.condition_name(), check.rule_text(), violation.to_string());
         Violated { condition, rule, place: key, left: *left, right: *right, text }
     }
 }
 
 /// Examines a database; a violation is FAIL, and so is the loss of a commit.
-pub(crate) fn check(args: &Check) -> Result<u8, Failure> {
+pub(crate) fn check_database(args: &Check) -> Result<u8, Failure> {
     let url = databases::parse_url(&args.database)?;
     let (checked, after) = match &args.after {
         Some(dir) => databases::check_after(&url, dir).map(|(checked, after)| (checked, Some(after)))?,
-        None => (databases::check(&url)?, None),
+        None => (databases::check_database(&url)?, None),
     };
-    let holds = checked.violations.is_empty() && after.as_ref().is_none_or(After::holds);
+    let holds = checked.violations.is_empty() && after.as_ref().is_none_or(After::has_no_losses);
     if args.json {
         print_json(&Document {
             schema: 1,
-            verdict: verdict(holds),
+            verdict: verdict_word(holds),
             loaded: &checked.loaded,
             conditions: Condition::ALL.len(),
             violations: checked.violations.iter().map(Violated::new).collect(),
             after: after.as_ref(),
-            losses: after.as_ref().map(After::losses).unwrap_or_default(),
+            losses: after.as_ref().map(After::loss_sentences).unwrap_or_default(),
         })?;
     } else {
-        print(&text(&checked, after.as_ref()));
+        print_document(&checked_text(&checked, after.as_ref()));
     }
     Ok(if holds { code::DONE } else { code::FAILED })
 }
 
-fn verdict(holds: bool) -> &'static str {
+fn verdict_word(holds: bool) -> &'static str {
     if holds { "PASS" } else { "FAIL" }
 }
 
-fn text(checked: &Checked, after: Option<&After>) -> String {
+fn checked_text(checked: &Checked, after: Option<&After>) -> String {
     let Checked { loaded, violations } = checked;
     let mut text = String::new();
     let warehouses = if loaded.warehouses == 1 { "warehouse" } else { "warehouses" };
@@ -99,7 +99,7 @@ fn text(checked: &Checked, after: Option<&After>) -> String {
     let _ = match violations.as_slice() {
         [] => writeln!(text, "PASS: all {of} conditions hold"),
         _ => {
-            let mut broken: Vec<&str> = violations.iter().map(|violation| violation.check.name()).collect();
+            let mut broken: Vec<&str> = violations.iter().map(|violation| violation.check.condition_name()).collect();
             broken.dedup();
             writeln!(text, "FAIL: {} of {of} conditions do not hold", broken.len())
         }
@@ -110,11 +110,11 @@ fn text(checked: &Checked, after: Option<&After>) -> String {
 
 /// Describes what became of the commits of a run.
 fn commits_in_words(after: &After, text: &mut String) {
-    for loss in after.losses() {
+    for loss in after.loss_sentences() {
         let _ = writeln!(text, "  {loss}");
     }
     let After { acknowledged, lost, sessions, .. } = after;
-    let _ = match (after.holds(), lost) {
+    let _ = match (after.has_no_losses(), lost) {
         (true, _) => writeln!(text, "PASS: all {acknowledged} acknowledged commits of {sessions} sessions are there"),
         (false, 0) => writeln!(text, "FAIL: what {acknowledged} acknowledged commits left is not what is there"),
         (false, lost) => writeln!(text, "FAIL: {lost} of {acknowledged} acknowledged commits are lost"),

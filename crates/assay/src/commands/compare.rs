@@ -2,9 +2,9 @@
 
 use crate::stdout::print_json;
 use assay_base::Share;
-use assay_judge::compare::{Gate, GateOutcome, Run, compare, html, text};
+use assay_judge::compare::{Gate, GateOutcome, Run, compare_runs, write_html, write_text};
 use assay_judge::{Judgement, Verdict};
-use assay_run::failure::{Failure, code, shown};
+use assay_run::failure::{Failure, code, escaped_path};
 use assay_run::files::sum;
 use assay_run::log::judging::Log;
 use assay_run::log::{results, rundir};
@@ -35,7 +35,7 @@ pub(crate) struct Compare {
     pub anyway: bool,
     /// End with exit code 10 if a run is worse than the first one by more than this share, and with 11 if it is too little to tell
     /// [share, where the option stands behind all runs without one: 5%]
-    #[arg(long, value_name = "SHARE", num_args = 0..=1, default_missing_value = "5%", value_parser = tolerance)]
+    #[arg(long, value_name = "SHARE", num_args = 0..=1, default_missing_value = "5%", value_parser = parse_tolerance)]
     pub fail_if_worse: Option<Share>,
     /// Also write the comparison to this HTML file, which must not exist yet
     #[arg(long, value_name = "FILE")]
@@ -46,7 +46,7 @@ pub(crate) struct Compare {
 }
 
 /// Parses how much longer a response may be: up to twice as long, because a gate that lets more through lets everything through.
-fn tolerance(text: &str) -> Result<Share, String> {
+fn parse_tolerance(text: &str) -> Result<Share, String> {
     let share: Result<Share, _> = text.parse();
     match share {
         Ok(share) if share <= Share::WHOLE => Ok(share),
@@ -55,21 +55,21 @@ fn tolerance(text: &str) -> Result<Share, String> {
 }
 
 /// Compares the logs; the exit code is 0 whenever they could be compared and no gate was asked for.
-pub(crate) fn compared(args: &Compare) -> Result<u8, Failure> {
-    let labels = labels(args)?;
+pub(crate) fn compare_named_runs(args: &Compare) -> Result<u8, Failure> {
+    let labels = run_labels(args)?;
     let mut runs = Vec::new();
     for (log, label) in args.logs.iter().zip(&labels) {
-        runs.push(read(&rundir::log_in(log), label)?);
+        runs.push(read_run(&rundir::log_in(log), label)?);
     }
-    let comparison = compare(&runs, args.anyway).map_err(|differences| {
+    let comparison = compare_runs(&runs, args.anyway).map_err(|differences| {
         let lines: String = differences.iter().map(|line| format!("\n  {}", line.escape_debug())).collect();
-        Failure::workload(format!(
+        Failure::bad_workload(format!(
             "these runs used different plans:{lines}\n  = to compare them nevertheless, add --anyway"
         ))
     })?;
     if let Some(path) = &args.html {
         let mut page = String::new();
-        html(&comparison, &labels, &mut page).map_err(cannot_be_rendered)?;
+        write_html(&comparison, &labels, &mut page).map_err(cannot_be_rendered)?;
         results::write_new(path, &page)?;
     }
     let gate = args.fail_if_worse.map(|tolerance| Gate::new(&comparison, tolerance));
@@ -81,8 +81,8 @@ pub(crate) fn compared(args: &Compare) -> Result<u8, Failure> {
         print_json(&document)?;
     } else {
         let mut page = String::new();
-        text(&comparison, &labels, &mut page).map_err(cannot_be_rendered)?;
-        crate::stdout::show(&page);
+        write_text(&comparison, &labels, &mut page).map_err(cannot_be_rendered)?;
+        crate::stdout::show_text(&page);
         if let Some(gate) = &gate {
             crate::stdout::show_lines(&gate_in_words(gate));
         }
@@ -109,20 +109,20 @@ fn gate_in_words(gate: &Gate) -> String {
 }
 
 /// `--label a=CephFS` names the run given as `a`; without a label, a run is shown as it was given.
-fn labels(args: &Compare) -> Result<Vec<String>, Failure> {
+fn run_labels(args: &Compare) -> Result<Vec<String>, Failure> {
     let mut labels: Vec<String> = args.logs.iter().map(|log| log.to_string_lossy().into_owned()).collect();
     for label in &args.labels {
         let (log, name) = label.split_once('=').ok_or_else(|| {
-            Failure::usage(format!("\"{}\" is not a label; write --label LOG=NAME", label.escape_debug()))
+            Failure::bad_usage(format!("\"{}\" is not a label; write --label LOG=NAME", label.escape_debug()))
         })?;
         let at = args.logs.iter().position(|given| given == Path::new(log)).ok_or_else(|| {
-            Failure::usage(format!(
+            Failure::bad_usage(format!(
                 "\"{}\" is not one of the logs to compare; write it in --label as it is written on the command line",
                 log.escape_debug()
             ))
         })?;
         if labels.iter().enumerate().any(|(other, label)| other != at && label == name) {
-            return Err(Failure::usage(format!(
+            return Err(Failure::bad_usage(format!(
                 "two of the logs would have the name \"{}\"; give each another name with --label LOG=NAME",
                 name.escape_debug()
             )));
@@ -133,35 +133,38 @@ fn labels(args: &Compare) -> Result<Vec<String>, Failure> {
 }
 
 /// Reads a run log, a certificate with its log beside it, or a log that ACT wrote.
-fn read(path: &Path, label: &str) -> Result<Run, Failure> {
-    let (judgement, sampled) = opened(path)?.sampled()?;
+fn read_run(path: &Path, label: &str) -> Result<Run, Failure> {
+    let (judgement, sampled) = open_log(path)?.judge_with_samples()?;
     Ok(Run { label: label.to_owned(), judgement, sampled })
 }
 
 /// Opens a log; for a verdict.json, the log beside it.
-fn opened(path: &Path) -> Result<Log, Failure> {
+fn open_log(path: &Path) -> Result<Log, Failure> {
     if path.extension().is_none_or(|extension| extension != "json") {
-        return Log::open(path);
+        return Log::open_log(path);
     }
-    let text = files::read(path, certificate::LARGEST).map_err(|e| unfit(path, e))?;
+    let text = files::read_file(path, certificate::LARGEST).map_err(|e| unfit_file(path, e))?;
     let certificate: Judgement =
-        serde_json::from_slice(&text).map_err(|e| unfit(path, format!("not a certificate: {e}")))?;
+        serde_json::from_slice(&text).map_err(|e| unfit_file(path, format!("not a certificate: {e}")))?;
     let log_path = path.with_file_name("run.jsonl");
-    let log = Log::open(&log_path)?;
-    let sum = sum::sum_of(log.from_the_beginning()?).map_err(|e| unfit(path, e))?;
+    let log = Log::open_log(&log_path)?;
+    let sum = sum::sum_of(log.from_the_beginning()?).map_err(|e| unfit_file(path, e))?;
     if certificate.log.is_none_or(|made_of| made_of.blake3 != sum) {
-        return Err(unfit(
+        return Err(unfit_file(
             path,
-            format!("{} is not the log of this certificate; `assay verify` shows what differs", shown(&log_path)),
+            format!(
+                "{} is not the log of this certificate; `assay verify` shows what differs",
+                escaped_path(&log_path)
+            ),
         ));
     }
     Ok(log)
 }
 
 fn cannot_be_rendered(_: std::fmt::Error) -> Failure {
-    Failure::bug("a comparison that cannot be rendered")
+    Failure::internal_bug("a comparison that cannot be rendered")
 }
 
-fn unfit(file: &Path, why: impl std::fmt::Display) -> Failure {
-    Failure::workload(format!("{}: {why}", shown(file)))
+fn unfit_file(file: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::bad_workload(format!("{}: {why}", escaped_path(file)))
 }

@@ -2,13 +2,13 @@
 //! of the run.
 
 use crate::candidates;
-use crate::confirm::{Seat, ask_for_agreement, seat};
-use crate::stdout::{print_json, show};
+use crate::confirm::{TerminalReader, ask_for_agreement, find_seat};
+use crate::stdout::{print_json, show_text};
 use assay_base::Span;
 use assay_device::safety::{Examination, Gate, Kind, Request, RuleId};
 use assay_judge::for_a_shell;
-use assay_run::failure::{Failure, code, one_line, shown};
-use assay_run::open::consents::{Consents, ExitCodes, Given, StoredConsent, Terms, now};
+use assay_run::failure::{Failure, code, escaped_path, one_line};
+use assay_run::open::consents::{Consents, ExitCodes, Given, StoredConsent, Terms, current_time};
 use clap_complete::engine::ArgValueCompleter;
 use jiff::{SignedDuration, Timestamp};
 use std::path::Path;
@@ -23,7 +23,7 @@ until the next boot. It never covers a device that is mounted or part of the sys
 writing only with --override S6. All other verbs take --destroy-data instead.")]
 pub(crate) struct Consent {
     /// Devices that may be overwritten. With --list or --revoke, the devices to list or revoke [default there: all]
-    #[arg(add = ArgValueCompleter::new(candidates::devices))]
+    #[arg(add = ArgValueCompleter::new(candidates::device_candidates))]
     pub targets: Vec<String>,
     /// Also ignore this safety rule: S6 (the processes that use it now, by their names), S7 (the file system or other signature
     /// that is there now) or S8 (unknown data)
@@ -66,21 +66,23 @@ fn length_of_consent(text: &str) -> Result<Span, String> {
 }
 
 /// Gives, lists or revokes consents.
-pub(crate) fn consent(args: &Consent) -> Result<u8, Failure> {
+pub(crate) fn manage_consents(args: &Consent) -> Result<u8, Failure> {
     if !rustix::process::geteuid().is_root() {
-        return Err(Failure::host("only root can give, list and revoke consents\n  = run the command with sudo"));
+        return Err(Failure::host_unable(
+            "only root can give, list and revoke consents\n  = run the command with sudo",
+        ));
     }
-    let store = Consents::host();
+    let store = Consents::for_host();
     match (args.list, args.revoke) {
         (true, _) => list_consents(&chosen_consents(&store, &args.targets)?, args.json),
-        (_, true) => revoke(&store, args),
+        (_, true) => revoke_consents(&store, args),
         _ => give_consents(&store, args),
     }
 }
 
 fn give_consents(store: &Consents, args: &Consent) -> Result<u8, Failure> {
     if args.targets.is_empty() {
-        return Err(Failure::usage(
+        return Err(Failure::bad_usage(
             "consent needs the names of the devices that may be overwritten; assay consent --list shows the consents",
         ));
     }
@@ -91,7 +93,7 @@ fn give_consents(store: &Consents, args: &Consent) -> Result<u8, Failure> {
     for exam in &exams {
         let terms = Terms { in_container: args.in_container, exit_codes: args.exit_codes };
         let consent = Given::new(exam, terms, from, until);
-        store.keep(exam.token.as_deref().unwrap_or_default(), &consent)?;
+        store.store_consent(exam.token.as_deref().unwrap_or_default(), &consent)?;
         given.push(consent);
     }
     if args.json {
@@ -99,23 +101,23 @@ fn give_consents(store: &Consents, args: &Consent) -> Result<u8, Failure> {
         return Ok(code::DONE);
     }
     for (consent, exam) in given.iter().zip(&exams) {
-        show(&format!(
+        show_text(&format!(
             "{} may be overwritten by act_storage, act_index and act_prep until {}\n",
             consent.target, consent.until
         ));
         for overridden in &consent.overrides {
-            show(&format!("  overriding {}: {}\n", overridden.rule, overridden.seen.replace('\n', ", ")));
+            show_text(&format!("  overriding {}: {}\n", overridden.rule, overridden.seen.replace('\n', ", ")));
         }
-        for rule in args.overrides.iter().filter(|rule| !consent.covers(**rule)) {
-            show(&format!("  {rule} holds now ({}), and is not overridden\n", rule.meaning()));
+        for rule in args.overrides.iter().filter(|rule| !consent.overrides_rule(**rule)) {
+            show_text(&format!("  {rule} holds now ({}), and is not overridden\n", rule.meaning()));
         }
         if exam.marks.contains_key("boot") {
-            show(
+            show_text(
                 "  for a virtual device or one without a serial number: only until the next boot or until it is set up again\n",
             );
         }
     }
-    show("to revoke it: assay consent --revoke\n");
+    show_text("to revoke it: assay consent --revoke\n");
     Ok(code::DONE)
 }
 
@@ -123,11 +125,11 @@ fn give_consents(store: &Consents, args: &Consent) -> Result<u8, Failure> {
 fn examine_admissible(target: &str, args: &Consent) -> Result<Examination, Failure> {
     let path = Path::new(target);
     let request = Request { overrides: &args.overrides, in_container: args.in_container, ..Request::new(path) };
-    let exam = Gate::host().look(&request).map_err(Failure::gate)?;
+    let exam = Gate::of_machine().examine_request(&request).map_err(Failure::from_gate_refusal)?;
     if matches!(exam.kind, Kind::Block(_)) {
         return Ok(exam);
     }
-    Err(Failure::usage(format!(
+    Err(Failure::bad_usage(format!(
         "{} is not a block device. Files need no consent: only files that this program created are written",
         one_line(target)
     )))
@@ -136,14 +138,14 @@ fn examine_admissible(target: &str, args: &Consent) -> Result<Examination, Failu
 /// Asks at a terminal; otherwise requires the tokens.
 fn require_agreement(exams: &[Examination], args: &Consent) -> Result<(), Failure> {
     let all: Vec<&Examination> = exams.iter().collect();
-    match seat() {
-        Seat::Person => ask_for_agreement(&all),
+    match find_seat() {
+        TerminalReader::Person => ask_for_agreement(&all),
         _ => match all.iter().find(|exam| !is_token_given(exam, args)) {
             None => Ok(()),
-            Some(exam) => Err(Failure::refused(format!(
+            Some(exam) => Err(Failure::refused_for_safety(format!(
                 "there is no terminal to ask whether {} may be overwritten, and no token given is for it; no consent was recorded\n  = \
                  run it at a terminal, or add --destroy-data TOKEN (assay devices {} prints it)",
-                shown(&exam.given),
+                escaped_path(&exam.given),
                 for_a_shell(&exam.given.to_string_lossy())
             ))),
         },
@@ -155,19 +157,22 @@ fn is_token_given(exam: &Examination, args: &Consent) -> bool {
 }
 
 fn begin_and_end(length: Span) -> Result<(Timestamp, Timestamp), Failure> {
-    let from = now();
+    let from = current_time();
     let length = SignedDuration::from_nanos(i64::try_from(length.as_ns()).unwrap_or(i64::MAX));
-    let until = from.checked_add(length).map_err(|e| Failure::host(format!("the system clock cannot be read: {e}")))?;
+    let until =
+        from.checked_add(length).map_err(|e| Failure::host_unable(format!("the system clock cannot be read: {e}")))?;
     Ok((from, until))
 }
 
 /// All consents, or those of the named devices: by the name they were given for, or the path it resolves to.
 fn chosen_consents(store: &Consents, targets: &[String]) -> Result<Vec<StoredConsent>, Failure> {
-    let mut all = store.all(now());
+    let mut all = store.all_stored(current_time());
     for target in targets {
         if !all.iter().any(|kept| is_of(kept, target)) {
             let target = one_line(target);
-            return Err(Failure::usage(format!("there is no consent for {target}; assay consent --list shows all")));
+            return Err(Failure::bad_usage(format!(
+                "there is no consent for {target}; assay consent --list shows all"
+            )));
         }
     }
     all.retain(|kept| targets.is_empty() || targets.iter().any(|target| is_of(kept, target)));
@@ -179,23 +184,23 @@ fn is_of(kept: &StoredConsent, target: &str) -> bool {
     kept.given.as_ref().is_some_and(|given| given.target == target || Some(&given.path) == real.as_ref())
 }
 
-fn revoke(store: &Consents, args: &Consent) -> Result<u8, Failure> {
+fn revoke_consents(store: &Consents, args: &Consent) -> Result<u8, Failure> {
     let chosen = chosen_consents(store, &args.targets)?;
     for kept in &chosen {
-        store.revoke(kept)?;
+        store.revoke_consent(kept)?;
     }
-    let names: Vec<String> = chosen.iter().map(name).collect();
+    let names: Vec<String> = chosen.iter().map(consent_name).collect();
     if args.json {
         print_json(&serde_json::json!({ "revoked": names }))?;
     } else if names.is_empty() {
-        show("there was no consent\n");
+        show_text("there was no consent\n");
     } else {
-        show(&format!("revoked: {}\n", names.join(", ")));
+        show_text(&format!("revoked: {}\n", names.join(", ")));
     }
     Ok(code::DONE)
 }
 
-fn name(kept: &StoredConsent) -> String {
+fn consent_name(kept: &StoredConsent) -> String {
     kept.given.as_ref().map_or_else(|| kept.file.to_string_lossy().into_owned(), |given| given.target.clone())
 }
 
@@ -205,16 +210,16 @@ fn list_consents(all: &[StoredConsent], json: bool) -> Result<u8, Failure> {
         return Ok(code::DONE);
     }
     if all.is_empty() {
-        show("nothing was agreed to\n");
+        show_text("nothing was agreed to\n");
     }
     for kept in all {
         let of = kept
             .given
             .as_ref()
-            .map(|given| format!("from {} until {}, overrides {}", given.given, given.until, given.rules()));
-        show(&format!("{}  {}\n", name(kept), of.unwrap_or_else(|| "cannot be read".to_owned())));
+            .map(|given| format!("from {} until {}, overrides {}", given.given, given.until, given.rule_names()));
+        show_text(&format!("{}  {}\n", consent_name(kept), of.unwrap_or_else(|| "cannot be read".to_owned())));
         if let Err(why) = state_of(kept) {
-            show(&format!("    not valid: {why}\n"));
+            show_text(&format!("    not valid: {why}\n"));
         }
     }
     Ok(code::DONE)
@@ -225,8 +230,8 @@ fn state_of(kept: &StoredConsent) -> Result<(), String> {
     match (&kept.standing, &kept.given) {
         (Err(why), _) => Err(why.clone()),
         // The path may name another device by now.
-        (Ok(_), Some(given)) => match Gate::host().introduce(&given.path) {
-            exam if exam.marks.is_empty() => Err(format!("{} is not there now", shown(&given.path))),
+        (Ok(_), Some(given)) => match Gate::of_machine().introduce_path(&given.path) {
+            exam if exam.marks.is_empty() => Err(format!("{} is not there now", escaped_path(&given.path))),
             exam => kept.why_not(&exam).map_or(Ok(()), Err),
         },
         (Ok(_), None) => Ok(()),

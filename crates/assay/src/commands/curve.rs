@@ -4,12 +4,12 @@ use crate::args::{Access, Judged, Output, Pace, Search, Subject};
 use crate::progress::Progress;
 use crate::stdout::print_json;
 use assay_base::{Criterion, Multiple, Rate, Share};
-use assay_judge::curve::{self, text};
+use assay_judge::curve::{self, write_text};
 use assay_judge::sessions;
 use assay_model::Plan;
 use assay_model::plan::PlannedLoad;
 use assay_run::databases::by_sessions::{self, with_sessions};
-use assay_run::failure::{Failure, one_line, shown};
+use assay_run::failure::{Failure, escaped_path, one_line};
 use assay_run::observer::Observer;
 use assay_run::procedure::curving::{CurveRequest, Curving, FILE, PAGE, make_directory, write_curve};
 use assay_run::procedure::searching::first_load;
@@ -104,38 +104,38 @@ impl std::str::FromStr for Maximum {
 const BESIDE: &str = "beside";
 
 /// Runs the points, shows the curve, and leaves it in the run directory.
-pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
+pub(crate) fn measure_curve(args: &Curve) -> Result<u8, Failure> {
     if !args.sessions.is_empty() {
         return by_sessions(args);
     }
-    let shares = shares(&args.points)?;
-    first_load(&args.search.bounds(), Multiple::ONE)?;
-    let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
-    let mut several = args.subject.open("curve", settings)?;
+    let shares = sorted_shares(&args.points)?;
+    first_load(&args.search.search_bounds(), Multiple::ONE)?;
+    let settings = args.output.run_settings(&args.access, &args.pace, &args.judged.criteria);
+    let mut several = args.subject.open_several("curve", settings)?;
     if args.beside.is_some() && !several.has_cache() {
         let remedy = "--beside compares a cache with none, and there is no cache: give one with --cache PATH";
-        return Err(Failure::usage(remedy));
+        return Err(Failure::bad_usage(remedy));
     }
-    let stream = stream(&several.plan, args.stream.as_deref())?;
-    let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;
+    let stream = choose_stream(&several.plan, args.stream.as_deref())?;
+    let given = args.max.map(|max| maximum_load(max, &several.plan, &stream)).transpose()?;
     let usual = if several.plan.load.oltp().is_some() { Runs::One } else { Runs::Each };
     let in_one_run = args.runs.unwrap_or(usual) == Runs::One;
     let request = CurveRequest { shares, stream, maximum: given, in_one_run };
-    let dir = several.directory()?;
+    let dir = several.choose_directory()?;
     let mut progress = Progress::new(false);
-    progress.say(&several.length());
+    progress.say_line(&several.length_sentence());
     let resumed = args.output.resume.is_some();
-    let mut curve = measure(args, &several, &request, &dir, resumed, &mut progress)?;
+    let mut curve = measure_in_directory(args, &several, &request, &dir, resumed, &mut progress)?;
     if args.beside.is_some() && curve.is_whole() {
         several.without_cache()?;
         let below = dir.join(BESIDE);
         let resumed = below.join(FILE).exists();
         make_directory(&below)?;
-        progress.say("the same without the cache");
-        curve.put_beside(measure(args, &several, &request, &below, resumed, &mut progress)?);
+        progress.say_line("the same without the cache");
+        curve.put_beside(measure_in_directory(args, &several, &request, &below, resumed, &mut progress)?);
     }
     several.tell_if_lost(write_curve(&curve, &dir));
-    show(&curve, &dir, args.output.json, &progress)?;
+    show_curve(&curve, &dir, args.output.json, &progress)?;
     Ok(curve.verdict().exit_code())
 }
 
@@ -144,32 +144,33 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
     let mut numbers = args.sessions.clone();
     numbers.sort_unstable();
     numbers.dedup();
-    let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
-    let workload = args.subject.workload("curve", args.pace.measure)?;
+    let settings = args.output.run_settings(&args.access, &args.pace, &args.judged.criteria);
+    let workload = args.subject.workload_for_verb("curve", args.pace.measure)?;
     let first = with_sessions(&workload, numbers[0])?;
     let several = Several::open_loops("curve", first, &args.subject.targets, settings)?;
-    let dir = several.directory()?;
+    let dir = several.choose_directory()?;
     let mut progress = Progress::new(false);
-    progress.say(&several.length());
+    progress.say_line(&several.length_sentence());
     let resumed = args.output.resume.is_some();
-    let curve = by_sessions::measure(&several, &workload, &numbers, &dir, resumed, &mut progress)?;
+    let curve = by_sessions::measure_by_sessions(&several, &workload, &numbers, &dir, resumed, &mut progress)?;
     if args.output.json {
         print_json(&curve)?;
     } else {
         let mut printed = String::new();
-        sessions::text(&curve, &mut printed).map_err(|_| Failure::bug("a curve that cannot be shown"))?;
-        crate::stdout::show(&printed);
+        sessions::write_text(&curve, &mut printed)
+            .map_err(|_| Failure::internal_bug("a curve that cannot be shown"))?;
+        crate::stdout::show_text(&printed);
     }
     if !curve.is_whole() {
-        progress.say(&crate::again::cut_short(&dir));
+        progress.say_line(&crate::again::cut_short(&dir));
     }
     let (file, page) = (by_sessions::FILE, by_sessions::PAGE);
-    progress.say(&format!("curve in {}: {file}, {page}, and a run directory for each number", shown(&dir)));
+    progress.say_line(&format!("curve in {}: {file}, {page}, and a run directory for each number", escaped_path(&dir)));
     Ok(curve.verdict().exit_code())
 }
 
 /// Measures one curve in `dir`, as far as it comes.
-fn measure(
+fn measure_in_directory(
     args: &Curve,
     several: &Several<'_>,
     request: &CurveRequest,
@@ -177,38 +178,39 @@ fn measure(
     resumed: bool,
     progress: &mut Progress,
 ) -> Result<curve::Curve, Failure> {
-    let mut curving = Curving::begin(several, request, args.search.bounds(), dir.to_path_buf(), resumed)?;
-    curving.run(progress)?;
-    let curve = curving.curve();
+    let mut curving =
+        Curving::begin_or_resume(several, request, args.search.search_bounds(), dir.to_path_buf(), resumed)?;
+    curving.run_curve(progress)?;
+    let curve = curving.into_curve();
     several.tell_if_lost(write_curve(&curve, dir));
     Ok(curve)
 }
 
 /// The shares that were asked for, ascending, without duplicates.
-fn shares(points: &[Share]) -> Result<Vec<Share>, Failure> {
+fn sorted_shares(points: &[Share]) -> Result<Vec<Share>, Failure> {
     let mut shares = points.to_vec();
     shares.sort_by_key(|share| share.as_ppb());
     shares.dedup();
     if shares.first().is_none_or(|share| share.as_ppb() == 0) {
-        return Err(Failure::usage("a point at 0% offers no load; give shares such as --points 10%,50%,100%"));
+        return Err(Failure::bad_usage("a point at 0% offers no load; give shares such as --points 10%,50%,100%"));
     }
     Ok(shares)
 }
 
 /// The stream whose throughput and response are shown. It must have a rate, because loads multiply rates.
-fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
+fn choose_stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
     let judged = plan.criteria.first().map(|criterion| criterion.stream.as_str());
     let with_rate = plan.load.streams.iter().filter(|stream| stream.arrival.rate().is_some());
     let with_rate: Vec<&str> = with_rate.map(|stream| stream.name.as_str()).collect();
     let name = asked.or(judged.filter(|name| has_rate(plan, name))).or(with_rate.first().copied());
     match name {
         Some(name) if has_rate(plan, name) => Ok(name.to_owned()),
-        Some(name) => Err(Failure::usage(format!(
+        Some(name) => Err(Failure::bad_usage(format!(
             "there is no stream {} with a rate; there are: {}",
             one_line(name),
             one_line(with_rate.join(", "))
         ))),
-        None => Err(Failure::workload(PlannedLoad::ONLY_CLOSED_LOOPS)),
+        None => Err(Failure::bad_workload(PlannedLoad::ONLY_CLOSED_LOOPS)),
     }
 }
 
@@ -219,7 +221,7 @@ fn has_rate(plan: &Plan, name: &str) -> bool {
 }
 
 /// The load at which the stream has the given rate.
-fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure> {
+fn maximum_load(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure> {
     let rate = match max {
         Maximum::Load(load) => return Ok(load),
         Maximum::Rate(rate) => rate,
@@ -228,24 +230,24 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
     let one = one.or(plan.load.oltp().map(|oltp| oltp.rate));
     let (ours, theirs) = (one.unwrap_or(rate).as_ratio(), rate.as_ratio());
     let load = theirs.0.checked_mul(ours.1).zip(theirs.1.checked_mul(ours.0));
-    load.and_then(|(n, d)| Multiple::ratio(n, d)).ok_or_else(|| {
-        Failure::usage(format!(
+    load.and_then(|(n, d)| Multiple::from_ratio(n, d)).ok_or_else(|| {
+        Failure::bad_usage(format!(
             "{rate} of {stream} cannot be expressed as a multiple of 1x; give --max as a multiple such as 30x"
         ))
     })
 }
 
-fn show(curve: &curve::Curve, dir: &Path, json: bool, progress: &Progress) -> Result<(), Failure> {
+fn show_curve(curve: &curve::Curve, dir: &Path, json: bool, progress: &Progress) -> Result<(), Failure> {
     if json {
         return print_json(curve);
     }
     let mut printed = String::new();
-    text(curve, &mut printed).map_err(|_| Failure::bug("a curve that cannot be shown"))?;
-    crate::stdout::show(&printed);
+    write_text(curve, &mut printed).map_err(|_| Failure::internal_bug("a curve that cannot be shown"))?;
+    crate::stdout::show_text(&printed);
     if curve.is_cut_short() {
-        progress.say(&crate::again::cut_short(dir));
+        progress.say_line(&crate::again::cut_short(dir));
     }
     let runs = if curve.in_one_run { "the directory of the run" } else { "a run directory for each point" };
-    progress.say(&format!("curve in {}: {FILE}, {PAGE}, and {runs}", shown(dir)));
+    progress.say_line(&format!("curve in {}: {FILE}, {PAGE}, and {runs}", escaped_path(dir)));
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! `assay devices`: the devices, what each safety rule says about them, and the consent tokens.
 
 use crate::candidates;
-use crate::stdout::{print, print_json};
+use crate::stdout::{print_document, print_json};
 use assay_base::Bytes;
 use assay_device::probe;
 use assay_device::safety::{Examination, Gate, Roots, RuleAnswer};
-use assay_run::failure::{Failure, code, one_line, shown};
+use assay_run::failure::{Failure, code, escaped_path, one_line};
 use clap_complete::engine::ArgValueCompleter;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 pub(crate) struct Devices {
     /// Devices or files to examine [default: all block devices]
-    #[arg(add = ArgValueCompleter::new(candidates::devices))]
+    #[arg(add = ArgValueCompleter::new(candidates::device_candidates))]
     pub targets: Vec<PathBuf>,
     /// Show the answers of all safety rules, not only of those that refuse
     #[arg(long)]
@@ -26,24 +26,24 @@ pub(crate) struct Devices {
 }
 
 /// Examines the named targets or all block devices. Writes nothing.
-pub(crate) fn devices(args: &Devices) -> Result<u8, Failure> {
+pub(crate) fn list_devices(args: &Devices) -> Result<u8, Failure> {
     let candidates = if args.targets.is_empty() {
-        probe::candidates(&Roots::host()).map_err(Failure::host)?
+        probe::candidate_devices(&Roots::of_machine()).map_err(Failure::host_unable)?
     } else {
         args.targets.clone()
     };
-    let gate = Gate::host();
-    let exams: Vec<Examination> = candidates.iter().map(|path| gate.examine(path)).collect();
+    let gate = Gate::of_machine();
+    let exams: Vec<Examination> = candidates.iter().map(|path| gate.examine_path(path)).collect();
     if args.json {
-        print_json(&exams.iter().map(json).collect::<Vec<_>>())?;
+        print_json(&exams.iter().map(examination_json).collect::<Vec<_>>())?;
         return Ok(code::DONE);
     }
     if exams.is_empty() {
-        print("no block devices here; a file or sim:flash can be tested too\n");
+        print_document("no block devices here; a file or sim:flash can be tested too\n");
     }
-    exams.iter().for_each(|exam| print(&lines_of(exam, args.rules)));
+    exams.iter().for_each(|exam| print_document(&lines_of(exam, args.rules)));
     if exams.iter().any(|exam| exam.accepted && exam.token.is_some()) {
-        print("\nTo write to an accepted device, and lose what it holds: --destroy-data TOKEN\n");
+        print_document("\nTo write to an accepted device, and lose what it holds: --destroy-data TOKEN\n");
     }
     Ok(code::DONE)
 }
@@ -55,7 +55,7 @@ fn backing_file(exam: &Examination) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(path.strip_suffix(b"\n").unwrap_or(&path).to_vec())))
 }
 
-fn json(exam: &Examination) -> serde_json::Value {
+fn examination_json(exam: &Examination) -> serde_json::Value {
     serde_json::json!({
         "path": exam.given,
         "token": exam.token,
@@ -72,12 +72,13 @@ fn json(exam: &Examination) -> serde_json::Value {
 }
 
 fn lines_of(exam: &Examination, all: bool) -> String {
-    let size = exam.size.map_or_else(|| "-".into(), |size| Bytes::new(size).human());
-    let model = exam.model.as_deref().map(one_line).or_else(|| Some(format!("over {}", shown(&backing_file(exam)?))));
+    let size = exam.size.map_or_else(|| "-".into(), |size| Bytes::new(size).human_text());
+    let model =
+        exam.model.as_deref().map(one_line).or_else(|| Some(format!("over {}", escaped_path(&backing_file(exam)?))));
     let model = model.unwrap_or_else(|| "-".to_owned());
     let token = exam.token.as_deref().unwrap_or("-");
     let answer = if exam.accepted { "accepted" } else { "refused" };
-    let mut text = format!("{:20} {size:>12}  {answer:8}  token {token:8}  {model}\n", shown(&exam.given));
+    let mut text = format!("{:20} {size:>12}  {answer:8}  token {token:8}  {model}\n", escaped_path(&exam.given));
     for rule in exam.rules.iter().filter(|rule| all || !rule.ok) {
         let mark = if rule.ok { "ok" } else { "no" };
         text += &format!("    {:4} {mark}  {}\n", rule.id.to_string(), one_line(&rule.evidence));

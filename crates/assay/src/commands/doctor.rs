@@ -2,7 +2,7 @@
 //! nothing.
 
 use crate::candidates;
-use crate::stdout::{print, print_json};
+use crate::stdout::{print_document, print_json};
 use assay_device::doctor::{self, Check};
 use assay_device::safety::Roots;
 use assay_run::failure::{Failure, code, one_line};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 )]
 pub(crate) struct Doctor {
     /// Devices or files to check as well. Nothing is opened for writing
-    #[arg(add = ArgValueCompleter::new(candidates::devices))]
+    #[arg(add = ArgValueCompleter::new(candidates::device_candidates))]
     pub targets: Vec<String>,
     /// Directory where a run log would be written; its free space is checked [default: the working directory]
     #[arg(long, value_name = "DIR")]
@@ -28,11 +28,11 @@ pub(crate) struct Doctor {
 }
 
 /// Checks the host and the named targets. Problems found are not a failure of the command.
-pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
-    let roots = Roots::host();
-    let mut checks = doctor::host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
+pub(crate) fn examine_machine(args: &Doctor) -> Result<u8, Failure> {
+    let roots = Roots::of_machine();
+    let mut checks = doctor::check_host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
     checks.extend(targets::parse_block_targets(&args.targets)?.into_iter().flat_map(|(name, named)| match named {
-        Named::Path(path) => doctor::target(&roots, &path),
+        Named::Path(path) => doctor::check_target(&roots, &path),
         Named::Simulated(_) | Named::Null(_) | Named::Database(_) => vec![Check {
             id: "target",
             target: Some(name),
@@ -46,13 +46,13 @@ pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
         let ok = checks.iter().all(|check| check["ok"] == true);
         print_json(&serde_json::json!({ "schema": 1, "ok": ok, "checks": checks }))?;
     } else {
-        print(&shown(&checks));
+        print_document(&checks_text(&checks));
     }
     Ok(code::DONE)
 }
 
 /// The most important problem comes first; checks without a problem take one line each.
-fn shown(checks: &[Check]) -> String {
+fn checks_text(checks: &[Check]) -> String {
     let (well, ill): (Vec<&Check>, Vec<&Check>) = checks.iter().partition(|check| check.ok);
     let mut text = match ill.len() {
         0 => "no problems\n".to_owned(),

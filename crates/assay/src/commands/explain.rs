@@ -5,7 +5,7 @@ mod words;
 
 use super::behind;
 use super::job;
-use super::outline::{block, sizes_of, totals};
+use super::outline::{byte_totals, largest_block, sizes_of};
 use super::run::RunRequest;
 use super::{steps, transactions};
 use crate::args::{BehindCache, Jobs, Judged, Lookaside, Pace};
@@ -16,14 +16,14 @@ use assay_model::{Plan, Stream};
 use assay_run::failure::{Failure, code};
 use assay_run::open::targets::{self, Named};
 use clap_complete::engine::ArgValueCompleter;
-use words::{Known, text};
+use words::{Known, plan_text};
 
 /// `assay explain`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Explain {
     /// A workload file, an ACT configuration, a fio job file, the name of a workload that comes with the program, or the word `certify` to
     /// explain all steps of `assay certify TARGETS`
-    #[arg(add = ArgValueCompleter::new(candidates::explained))]
+    #[arg(add = ArgValueCompleter::new(candidates::explain_candidates))]
     pub workload: String,
     /// Targets it would run on. Nothing is opened for writing. Further workloads may stand before the targets, as for `run`
     #[arg(value_name = "WORKLOAD... TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
@@ -48,23 +48,29 @@ pub(crate) struct Explain {
 }
 
 /// Prints the plan.
-pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
+pub(crate) fn explain_plan(args: &Explain) -> Result<u8, Failure> {
     if args.workload == candidates::CERTIFY {
         if !args.judged.criteria.is_empty() {
-            return Err(Failure::usage(
+            return Err(Failure::bad_usage(
                 "certify judges by the criteria of its workload: write your own as [[criterion]] in a workload file instead of --criterion",
             ));
         }
-        return steps::explain(&args.targets, args.load, args.jobs.test.kind(), &args.pace, args.json);
+        return steps::explain_certification(
+            &args.targets,
+            args.load,
+            args.jobs.test.act_kind(),
+            &args.pace,
+            args.json,
+        );
     }
-    let request = RunRequest::parse("explain", &args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let request = RunRequest::parse_words("explain", &args.workload, &args.targets, &args.jobs, &args.pace)?;
     let request = request.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
     let named = targets::parse_targets(&request.names)?;
-    let unknown = transactions::unknown(&named);
-    let tasks = request.tasks(&named, args.load, &args.pace, &args.judged)?;
+    let unknown = transactions::unknown_reason(&named);
+    let tasks = request.make_tasks(&named, args.load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run, and the drives of a configuration may be in another machine.
     let sizes = if args.targets.is_empty() {
-        named.iter().map(|(_, named)| named.geometry()).collect()
+        named.iter().map(|(_, named)| named.known_geometry()).collect()
     } else {
         sizes_of(&named)?
     };
@@ -73,38 +79,40 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         refuse_too_small(&task.plan, &sizes)?;
     }
     if args.json {
-        let all = tasks.iter().map(|task| json(&task.plan, &named, &sizes)).collect::<Result<Vec<_>, Failure>>()?;
+        let all =
+            tasks.iter().map(|task| plan_json(&task.plan, &named, &sizes)).collect::<Result<Vec<_>, Failure>>()?;
         let mut value = match tasks.as_slice() {
             [task] if task.head.is_none() => all.into_iter().collect::<Vec<_>>().remove(0),
             _ => serde_json::json!({ "steps": all }),
         };
         if !request.keys.is_empty() {
-            value["keys"] = request.keys.iter().map(job::json).collect();
+            value["keys"] = request.keys.iter().map(job::key_json).collect();
         }
         print_json(&value)?;
     } else {
         let mut all = String::new();
         for task in &tasks {
-            let plan = text(&task.plan, &named, &sizes, unknown.as_deref());
+            let plan = plan_text(&task.plan, &named, &sizes, unknown.as_deref());
             let sides = behind::both_sides(&task.plan, &sizes).transpose()?;
-            let plan = plan + &sides.map_or_else(String::new, |both| behind::text(&task.plan, &sizes, &both));
+            let plan = plan + &sides.map_or_else(String::new, |both| behind::sides_text(&task.plan, &sizes, &both));
             all += &match &task.head {
                 Some(head) => format!("step {} of {}, {}\n{plan}\n", head.number, head.of, head.title),
                 None => plan,
             };
         }
-        show_lines(&(all + &job::text(&request.keys)));
+        show_lines(&(all + &job::keys_text(&request.keys)));
     }
     Ok(code::DONE)
 }
 
 /// A plan with what follows from it for these targets.
-fn json(plan: &Plan, named: &[(String, Named)], sizes: &[Known]) -> Result<serde_json::Value, Failure> {
-    let mut value = serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
+fn plan_json(plan: &Plan, named: &[(String, Named)], sizes: &[Known]) -> Result<serde_json::Value, Failure> {
+    let mut value =
+        serde_json::to_value(plan).map_err(|e| Failure::internal_bug(format!("a plan that is not JSON: {e}")))?;
     value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
-    value["derived"] = derived(plan, block(sizes));
+    value["derived"] = derived_json(plan, largest_block(sizes));
     if let Some(both) = behind::both_sides(plan, sizes) {
-        value["cache_sides"] = behind::json(plan, &both?);
+        value["cache_sides"] = behind::sides_json(plan, &both?);
     }
     Ok(value)
 }
@@ -114,10 +122,12 @@ fn refuse_too_small(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Fai
     let known: Option<Vec<Geometry>> =
         sizes.iter().map(|known| known.map(|(size, block)| Geometry { size, block })).collect();
     if let Some(geometries) = &known {
-        plan.fits(geometries).map_err(Failure::workload)?;
+        plan.check_fits(geometries).map_err(Failure::bad_workload)?;
     }
     match (plan.load.oltp(), known) {
-        (Some(oltp), Some(geometries)) if !geometries.is_empty() => oltp.fits(&geometries).map_err(Failure::usage),
+        (Some(oltp), Some(geometries)) if !geometries.is_empty() => {
+            oltp.check_fits(&geometries).map_err(Failure::bad_usage)
+        }
         _ => Ok(()),
     }
 }
@@ -132,8 +142,8 @@ fn through_page_cache(plan: Option<&Plan>, mut sizes: Vec<Option<(u64, u32)>>) -
     sizes
 }
 
-fn derived(plan: &Plan, block: u32) -> serde_json::Value {
-    let (read, written, total) = totals(plan, block);
+fn derived_json(plan: &Plan, block: u32) -> serde_json::Value {
+    let (read, written, total) = byte_totals(plan, block);
     // A closed loop moves as much as the target takes: no figure exists in advance.
     let [bounds_reads, bounds_writes] =
         [Direction::Read, Direction::Write].map(|direction| plan.load.unbounded(direction).next().is_none());
@@ -153,6 +163,6 @@ fn derived_of_stream(stream: &Stream, block: u32) -> serde_json::Value {
         "name": stream.name,
         "operations_per_second": stream.arrival.rate().map(|rate| rate.as_f64()),
         "bytes_per_second": stream.bytes_per_second(block),
-        "size_done": stream.block().and_then(|own| own.size.done(block)).map(|done| done.to_string()),
+        "size_done": stream.block().and_then(|own| own.size.size_on_target(block)).map(|done| done.to_string()),
     })
 }

@@ -2,7 +2,7 @@
 //! judging.
 
 use crate::act;
-use crate::stdout::print;
+use crate::stdout::print_document;
 use assay_base::Measure;
 use assay_formats::act::log;
 use assay_formats::export::{Csv, Fio, Hgrm, Hlog, Sink};
@@ -11,7 +11,7 @@ use assay_formats::pblio::PblioData;
 use assay_judge::judgement::{Outcome, Requirement};
 use assay_judge::{Judgement, render};
 use assay_record::{Entry, Header};
-use assay_run::failure::{Failure, code, shown};
+use assay_run::failure::{Failure, code, escaped_path};
 use assay_run::log::{reading, results, rundir};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -80,34 +80,37 @@ impl From<Unit> for log::Unit {
 }
 
 /// Writes the log to standard output in the format asked for.
-pub(crate) fn export(args: &Export) -> Result<u8, Failure> {
+pub(crate) fn export_log(args: &Export) -> Result<u8, Failure> {
     if args.stream.is_some() && !matches!(args.to, Format::Hgrm) {
-        return Err(Failure::usage("--stream is for --to hgrm; the other formats hold every stream"));
+        return Err(Failure::bad_usage("--stream is for --to hgrm; the other formats hold every stream"));
     }
     if args.unit.is_some() && !matches!(args.to, Format::Hgrm | Format::ActLog) {
-        return Err(Failure::usage(
+        return Err(Failure::bad_usage(
             "--unit is for --to hgrm and --to act-log; the other formats have units of their own",
         ));
     }
     match args.to {
         Format::ActLog => act::export::act_log(&args.log, args.step, args.unit.unwrap_or_default().into()),
-        Format::Json => judged(args, render::json),
-        Format::Junit => judged(args, render::junit),
-        Format::Markdown => judged(args, render::markdown),
+        Format::Json => export_judgement(args, render::write_json),
+        Format::Junit => export_judgement(args, render::write_junit),
+        Format::Markdown => export_judgement(args, render::write_markdown),
         Format::Csv | Format::Hgrm | Format::Hlog | Format::FioJson | Format::PblioData => of_log(args, Vec::new()),
         Format::JetstressLike => of_log(args, verdict_lines(args)?),
     }
 }
 
 /// A format that is made from the judgement contains every step.
-fn judged(args: &Export, render: impl FnOnce(&Judgement, &mut dyn Write) -> std::fmt::Result) -> Result<u8, Failure> {
+fn export_judgement(
+    args: &Export,
+    render: impl FnOnce(&Judgement, &mut dyn Write) -> std::fmt::Result,
+) -> Result<u8, Failure> {
     if args.step.is_some() {
-        return Err(Failure::usage("--step is for formats that hold one step; this format holds all steps"));
+        return Err(Failure::bad_usage("--step is for formats that hold one step; this format holds all steps"));
     }
-    let judgement = results::judge(&rundir::log_in(&args.log), None)?;
+    let judgement = results::judge_file(&rundir::log_in(&args.log), None)?;
     let mut text = String::new();
-    render(&judgement, &mut text).map_err(|_| Failure::bug("a judgement that cannot be rendered"))?;
-    print(&text);
+    render(&judgement, &mut text).map_err(|_| Failure::internal_bug("a judgement that cannot be rendered"))?;
+    print_document(&text);
     Ok(code::DONE)
 }
 
@@ -119,7 +122,7 @@ fn verdict_lines(args: &Export) -> Result<Vec<String>, Failure> {
     for (judge_on, name) in
         [(None, "Verdict"), (Some(Measure::Service), "Verdict by service time, as Jetstress measures")]
     {
-        let judgement = results::judge(&path, judge_on)?;
+        let judgement = results::judge_file(&path, judge_on)?;
         lines.push(format!("{name}: {}: {}", judgement.verdict, judgement.reason));
         for criterion in judgement.part.criteria.iter().filter(|criterion| criterion.asked.stream.is_some()) {
             let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
@@ -140,7 +143,7 @@ fn outcome_in_words(outcome: Outcome) -> &'static str {
     }
 }
 
-fn sink(args: &Export, verdict: &[String], header: &Header) -> Box<dyn Sink> {
+fn sink_for_format(args: &Export, verdict: &[String], header: &Header) -> Box<dyn Sink> {
     let started = header.created.parse::<jiff::Timestamp>().ok();
     match args.to {
         Format::Csv => Box::new(Csv::default()),
@@ -156,9 +159,9 @@ fn of_log(args: &Export, verdict: Vec<String>) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.log);
     // A distribution or a time line belongs to one step; a table and a list of jobs can contain several.
     let one_step = matches!(args.to, Format::Hgrm | Format::Hlog | Format::PblioData | Format::JetstressLike);
-    let mut reader = reading::read(&path)?;
+    let mut reader = reading::open_reader(&path)?;
     let (mut found, mut inside, mut step, mut text) = (None::<Box<dyn Sink>>, false, None, String::new());
-    while let Some(entry) = reader.next_entry().map_err(|e| unfit(&path, e))? {
+    while let Some(entry) = reader.next_entry().map_err(|e| unfit_log(&path, e))? {
         let written = match entry {
             Ok(Entry::Header(header)) => {
                 let number = header.step.as_ref().map_or(1, |step| step.number);
@@ -167,32 +170,34 @@ fn of_log(args: &Export, verdict: Vec<String>) -> Result<u8, Failure> {
                     continue;
                 }
                 if one_step && step.replace(number).is_some_and(|before| before != number) {
-                    return Err(unfit(&path, "it holds several steps\n  = name one with --step N"));
+                    return Err(unfit_log(&path, "it holds several steps\n  = name one with --step N"));
                 }
-                found.get_or_insert_with(|| sink(args, &verdict, &header)).header(&header, &mut text)
+                found.get_or_insert_with(|| sink_for_format(args, &verdict, &header)).begin_segment(&header, &mut text)
             }
             Ok(_) if !inside => Ok(()),
-            Ok(Entry::Interval(interval)) => found.as_mut().map_or(Ok(()), |sink| sink.interval(&interval, &mut text)),
-            Ok(Entry::Event(event)) => found.as_mut().map_or(Ok(()), |sink| sink.event(&event, &mut text)),
-            Ok(Entry::Histograms(all)) => found.as_mut().map_or(Ok(()), |sink| sink.histograms(&all, &mut text)),
+            Ok(Entry::Interval(interval)) => {
+                found.as_mut().map_or(Ok(()), |sink| sink.take_interval(&interval, &mut text))
+            }
+            Ok(Entry::Event(event)) => found.as_mut().map_or(Ok(()), |sink| sink.take_event(&event, &mut text)),
+            Ok(Entry::Histograms(all)) => found.as_mut().map_or(Ok(()), |sink| sink.take_histograms(&all, &mut text)),
             Ok(_) => Ok(()),
             Err(damage) if damage.torn_tail => break,
             Err(damage) => Err(format!("the log is damaged: {damage}")),
         };
-        written.map_err(|why| unfit(&path, why))?;
+        written.map_err(|why| unfit_log(&path, why))?;
         if text.len() > 1 << 16 {
-            print(&std::mem::take(&mut text));
+            print_document(&std::mem::take(&mut text));
         }
     }
     let mut sink = found.ok_or_else(|| {
         let step = args.step.map_or_else(|| "a run".to_owned(), |step| format!("step {step}"));
-        unfit(&path, format!("there is no {step} in it"))
+        unfit_log(&path, format!("there is no {step} in it"))
     })?;
-    sink.end(&mut text).map_err(|why| unfit(&path, why))?;
-    print(&text);
+    sink.end_log(&mut text).map_err(|why| unfit_log(&path, why))?;
+    print_document(&text);
     Ok(code::DONE)
 }
 
-fn unfit(log: &Path, why: impl std::fmt::Display) -> Failure {
-    Failure::workload(format!("{}: {why}", shown(log)))
+fn unfit_log(log: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::bad_workload(format!("{}: {why}", escaped_path(log)))
 }

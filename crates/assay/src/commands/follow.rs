@@ -1,10 +1,10 @@
 //! `assay watch`: shows the progress of a run in another terminal or in the background, and its result once it has
 //! ended. [`follow_procedure`] does it for several runs.
 
-use super::following::follow;
+use super::following::follow_log;
 use super::{follow_procedure, result};
 use crate::progress::Progress;
-use crate::stdout::show;
+use crate::stdout::show_text;
 use assay_judge::Options;
 use assay_run::failure::Failure;
 use assay_run::log::judging::Log;
@@ -19,14 +19,14 @@ pub(crate) struct Watch {
 }
 
 /// Follows the run in a directory to its end and prints its result; the exit code is that of the verdict.
-pub(crate) fn watch(args: &Watch) -> Result<u8, Failure> {
+pub(crate) fn watch_run(args: &Watch) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.dir);
     if args.dir.is_dir() && !path.exists() {
-        return follow_procedure::watch(&args.dir);
+        return follow_procedure::watch_procedure(&args.dir);
     }
-    let log = Log::open(&path)?;
-    follow(&log, &path, &mut Progress::for_one_run(""))?;
-    let judgement = log.judge(Options::default())?;
-    show(&result::text(&judgement, &args.dir.to_string_lossy())?);
+    let log = Log::open_log(&path)?;
+    follow_log(&log, &path, &mut Progress::for_one_run(""))?;
+    let judgement = log.judge_log(Options::default())?;
+    show_text(&result::judgement_text(&judgement, &args.dir.to_string_lossy())?);
     Ok(judgement.verdict.exit_code())
 }

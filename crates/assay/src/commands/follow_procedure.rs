@@ -1,16 +1,16 @@
 //! `assay watch` of a procedure of several runs: `limit`, `curve`, `matrix`, `fit` and `size` leave the log of each of their
 //! runs in a directory of its own. Each run is shown while it goes on, and at the end the result, which is in a document.
 
-use super::following::follow;
+use super::following::follow_log;
 use super::limit;
 use crate::progress::Progress;
-use crate::stdout::{show, show_lines};
+use crate::stdout::{show_lines, show_text};
 use assay_judge::Verdict;
 use assay_run::databases::by_sessions;
-use assay_run::failure::{Failure, shown};
+use assay_run::failure::{Failure, escaped_path};
 use assay_run::files;
 use assay_run::log::judging::Log;
-use assay_run::log::results::rendered;
+use assay_run::log::results::render_text;
 use assay_run::log::rundir;
 use assay_run::observer::Observer;
 use assay_run::procedure::kept::read_document;
@@ -25,22 +25,23 @@ const LOOK: Duration = Duration::from_millis(200);
 const DEPTH: u32 = 4;
 
 /// Follows the runs in a directory until nobody works in it, and prints the result; the exit code is that of the procedure.
-pub(super) fn watch(dir: &Path) -> Result<u8, Failure> {
+pub(super) fn watch_procedure(dir: &Path) -> Result<u8, Failure> {
     let mut followed: Vec<PathBuf> = Vec::new();
     let mut progress = Progress::new(false);
     while is_worked_in(dir) {
-        match running(dir, &followed) {
+        match running_log(dir, &followed) {
             Some((path, log)) => {
-                let name = path.parent().and_then(|run| run.strip_prefix(dir).ok()).map(shown).unwrap_or_default();
-                progress.title(&name);
-                follow(&log, &path, &mut progress)?;
+                let name =
+                    path.parent().and_then(|run| run.strip_prefix(dir).ok()).map(escaped_path).unwrap_or_default();
+                progress.begin_part(&name);
+                follow_log(&log, &path, &mut progress)?;
                 followed.push(path);
             }
             None => std::thread::park_timeout(LOOK),
         }
     }
-    progress.finish();
-    result(dir)
+    progress.finish_part();
+    print_result(dir)
 }
 
 /// Whether a process works in the directory.
@@ -49,11 +50,11 @@ fn is_worked_in(dir: &Path) -> bool {
 }
 
 /// The log below the directory that is being written, if it was not followed yet.
-fn running(dir: &Path, followed: &[PathBuf]) -> Option<(PathBuf, Log)> {
+fn running_log(dir: &Path, followed: &[PathBuf]) -> Option<(PathBuf, Log)> {
     let mut found = Vec::new();
     logs_below(dir, DEPTH, &mut found);
     let fresh = found.into_iter().filter(|path| !followed.contains(path));
-    let open = fresh.filter_map(|path| Some((Log::open(&path).ok()?, path)));
+    let open = fresh.filter_map(|path| Some((Log::open_log(&path).ok()?, path)));
     open.map(|(log, path)| (path, log)).find(|(_, log)| log.is_being_written())
 }
 
@@ -70,32 +71,32 @@ fn logs_below(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
 }
 
 /// Prints the result that a procedure has left.
-fn result(dir: &Path) -> Result<u8, Failure> {
+fn print_result(dir: &Path) -> Result<u8, Failure> {
     let verdict = if let Some(path) = file_in(dir, searching::FILE) {
         limit::show_kept(&read_document(&path, |_| true)?)?
     } else if let Some(path) = file_in(dir, curving::FILE) {
         let curve: assay_judge::curve::Curve = read_document(&path, |_| true)?;
-        show(&rendered(|out| assay_judge::curve::text(&curve, out))?);
+        show_text(&render_text(|out| assay_judge::curve::write_text(&curve, out))?);
         curve.verdict()
     } else if let Some(path) = file_in(dir, by_sessions::FILE) {
         let curve: assay_judge::sessions::SessionsCurve = read_document(&path, |_| true)?;
-        show(&rendered(|out| assay_judge::sessions::text(&curve, out))?);
+        show_text(&render_text(|out| assay_judge::sessions::write_text(&curve, out))?);
         curve.verdict()
     } else if let Some(path) = file_in(dir, fitting::FILE) {
         let trail: assay_judge::fit::Trail = read_document(&path, |_| true)?;
-        show(&rendered(|out| assay_judge::fit::text(&trail, out))?);
+        show_text(&render_text(|out| assay_judge::fit::write_text(&trail, out))?);
         trail.outcome.as_ref().map_or(Verdict::Incomplete, |outcome| outcome.verdict())
     } else if let Some(path) = file_in(dir, sizing::FILE) {
         let sizing: assay_judge::sizing::Sizing = read_document(&path, |_| true)?;
-        show(&rendered(|out| assay_judge::sizing::text(&sizing, out))?);
+        show_text(&render_text(|out| assay_judge::sizing::write_text(&sizing, out))?);
         sizing.verdict()
     } else if let Some(path) = file_in(dir, matrix::FILE) {
         let matrix: assay_judge::matrix::Matrix = read_document(&path, |_| true)?;
-        show_lines(&rendered(|out| assay_judge::matrix::text(&matrix, out))?);
+        show_lines(&render_text(|out| assay_judge::matrix::write_text(&matrix, out))?);
         matrix.verdict()
     } else {
         // Whoever opens logs says what is in the directory instead.
-        Log::open(&rundir::log_in(dir))?;
+        Log::open_log(&rundir::log_in(dir))?;
         Verdict::Incomplete
     };
     Ok(verdict.exit_code())

@@ -3,7 +3,7 @@
 use crate::progress::Progress;
 use assay_judge::{Fold, Options};
 use assay_record::{Entry, Reader};
-use assay_run::failure::{Failure, shown};
+use assay_run::failure::{Failure, escaped_path};
 use assay_run::log::judging::Log;
 use assay_run::observer::Observer;
 use std::io::{self, BufReader, Read};
@@ -14,14 +14,14 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Shows the run of a log to its end.
-pub(super) fn follow(log: &Log, path: &Path, progress: &mut Progress) -> Result<(), Failure> {
+pub(super) fn follow_log(log: &Log, path: &Path, progress: &mut Progress) -> Result<(), Failure> {
     let (mut fold, mut is_certain) = (Fold::new(Options::default()), false);
-    let mut reader = Reader::new(BufReader::with_capacity(1 << 16, Growing { log }));
+    let mut reader = Reader::new(BufReader::with_capacity(1 << 16, GrowingFile { log }));
     let mut begun = false;
     while let Some(item) = reader.next_entry().map_err(|e| cannot_be_followed(path, &e))? {
         // Distributions decide nothing, and are the largest part of a log.
         if !matches!(item, Ok(Entry::Histograms(_))) {
-            fold.item(&item);
+            fold.take_item(&item);
         }
         if let Some(why) = fold.certain_failure().filter(|_| !is_certain) {
             progress.fails_for_certain(&why);
@@ -30,34 +30,34 @@ pub(super) fn follow(log: &Log, path: &Path, progress: &mut Progress) -> Result<
         match item {
             Ok(Entry::Header(head)) => {
                 if let Some(step) = &head.step {
-                    progress.title(&format!("step {} of {}, {}", step.number, step.of, step.title));
+                    progress.begin_part(&format!("step {} of {}, {}", step.number, step.of, step.title));
                 }
-                progress.start(&head);
+                progress.begin_run(&head);
                 begun = true;
             }
-            Ok(Entry::Interval(interval)) => progress.interval(&interval),
-            Ok(Entry::Event(event)) => progress.event(&event),
+            Ok(Entry::Interval(interval)) => progress.interval_ended(&interval),
+            Ok(Entry::Event(event)) => progress.show_event(&event),
             Ok(Entry::Histograms(_)) => {}
-            Ok(Entry::Close(_)) => progress.finish(),
-            Err(damage) if !begun => return Err(Failure::workload(format!("{}: {damage}", shown(path)))),
-            Err(damage) => progress.say(&damage.to_string()),
+            Ok(Entry::Close(_)) => progress.finish_part(),
+            Err(damage) if !begun => return Err(Failure::bad_workload(format!("{}: {damage}", escaped_path(path)))),
+            Err(damage) => progress.say_line(&damage.to_string()),
         }
     }
-    progress.finish();
+    progress.finish_part();
     Ok(())
 }
 
 /// A file that does not end as long as another process writes it.
-struct Growing<'a> {
+struct GrowingFile<'a> {
     log: &'a Log,
 }
 
-impl Read for Growing<'_> {
+impl Read for GrowingFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             // Checked before reading: what the writer wrote before it ended is still read.
             let grows = self.log.is_being_written();
-            let n = self.log.read(buffer)?;
+            let n = self.log.read_bytes(buffer)?;
             if n > 0 || !grows {
                 return Ok(n);
             }
@@ -67,5 +67,5 @@ impl Read for Growing<'_> {
 }
 
 fn cannot_be_followed(log: &Path, why: &io::Error) -> Failure {
-    Failure::host(format!("the log {} cannot be followed: {why}", shown(log)))
+    Failure::host_unable(format!("the log {} cannot be followed: {why}", escaped_path(log)))
 }

@@ -1,7 +1,7 @@
 //! `assay judge`: the verdict from a log alone.
 
 use super::result;
-use crate::stdout::{print, show};
+use crate::stdout::{print_document, show_text};
 use assay_base::{Measure, Span};
 use assay_judge::Options;
 use assay_run::failure::Failure;
@@ -30,36 +30,36 @@ pub(crate) struct Judge {
 }
 
 /// Judges a log and prints the judgement; the exit code is the verdict's.
-pub(crate) fn judge(args: &Judge) -> Result<u8, Failure> {
+pub(crate) fn judge_log(args: &Judge) -> Result<u8, Failure> {
     let options = Options { judge_on: args.judge_on, slice: args.slice, ..Options::default() };
     if args.slice.is_some_and(Span::is_zero) {
-        return Err(Failure::usage("a slice of 0s holds nothing to judge; give --slice a time such as 60s"));
+        return Err(Failure::bad_usage("a slice of 0s holds nothing to judge; give --slice a time such as 60s"));
     }
-    let log = result::open(&rundir::log_in(&args.log))?;
+    let log = result::open_log(&rundir::log_in(&args.log))?;
     if let Some(slice) = args.slice {
-        fits(slice, &log)?;
+        check_slice_fits(slice, &log)?;
     }
-    let judgement = log.judge(options)?;
+    let judgement = log.judge_log(options)?;
     match (args.json, args.table) {
-        (true, _) => print(&results::json(&judgement)?),
-        (false, true) => show(&results::table(&judgement)?),
-        (false, false) => show(&result::text(&judgement, &args.log.to_string_lossy())?),
+        (true, _) => print_document(&results::judgement_json(&judgement)?),
+        (false, true) => show_text(&results::slices_table(&judgement)?),
+        (false, false) => show_text(&result::judgement_text(&judgement, &args.log.to_string_lossy())?),
     }
     Ok(judgement.verdict.exit_code())
 }
 
 /// An interval belongs completely to the slice it begins in, so slices must consist of whole intervals. For a log of
 /// ACT the length is rounded, as ACT does.
-fn fits(slice: Span, log: &Log) -> Result<(), Failure> {
+fn check_slice_fits(slice: Span, log: &Log) -> Result<(), Failure> {
     if log.is_of_act() {
         return Ok(());
     }
     // A file that is not a log is reported when it is judged.
-    let Some(interval) = log.interval()? else { return Ok(()) };
+    let Some(interval) = log.interval_length()? else { return Ok(()) };
     if slice.as_ns().is_multiple_of(interval.as_ns().max(1)) {
         Ok(())
     } else {
-        Err(Failure::usage(format!(
+        Err(Failure::bad_usage(format!(
             "a slice of {slice} is not a multiple of the log's interval, {interval}; give --slice such a multiple"
         )))
     }

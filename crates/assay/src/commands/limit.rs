@@ -8,7 +8,7 @@ use crate::stdout::{print_json, show_lines};
 use assay_base::{Multiple, Span};
 use assay_judge::Verdict;
 use assay_judge::limit::{Outcome, Run, Trail};
-use assay_run::failure::{Failure, one_line, shown};
+use assay_run::failure::{Failure, escaped_path, one_line};
 use assay_run::observer::Observer;
 use assay_run::procedure::searching::{FILE, PAGE, Searching, first_load};
 use std::fmt::Write;
@@ -35,24 +35,28 @@ const BAR: usize = 40;
 
 /// Searches, shows the path, and leaves it in the run directory. The exit code is 0 when a load that passes was found,
 /// 10 when even the lowest fails or an operation failed, otherwise that of the run that proved nothing.
-pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
-    let bounds = args.search.bounds();
+pub(crate) fn search_limit(args: &Limit) -> Result<u8, Failure> {
+    let bounds = args.search.search_bounds();
     first_load(&bounds, Multiple::ONE)?;
-    let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
-    let several = args.subject.open("limit", settings)?;
-    let dir = several.directory()?;
+    let settings = args.output.run_settings(&args.access, &args.pace, &args.judged.criteria);
+    let several = args.subject.open_several("limit", settings)?;
+    let dir = several.choose_directory()?;
     let mut progress = Progress::new(false);
-    progress.say(&several.length());
-    let mut searching = Searching::begin(&several, bounds, dir.clone(), args.output.resume.is_some())?;
-    let outcome = searching.run(&mut progress)?;
+    progress.say_line(&several.length_sentence());
+    let mut searching = Searching::begin_or_resume(&several, bounds, dir.clone(), args.output.resume.is_some())?;
+    let outcome = searching.run_search(&mut progress)?;
     if args.output.json {
-        print_json(searching.path())?;
+        print_json(searching.path_so_far())?;
     } else {
-        show_lines(&text(searching.path(), outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
+        show_lines(
+            &path_text(searching.path_so_far(), outcome)
+                .map_err(|_| Failure::internal_bug("a path that cannot be shown"))?,
+        );
         if matches!(outcome, Outcome::Stopped { verdict: Verdict::Incomplete, .. }) {
-            progress.say(&crate::again::cut_short(&dir));
+            progress.say_line(&crate::again::cut_short(&dir));
         }
-        progress.say(&format!("path in {}: {FILE}, {PAGE}, and a run directory for each load", shown(&dir)));
+        progress
+            .say_line(&format!("path in {}: {FILE}, {PAGE}, and a run directory for each load", escaped_path(&dir)));
     }
     Ok(outcome.verdict().exit_code())
 }
@@ -62,14 +66,14 @@ pub(super) fn show_kept(path: &Trail) -> Result<Verdict, Failure> {
     let at = path.runs.last().map_or(Multiple::ONE, |run| run.load);
     let unfinished = Outcome::Stopped { at, verdict: Verdict::Incomplete, passes: None };
     let outcome = path.outcome.unwrap_or(unfinished);
-    show_lines(&text(path, outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
+    show_lines(&path_text(path, outcome).map_err(|_| Failure::internal_bug("a path that cannot be shown"))?);
     Ok(outcome.verdict())
 }
 
 /// The path as a table in the order of the runs, and as bars in the order of the loads.
-fn text(path: &Trail, outcome: Outcome) -> Result<String, std::fmt::Error> {
+fn path_text(path: &Trail, outcome: Outcome) -> Result<String, std::fmt::Error> {
     let mut out = String::new();
-    writeln!(out, "{}", path.said(outcome))?;
+    writeln!(out, "{}", path.outcome_in_words(outcome))?;
     writeln!(
         out,
         "{} on {}, {} a run\n",
@@ -85,14 +89,14 @@ fn text(path: &Trail, outcome: Outcome) -> Result<String, std::fmt::Error> {
     let heading = counted.map_or_else(String::new, |counted| format!("  {:>9}", counted.name));
     writeln!(out, "run       load{heading}  verdict     response p99  measured")?;
     for (index, run) in path.runs.iter().enumerate() {
-        let measured = one_line(run.measured.as_deref().filter(|_| run.proves()).unwrap_or(&run.reason));
-        let number = counted.map_or_else(String::new, |counted| format!("  {:>9}", counted.number(run.load)));
-        let p99 = run.response_p99_ns.map_or_else(|| "-".into(), |ns| Span::from_ns(ns).human());
+        let measured = one_line(run.measured.as_deref().filter(|_| run.is_proof()).unwrap_or(&run.reason));
+        let number = counted.map_or_else(String::new, |counted| format!("  {:>9}", counted.count_as_text(run.load)));
+        let p99 = run.response_p99_ns.map_or_else(|| "-".into(), |ns| Span::from_ns(ns).human_text());
         let stream = path.stream_of(run).map_or_else(String::new, |name| format!("p99 of {}; ", one_line(name)));
         let (load, verdict) = (run.load.to_string(), run.verdict.to_string());
         writeln!(out, "{:>3}  {load:>9}{number}  {verdict:10}  {p99:>12}  {stream}{measured}", index + 1)?;
     }
-    path.aside.lines().iter().try_for_each(|line| writeln!(out, "     {}", one_line(line)))?;
+    path.aside.as_sentences().iter().try_for_each(|line| writeln!(out, "     {}", one_line(line)))?;
     let mut sorted: Vec<&Run> = path.runs.iter().collect();
     sorted.sort_by_key(|run| run.load);
     let highest = sorted.last().map_or(1.0, |run| run.load.as_f64());

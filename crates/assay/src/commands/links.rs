@@ -1,8 +1,8 @@
 //! `assay links`: creates links with the names of the tools that this program can replace in a directory, which all start this program.
 //! `act_latency.py` is a script, because users start it as an argument of Python, which cannot run a program.
 
-use crate::stdout::show;
-use assay_run::failure::{Failure, code, shown};
+use crate::stdout::show_text;
+use assay_run::failure::{Failure, code, escaped_path};
 use assay_run::files;
 use assay_run::files::sum;
 use std::fs;
@@ -74,7 +74,7 @@ const ACTS_OWN: [&str; 14] = [
 
 /// The file at the place where a link is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum LinkPlace {
     /// Nothing.
     Free,
     /// A link or script as this command makes it.
@@ -89,85 +89,85 @@ enum Place {
     Other,
 }
 
-impl Place {
-    fn look(path: &Path, name: &str, program: &Path) -> Place {
-        let Ok(meta) = path.symlink_metadata() else { return Place::Free };
+impl LinkPlace {
+    fn inspect_link(path: &Path, name: &str, program: &Path) -> LinkPlace {
+        let Ok(meta) = path.symlink_metadata() else { return LinkPlace::Free };
         if meta.is_symlink() {
             return match fs::read_link(path) {
-                Ok(to) if to == program && name != SCRIPT => Place::Ours,
-                Ok(to) => Place::LinkTo(to),
-                Err(_) => Place::Other,
+                Ok(to) if to == program && name != SCRIPT => LinkPlace::Ours,
+                Ok(to) => LinkPlace::LinkTo(to),
+                Err(_) => LinkPlace::Other,
             };
         }
-        match files::text(path, LARGEST) {
-            Ok(text) if name == SCRIPT && meta.nlink() == 1 => Place::of_script(&text),
-            _ => Place::Other,
+        match files::read_text(path, LARGEST) {
+            Ok(text) if name == SCRIPT && meta.nlink() == 1 => LinkPlace::of_script(&text),
+            _ => LinkPlace::Other,
         }
     }
 
-    fn of_script(text: &str) -> Place {
+    fn of_script(text: &str) -> LinkPlace {
         if text == TEXT {
-            Place::Ours
+            LinkPlace::Ours
         } else if text.lines().nth(1) == Some(MADE_BY_US) {
-            Place::Older
-        } else if ACTS_OWN.contains(&sum::sum(text.as_bytes()).as_str()) {
-            Place::Acts
+            LinkPlace::Older
+        } else if ACTS_OWN.contains(&sum::blake3_hex(text.as_bytes()).as_str()) {
+            LinkPlace::Acts
         } else {
-            Place::Other
+            LinkPlace::Other
         }
     }
 
     /// Describes what is there, and what a person can do about it.
     fn in_words(&self) -> String {
         match self {
-            Place::LinkTo(to) => format!("is a link to {}; --force-links replaces it", shown(to)),
-            Place::Older => "is of an earlier version; --force-links replaces it".to_owned(),
-            Place::Acts => "is ACT's own analyzer; --force-links replaces it".to_owned(),
+            LinkPlace::LinkTo(to) => format!("is a link to {}; --force-links replaces it", escaped_path(to)),
+            LinkPlace::Older => "is of an earlier version; --force-links replaces it".to_owned(),
+            LinkPlace::Acts => "is ACT's own analyzer; --force-links replaces it".to_owned(),
             _ => "is not a link, and is never replaced: move it away, or name another directory".to_owned(),
         }
     }
 
     fn is_replaced_by_force(&self) -> bool {
-        matches!(self, Place::LinkTo(_) | Place::Older | Place::Acts)
+        matches!(self, LinkPlace::LinkTo(_) | LinkPlace::Older | LinkPlace::Acts)
     }
 }
 
 /// Creates what does not exist yet, and names what is in the way of the rest.
-pub(crate) fn links(args: &Links) -> Result<u8, Failure> {
+pub(crate) fn create_links(args: &Links) -> Result<u8, Failure> {
     let dir = &args.dir;
-    let program =
-        std::env::current_exe().map_err(|e| Failure::host(format!("the path of this program cannot be found: {e}")))?;
+    let program = std::env::current_exe()
+        .map_err(|e| Failure::host_unable(format!("the path of this program cannot be found: {e}")))?;
     fs::create_dir_all(dir).map_err(|e| cannot_be_created(dir, e))?;
     let (mut there, mut left) = (Vec::new(), Vec::new());
     for name in LINKS.into_iter().chain([SCRIPT]) {
         let path = dir.join(name);
-        let place = Place::look(&path, name, &program);
+        let place = LinkPlace::inspect_link(&path, name, &program);
         if args.force_links && place.is_replaced_by_force() {
             fs::remove_file(&path).map_err(|e| cannot_be_created(&path, e))?;
-        } else if !matches!(place, Place::Free | Place::Ours) {
-            left.push(format!("\n  {} {}", shown(&path), place.in_words()));
+        } else if !matches!(place, LinkPlace::Free | LinkPlace::Ours) {
+            left.push(format!("\n  {} {}", escaped_path(&path), place.in_words()));
             continue;
         }
-        if place != Place::Ours {
-            make(name, &path, &program).map_err(|e| cannot_be_created(&path, e))?;
+        if place != LinkPlace::Ours {
+            make_link(name, &path, &program).map_err(|e| cannot_be_created(&path, e))?;
         }
         there.push(name);
     }
     if !there.is_empty() {
-        show(&format!("{} in {} are {}\n", there.join(", "), shown(dir), shown(&program)));
+        show_text(&format!("{} in {} are {}\n", there.join(", "), escaped_path(dir), escaped_path(&program)));
     }
     if left.is_empty() {
         Ok(code::DONE)
     } else {
-        Err(Failure::usage(format!("not all names could be linked:{}", left.concat())))
+        Err(Failure::bad_usage(format!("not all names could be linked:{}", left.concat())))
     }
 }
 
 fn cannot_be_created(path: &Path, why: io::Error) -> Failure {
-    Failure::host(format!("{} cannot be created: {why}", shown(path)))
+    Failure::host_unable(format!("{} cannot be created: {why}", escaped_path(path)))
 }
 
-fn make(name: &str, path: &Path, program: &Path) -> io::Result<()> {
+fn make_link(name: &str, path: &Path, program: &Path) -> io::Result<()> {
     if name != SCRIPT {
         return symlink(program, path);
     }
@@ -181,13 +181,13 @@ mod tests {
     #[test]
     fn only_a_text_that_somebody_can_get_again_is_replaced() {
         for (text, place, by_force) in [
-            (TEXT, Place::Ours, false),
-            (&TEXT.replace("exit 5", "exit 6"), Place::Older, true),
-            ("", Place::Other, false),
-            ("#!/usr/bin/python3\n\n# ------\n# act_latency.py\n", Place::Other, false),
-            (&TEXT.replacen("#!/bin/sh\n", "#!/bin/sh\n# my own\n", 1), Place::Other, false),
+            (TEXT, LinkPlace::Ours, false),
+            (&TEXT.replace("exit 5", "exit 6"), LinkPlace::Older, true),
+            ("", LinkPlace::Other, false),
+            ("#!/usr/bin/python3\n\n# ------\n# act_latency.py\n", LinkPlace::Other, false),
+            (&TEXT.replacen("#!/bin/sh\n", "#!/bin/sh\n# my own\n", 1), LinkPlace::Other, false),
         ] {
-            let found = Place::of_script(text);
+            let found = LinkPlace::of_script(text);
             assert_eq!((found.is_replaced_by_force(), found), (by_force, place), "{text}");
         }
         assert_eq!(TEXT.lines().nth(1), Some(MADE_BY_US));

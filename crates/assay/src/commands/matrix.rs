@@ -7,8 +7,8 @@ use crate::candidates;
 use crate::progress::Progress;
 use crate::stdout::print_json;
 use assay_base::{Share, Span};
-use assay_judge::matrix::{Matrix, Place, html, text};
-use assay_run::failure::{Failure, shown};
+use assay_judge::matrix::{Matrix, Place, write_html, write_text};
+use assay_run::failure::{Failure, escaped_path};
 use assay_run::observer::Observer;
 use assay_run::procedure::kept::write_page;
 use assay_run::procedure::matrix::{self, FILE, Measuring, PAGE};
@@ -40,7 +40,7 @@ Exit code: 0 when every point is true of the target, 10 when operations failed, 
 and nothing failed.")]
 pub(crate) struct Orion {
     /// Where to run it: block devices, files, sim:flash, sim:flash-worn, sim:disk or null:SIZE. The numbers in flight are for each
-    #[arg(required = true, value_name = "TARGETS", add = ArgValueCompleter::new(candidates::targets))]
+    #[arg(required = true, value_name = "TARGETS", add = ArgValueCompleter::new(candidates::target_candidates))]
     pub targets: Vec<String>,
     /// Number of disks behind a target
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -66,28 +66,28 @@ pub(crate) struct Orion {
 const MOST_POINTS: u64 = 20_000;
 
 /// Runs the points that are missing, and shows the matrix.
-pub(crate) fn matrix(args: &MatrixArgs) -> Result<u8, Failure> {
+pub(crate) fn measure_matrix(args: &MatrixArgs) -> Result<u8, Failure> {
     let MatrixKind::Orion(args) = &args.kind;
-    let places = places(args)?;
+    let places = places_to_measure(args)?;
     let orion = matrix::Orion { disks: args.disks, writes: args.write, sequential: args.streams };
     let largest = Place { small: 5 * args.disks, large: 2 * args.disks };
-    let settings = args.output.settings(&args.access, &args.pace, &[]);
-    let several = Several::open_loops("matrix", orion.workload(largest)?, &args.targets, settings)?;
-    let dir = several.directory()?;
+    let settings = args.output.run_settings(&args.access, &args.pace, &[]);
+    let several = Several::open_loops("matrix", orion.workload_at(largest)?, &args.targets, settings)?;
+    let dir = several.choose_directory()?;
     let mut progress = Progress::new(false);
-    let measuring = Measuring::begin(&several, orion, places, &dir, args.output.resume.is_some())?;
+    let measuring = Measuring::begin_or_resume(&several, orion, places, &dir, args.output.resume.is_some())?;
     let each = several.plan.timing.length();
     let all = Span::from_ns(each.as_ns().saturating_mul(measuring.points_left() as u64));
-    progress.say(&format!("{} points of {each}: {} in all", measuring.points_left(), all.human()));
-    let matrix = measuring.run(&mut progress)?;
-    show(&matrix, &dir, args.output.json, &progress)?;
+    progress.say_line(&format!("{} points of {each}: {} in all", measuring.points_left(), all.human_text()));
+    let matrix = measuring.run_matrix(&mut progress)?;
+    show_matrix(&matrix, &dir, args.output.json, &progress)?;
     Ok(matrix.verdict().exit_code())
 }
 
 /// The places that are measured: first small operations alone, then large ones alone; of a detailed matrix all pairs.
-fn places(args: &Orion) -> Result<Vec<Place>, Failure> {
+fn places_to_measure(args: &Orion) -> Result<Vec<Place>, Failure> {
     if args.write > Share::WHOLE {
-        return Err(Failure::usage("--write is a share of the operations: write 0% to 100%"));
+        return Err(Failure::bad_usage("--write is a share of the operations: write 0% to 100%"));
     }
     let (most_small, most_large) = (5 * args.disks, 2 * args.disks);
     let all = if args.detailed {
@@ -96,7 +96,7 @@ fn places(args: &Orion) -> Result<Vec<Place>, Failure> {
         u64::from(most_small + most_large)
     };
     if all > MOST_POINTS {
-        return Err(Failure::usage(format!(
+        return Err(Failure::bad_usage(format!(
             "{all} points would take months; ask for at most {MOST_POINTS}, with fewer disks"
         )));
     }
@@ -108,19 +108,19 @@ fn places(args: &Orion) -> Result<Vec<Place>, Failure> {
     Ok(small.chain((1..=most_large).map(|large| Place { small: 0, large })).collect())
 }
 
-fn show(matrix: &Matrix, dir: &Path, json: bool, progress: &Progress) -> Result<(), Failure> {
-    if let Err(why) = write_page(&dir.join(PAGE), |text| html(matrix, text)) {
-        progress.warn(&format!("error: {}", why.message()));
+fn show_matrix(matrix: &Matrix, dir: &Path, json: bool, progress: &Progress) -> Result<(), Failure> {
+    if let Err(why) = write_page(&dir.join(PAGE), |text| write_html(matrix, text)) {
+        progress.warn_user(&format!("error: {}", why.user_message()));
     }
     if json {
         return print_json(matrix);
     }
     let mut printed = String::new();
-    text(matrix, &mut printed).map_err(|_| Failure::bug("a matrix that cannot be shown"))?;
-    crate::stdout::show(&printed);
+    write_text(matrix, &mut printed).map_err(|_| Failure::internal_bug("a matrix that cannot be shown"))?;
+    crate::stdout::show_text(&printed);
     if !matrix.is_whole() {
-        progress.say(&crate::again::cut_short(dir));
+        progress.say_line(&crate::again::cut_short(dir));
     }
-    progress.say(&format!("matrix in {}: {FILE}, {PAGE}, and a run directory for each point", shown(dir)));
+    progress.say_line(&format!("matrix in {}: {FILE}, {PAGE}, and a run directory for each point", escaped_path(dir)));
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! The text is parsed before it is printed, so that the printed file can be run.
 
-use crate::stdout::show;
+use crate::stdout::show_text;
 use assay_base::{Bytes, Rate, Share, Span};
 use assay_model::workload;
 use assay_run::failure::{Failure, code};
@@ -58,29 +58,29 @@ pub(crate) struct New {
 
 /// Prints the file.
 pub(crate) fn new(args: &New) -> Result<u8, Failure> {
-    let text = text(args)?;
-    workload::read("the new workload", &text).map_err(Failure::usage)?;
-    show(&text);
+    let text = workload_text(args)?;
+    workload::read_workload("the new workload", &text).map_err(Failure::bad_usage)?;
+    show_text(&text);
     Ok(code::DONE)
 }
 
 /// One of the two streams.
-struct Side {
+struct StreamSide {
     name: &'static str,
     direction: &'static str,
     share: Share,
 }
 
-fn text(args: &New) -> Result<String, Failure> {
+fn workload_text(args: &New) -> Result<String, Failure> {
     if args.read > Share::WHOLE {
-        return Err(Failure::usage(format!("--read {}: write 0% to 100%", args.read)));
+        return Err(Failure::bad_usage(format!("--read {}: write 0% to 100%", args.read)));
     }
     let writes = Share::from_ppb(Share::WHOLE.as_ppb() - args.read.as_ppb());
     let parts = [("reads", "read", args.read), ("writes", "write", writes)];
-    let parts = parts.map(|(name, direction, share)| Side { name, direction, share });
-    let parts: Vec<&Side> = parts.iter().filter(|part| part.share.as_ppb() > 0).collect();
+    let parts = parts.map(|(name, direction, share)| StreamSide { name, direction, share });
+    let parts: Vec<&StreamSide> = parts.iter().filter(|part| part.share.as_ppb() > 0).collect();
     if args.flush_every.is_some() && args.read == Share::WHOLE {
-        return Err(Failure::usage("--flush-every: nothing is written; add --read 70%, or less"));
+        return Err(Failure::bad_usage("--flush-every: nothing is written; add --read 70%, or less"));
     }
     let name: String =
         args.name.chars().map(|c| if c == '"' || c == '\\' || c.is_control() { ' ' } else { c }).collect();
@@ -92,13 +92,13 @@ fn text(args: &New) -> Result<String, Failure> {
         args.span,
         args.span.min(Span::from_secs(60))
     );
-    let places = places(args)?;
+    let places = places_text(args)?;
     let loops = needs_loop(args, parts.len());
     if loops {
-        looped(args, &mut text);
+        add_loop(args, &mut text);
     }
     for part in &parts {
-        stream(args, part, &places, loops, &mut text)?;
+        add_stream(args, part, &places, loops, &mut text)?;
     }
     if let Some(every) = args.flush_every {
         let _ = write!(
@@ -107,7 +107,7 @@ fn text(args: &New) -> Result<String, Failure> {
              direction = \"flush\"\nloop      = \"users\"\nevery     = {every}\n"
         );
     }
-    criterion(args, parts[0], &mut text);
+    add_criterion(args, parts[0], &mut text);
     Ok(text)
 }
 
@@ -117,7 +117,7 @@ fn needs_loop(args: &New, streams: usize) -> bool {
     args.in_flight.is_some() && (streams > 1 || more)
 }
 
-fn looped(args: &New, text: &mut String) {
+fn add_loop(args: &New, text: &mut String) {
     let in_flight = args.in_flight.unwrap_or(1);
     text.push_str(
         "\n# A closed loop: the next operation begins when one completes, and whose it is is drawn by the shares.\n",
@@ -136,7 +136,7 @@ fn looped(args: &New, text: &mut String) {
 }
 
 /// The lines about the places of a stream.
-fn places(args: &New) -> Result<String, Failure> {
+fn places_text(args: &New) -> Result<String, Failure> {
     if args.sequential {
         return Ok("# One place after the other, and from the start again.\naddress   = \"sequential\"\n".to_owned());
     }
@@ -157,18 +157,18 @@ fn places(args: &New) -> Result<String, Failure> {
 }
 
 /// `2s/8s`: how long a burst is on and off.
-fn arrival(bursts: Option<&str>) -> Result<String, Failure> {
+fn arrival_text(bursts: Option<&str>) -> Result<String, Failure> {
     let Some(text) = bursts else { return Ok("arrival   = \"poisson\"\n".to_owned()) };
     let both = text.split_once('/').and_then(|(on, off)| on.parse::<Span>().ok().zip(off.parse::<Span>().ok()));
     let (on, off) = both.ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
-        Failure::usage(format!("--bursts {}: write two times, such as 2s/8s", shown.escape_debug()))
+        Failure::bad_usage(format!("--bursts {}: write two times, such as 2s/8s", shown.escape_debug()))
     })?;
     Ok(format!("arrival   = {{ bursty = {{ on = \"{on}\", off = \"{off}\" }} }}\n"))
 }
 
-fn stream(args: &New, part: &Side, places: &str, loops: bool, text: &mut String) -> Result<(), Failure> {
-    let Side { name, direction, share } = part;
+fn add_stream(args: &New, part: &StreamSide, places: &str, loops: bool, text: &mut String) -> Result<(), Failure> {
+    let StreamSide { name, direction, share } = part;
     let _ = write!(
         text,
         "\n[[stream]]\nname      = \"{name}\"\ndirection = \"{direction}\"\nsize      = \"{}\"\n",
@@ -183,12 +183,12 @@ fn stream(args: &New, part: &Side, places: &str, loops: bool, text: &mut String)
             let _ = writeln!(text, "in_flight = {in_flight}");
         }
         None => {
-            let rate = args.rate.unwrap_or(Rate::per_second(1000)).scaled(share.as_ppb(), Share::WHOLE.as_ppb());
+            let rate = args.rate.unwrap_or(Rate::per_second(1000)).scaled_by(share.as_ppb(), Share::WHOLE.as_ppb());
             let rate =
-                rate.ok_or_else(|| Failure::usage("the rate is too large to be divided; write a smaller one"))?;
+                rate.ok_or_else(|| Failure::bad_usage("the rate is too large to be divided; write a smaller one"))?;
             text.push_str("# Open loop, on each target: due at this rate whatever the device does; waiting counts.\n");
             let _ = writeln!(text, "rate      = \"{rate}\"");
-            text.push_str(&arrival(args.bursts.as_deref())?);
+            text.push_str(&arrival_text(args.bursts.as_deref())?);
         }
     }
     text.push_str(places);
@@ -199,7 +199,7 @@ fn stream(args: &New, part: &Side, places: &str, loops: bool, text: &mut String)
     Ok(())
 }
 
-fn criterion(args: &New, part: &Side, text: &mut String) {
+fn add_criterion(args: &New, part: &StreamSide, text: &mut String) {
     text.push_str("\n# What decides: without a criterion, only whether the load was delivered.\n");
     let (comment, bound) = args.p99.map_or(("# ", Span::from_ms(5)), |bound| ("", bound));
     let _ = write!(
@@ -214,7 +214,7 @@ fn hot_share_in(text: &str) -> Result<(u64, u64), Failure> {
     let both = text.split_once('/').and_then(|(operations, space)| percent_in(operations).zip(percent_in(space)));
     both.ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
-        Failure::usage(format!("--hot {}: write two whole percentages, such as 80/20", shown.escape_debug()))
+        Failure::bad_usage(format!("--hot {}: write two whole percentages, such as 80/20", shown.escape_debug()))
     })
 }
 
@@ -236,16 +236,19 @@ mod tests {
 
     fn made(line: &str) -> Result<String, Failure> {
         let words = std::iter::once("new").chain(line.split_whitespace());
-        let new = Line::try_parse_from(words).map_err(Failure::usage)?.new;
-        let text = text(&new)?;
-        workload::read("t", &text).map_err(Failure::usage)?;
+        let new = Line::try_parse_from(words).map_err(Failure::bad_usage)?.new;
+        let text = workload_text(&new)?;
+        workload::read_workload("t", &text).map_err(Failure::bad_usage)?;
         Ok(text)
     }
 
     #[test]
     fn answers_become_a_workload_that_says_them() {
         let text = made("--read 70% --size 8KiB --rate 5000/s --hot 80/20 --p99 5ms").unwrap();
-        let plan = workload::read("t", &text).unwrap().plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
+        let plan = workload::read_workload("t", &text)
+            .unwrap()
+            .make_plan(&Adjust { targets: 1, ..Adjust::default() })
+            .unwrap();
         let rates: Vec<f64> = plan.load.streams.iter().filter_map(|it| it.arrival.rate()).map(Rate::as_f64).collect();
         assert_eq!(rates, [3500.0, 1500.0]);
         assert!(plan.load.writes() && plan.load.streams[0].block().unwrap().size.to.get() == 8192);
@@ -260,8 +263,8 @@ mod tests {
         ] {
             assert!(made(line).is_ok(), "{line}: {:?}", made(line));
         }
-        let mix = workload::read("t", &made("--read 70% --in-flight 32").unwrap()).unwrap();
-        let mix = mix.plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
+        let mix = workload::read_workload("t", &made("--read 70% --in-flight 32").unwrap()).unwrap();
+        let mix = mix.make_plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
         assert_eq!(
             (mix.load.loops[0].in_flight, mix.load.streams[0].arrival.share()),
             (32, Some(Share::from_percent(70)))

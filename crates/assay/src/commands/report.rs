@@ -1,10 +1,10 @@
 //! `assay report`: writes one self-contained HTML file from a log, beside the log unless the user names another place.
 
 use super::result;
-use crate::stdout::{print, show};
+use crate::stdout::{print_document, show_text};
 use assay_base::Measure;
 use assay_judge::Options;
-use assay_run::failure::{Failure, code, shown};
+use assay_run::failure::{Failure, code, escaped_path};
 use assay_run::files;
 use assay_run::log::{results, rundir};
 use std::ffi::OsString;
@@ -29,13 +29,13 @@ pub(crate) struct Report {
 const LOG: &str = "run.jsonl";
 
 /// Writes the report and names its path.
-pub(crate) fn report(args: &Report) -> Result<u8, Failure> {
+pub(crate) fn write_report(args: &Report) -> Result<u8, Failure> {
     let log = rundir::log_in(&args.log);
-    let judgement = result::open(&log)?.judge(Options { judge_on: args.judge_on, ..Options::default() })?;
-    let html = results::html(&judgement)?;
+    let judgement = result::open_log(&log)?.judge_log(Options { judge_on: args.judge_on, ..Options::default() })?;
+    let html = results::html_report(&judgement)?;
     let path = match &args.out {
         Some(out) if out.as_os_str() == "-" => {
-            print(&html);
+            print_document(&html);
             return Ok(code::DONE);
         }
         Some(out) => {
@@ -44,7 +44,7 @@ pub(crate) fn report(args: &Report) -> Result<u8, Failure> {
         }
         None => page_path(&log, args.judge_on, &html)?,
     };
-    show(&format!("{}\n", shown(&path)));
+    show_text(&format!("{}\n", escaped_path(&path)));
     Ok(code::DONE)
 }
 
@@ -56,13 +56,15 @@ fn page_path(log: &Path, judge_on: Option<Measure>, html: &str) -> Result<PathBu
     let judged = judge_on.map(|measure| format!("-{measure}")).unwrap_or_default();
     if log.file_name().is_some_and(|name| name == LOG) {
         let path = log.with_file_name(format!("report{judged}.html"));
-        return match files::replace(&path, html.as_bytes()) {
+        return match files::replace_file(&path, html.as_bytes()) {
             Ok(()) => Ok(path),
-            Err(e) => Err(Failure::host(format!("{} cannot be written: {e}", shown(&path))).advised(advice)),
+            Err(e) => {
+                Err(Failure::host_unable(format!("{} cannot be written: {e}", escaped_path(&path))).with_advice(advice))
+            }
         };
     }
     let mut name: OsString = log.file_name().unwrap_or_default().to_owned();
     name.push(format!("{judged}.html"));
     let path = log.with_file_name(name);
-    results::write_new(&path, html).map_err(|failure| failure.advised(advice)).map(|()| path)
+    results::write_new(&path, html).map_err(|failure| failure.with_advice(advice)).map(|()| path)
 }

@@ -4,14 +4,14 @@ use super::result;
 use crate::args::{Access, BehindCache, Jobs, Judged, Lookaside, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
-use crate::screen::tell;
+use crate::screen::print_to_stderr;
 use assay_base::{Direction, Multiple, Span};
 use assay_formats::fio::Line;
 use assay_judge::for_a_shell;
 use assay_model::cache::{CacheDevice, Caching};
 use assay_model::tpcc::load::Verify;
 use assay_model::workload::Workload;
-use assay_model::{Plan, merge};
+use assay_model::{Plan, merge_plans};
 use assay_run::certificate::records::Records;
 use assay_run::certificate::signing::Signer;
 use assay_run::drive::Drive;
@@ -22,9 +22,9 @@ use assay_run::log::rundir;
 use assay_run::log::unfinished::Unfinished;
 use assay_run::observer::Observer;
 use assay_run::open::prepared::Prepared;
-use assay_run::open::seed::seed;
-use assay_run::open::targets::{self, Named, SmallestTarget, TargetNeeds, Targets, databases};
-use assay_run::prepare::{Preparation, prepare};
+use assay_run::open::seed::choose_seed;
+use assay_run::open::targets::{self, Named, SmallestTarget, TargetNeeds, Targets, named_databases};
+use assay_run::prepare::{Preparation, prepare_targets};
 use assay_run::procedure::certainty::run_until_certain;
 use assay_run::procedure::pace;
 use assay_run::procedure::steps::{self, Course, Task, never_decided};
@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 pub(crate) struct Run {
     /// A workload file, an ACT configuration, a fio job file, or the name of a workload that comes with the program (`assay workloads`)
-    #[arg(add = ArgValueCompleter::new(candidates::workloads))]
+    #[arg(add = ArgValueCompleter::new(candidates::workload_candidates))]
     pub workload: String,
     /// Where to run it: block devices, files, sim:flash, sim:flash-worn, sim:disk or null:SIZE; for the workload tpcc a database
     /// that assay prep has loaded, such as sqlite:FILE. Further workloads may stand before the targets; all run at the same time, and the name of each stream begins with its workload's name
@@ -81,27 +81,29 @@ pub(crate) struct Run {
 const GOES_ON: &str = "; the run goes on (Ctrl-C ends it, and --stop-when-certain ends such runs)";
 
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
-pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
+pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
     let signer = Signer::load_if_given(args.sign.as_deref())?;
-    let request = RunRequest::parse("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let request = RunRequest::parse_words("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
     let request = request.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
     if request.names.is_empty() {
-        return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
+        return Err(Failure::bad_usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
     let named = targets::parse_targets(&request.names)?;
-    args.output.manner(args.access.engine).suits(&named)?;
-    let mut tasks = request.tasks(&named, args.load, &args.pace, &args.judged)?;
+    args.output.run_manner(args.access.engine).check_suits_targets(&named)?;
+    let mut tasks = request.make_tasks(&named, args.load, &args.pace, &args.judged)?;
     if args.crash_test && args.output.no_check {
-        return Err(Failure::usage("--crash-test compares the database with what it acknowledged: remove --no-check"));
+        return Err(Failure::bad_usage(
+            "--crash-test compares the database with what it acknowledged: remove --no-check",
+        ));
     }
     if args.crash_test {
         tasks.iter_mut().try_for_each(|task| make_crash_test(&named, &mut task.plan))?;
     }
-    let place = args.output.place();
+    let place = args.output.results_place();
     refuse_resume_with_ledger(place.resume.is_some(), &tasks)?;
-    let planned = place.planned(&tasks[0].plan.name)?;
+    let planned = place.planned_directory(&tasks[0].plan.name)?;
     let mut prepared = open_targets(args, &request, &named, &tasks, &planned)?;
-    let notes = prepared.set_scheduler(request.scheduler()?, tell)?;
+    let notes = prepared.set_scheduler(request.asked_scheduler()?, print_to_stderr)?;
     tasks.iter_mut().for_each(|task| task.plan.notes.remarks.extend(notes.clone()));
     let mut progress = Progress::for_one_run(if args.stop_when_certain { "" } else { GOES_ON });
     if args.prep && place.resume.is_none() {
@@ -110,22 +112,22 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
         warn_of_blank(&named, &tasks);
     }
     let how = Drive {
-        manner: args.output.manner(args.access.engine),
-        prepared: Records::host().preparations(prepared.targets.real(), tell),
-        signer: signer.as_ref().map(Signer::id),
+        manner: args.output.run_manner(args.access.engine),
+        prepared: Records::for_host().preparations_of_targets(prepared.targets.real_targets(), print_to_stderr),
+        signer: signer.as_ref().map(Signer::key_id),
         ..Drive::default()
     };
     let OpenRun { dir, mut log, tasks } = match &place.resume {
-        None => begin_log(place.create(&planned)?, tasks)?,
+        None => begin_log(place.create_directory(&planned)?, tasks)?,
         Some(dir) => resume_log(dir, tasks, &prepared.targets, args.pace.seed.is_some())?,
     };
     let course = Course { targets: &prepared.targets, how: &how, stop: &prepared.stop };
     if args.stop_when_certain {
         run_until_certain(&course, tasks, log, place.resume.as_deref(), &mut progress)?;
     } else {
-        course.run(tasks, &mut log, &mut progress, &never_decided)?;
+        course.run_tasks(tasks, &mut log, &mut progress, &never_decided)?;
     }
-    result::finish(&dir, &args.output, &progress, signer.as_ref())
+    result::judge_and_report(&dir, &args.output, &progress, signer.as_ref())
 }
 
 /// Opens the targets for all tasks, and the cache device.
@@ -146,7 +148,7 @@ fn open_targets(
         page_cache: &plans[0].caches.page,
     };
     let all = targets::with_cache_device(&request.names, named, request.cache_device())?;
-    Prepared::open(&all, needs, &|named, needs| args.access.open(named, needs))
+    Prepared::open_named(&all, needs, &|named, needs| args.access.open_targets(named, needs))
 }
 
 /// A run whose log is open.
@@ -160,15 +162,15 @@ struct OpenRun {
 
 /// Begins a log in a new directory.
 fn begin_log(dir: PathBuf, tasks: Vec<Task>) -> Result<OpenRun, Failure> {
-    let log = LogFile::create(&dir.join("run.jsonl"))?;
+    let log = LogFile::create_new(&dir.join("run.jsonl"))?;
     Ok(OpenRun { dir, log, tasks })
 }
 
 /// Continues the log in a directory with what is left of the tasks.
 fn resume_log(dir: &Path, tasks: Vec<Task>, targets: &Targets, own_seed: bool) -> Result<OpenRun, Failure> {
     results::refuse_unwritable_results(dir)?;
-    let log = Unfinished::open(&rundir::log_in(dir))?;
-    let tasks = steps::remaining_tasks(tasks, log.steps(), targets, own_seed, dir)?;
+    let log = Unfinished::open_unless_running(&rundir::log_in(dir))?;
+    let tasks = steps::remaining_tasks(tasks, log.logged_steps(), targets, own_seed, dir)?;
     Ok(OpenRun { dir: dir.to_owned(), log: log.continue_log()?, tasks })
 }
 
@@ -181,23 +183,23 @@ fn fill_targets(
 ) -> Result<(), Failure> {
     let Prepared { targets, stop, .. } = opened;
     // A cache device, which is opened behind the targets, is filled by what passes it.
-    let all = &targets.real()[..targets.real().len().min(named.len())];
+    let all = &targets.real_targets()[..targets.real_targets().len().min(named.len())];
     if all.is_empty() {
-        return Err(Failure::usage(
+        return Err(Failure::bad_usage(
             "--prep fills devices and files; simulated and null targets hold no data, and databases have assay prep",
         ));
     }
-    let kept = Records::host();
-    kept.check()?;
-    if kept.preparations(all, tell).iter().all(Option::is_some) {
+    let kept = Records::for_host();
+    kept.check_writable()?;
+    if kept.preparations_of_targets(all, print_to_stderr).iter().all(Option::is_some) {
         return Ok(());
     }
-    targets.recheck()?;
+    targets.recheck_gate()?;
     let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
     let preparation =
-        Preparation { zero: false, afresh: false, engine: args.access.engine, run: seed(None, named) as u32 };
-    progress.say(&one_line(format_args!("filling {}", names.join(", "))));
-    prepare(all, &names, preparation, Some(&kept), progress, stop).map(drop)
+        Preparation { zero: false, afresh: false, engine: args.access.engine, run: choose_seed(None, named) as u32 };
+    progress.say_line(&one_line(format_args!("filling {}", names.join(", "))));
+    prepare_targets(all, &names, preparation, Some(&kept), progress, stop).map(drop)
 }
 
 /// Says before the run that it will prove nothing, and what to do.
@@ -207,7 +209,7 @@ fn warn_of_blank(named: &[(String, Named)], tasks: &[Task]) {
         return;
     }
     for (name, _) in named.iter().filter(|(_, named)| named.holds_nothing()) {
-        tell(&format!(
+        print_to_stderr(&format!(
             "warning: nothing was ever written to {}, and reads of it prove nothing: end this run, and add --prep to the command, or fill the file with assay prep {}",
             one_line(name),
             for_a_shell(name)
@@ -217,10 +219,10 @@ fn warn_of_blank(named: &[(String, Named)], tasks: &[Task]) {
 
 /// Makes a run on a database a crash test.
 fn make_crash_test(named: &[(String, Named)], plan: &mut Plan) -> Result<(), Failure> {
-    match databases(named)[..] {
+    match named_databases(named)[..] {
         [database] => database.expects_a_crash(plan),
-        [_, _, ..] => Err(Failure::usage("--crash-test is for a run on one database")),
-        [] => Err(Failure::usage("--crash-test is for a database server, such as postgres://me@host/shop")),
+        [_, _, ..] => Err(Failure::bad_usage("--crash-test is for a run on one database")),
+        [] => Err(Failure::bad_usage("--crash-test is for a database server, such as postgres://me@host/shop")),
     }
 }
 
@@ -228,7 +230,7 @@ fn make_crash_test(named: &[(String, Named)], plan: &mut Plan) -> Result<(), Fai
 fn refuse_resume_with_ledger(resumes: bool, tasks: &[Task]) -> Result<(), Failure> {
     let mut loads = tasks.iter().filter_map(|task| task.plan.load.tpcc());
     if resumes && loads.any(|load| load.verify != Verify::No) {
-        return Err(Failure::usage(
+        return Err(Failure::bad_usage(
             "a run with --verify or --crash-test cannot continue: what the database has lost meanwhile would no longer be seen; ask assay check URL --after DIR, and start another run",
         ));
     }
@@ -264,7 +266,7 @@ impl RunRequest {
 
     /// The same with a cache on a device of its own, where one is asked for.
     pub(crate) fn with_cache_device(mut self, request: &Lookaside) -> Result<RunRequest, Failure> {
-        self.workloads.iter_mut().try_for_each(|workload| request.apply(workload))?;
+        self.workloads.iter_mut().try_for_each(|workload| request.apply_to_workload(workload))?;
         Ok(self)
     }
 
@@ -274,7 +276,7 @@ impl RunRequest {
     }
 
     /// Parses the workloads, of which there may be several before the targets.
-    pub(crate) fn parse(
+    pub(crate) fn parse_words(
         verb: &'static str,
         first: &str,
         rest: &[String],
@@ -283,12 +285,12 @@ impl RunRequest {
     ) -> Result<RunRequest, Failure> {
         let (words, targets) = workloads::split_workloads_and_targets(first, rest);
         // Of several workloads none knows which of the targets take the places of its files.
-        let reading = jobs.reading(verb, if words.len() == 1 { targets } else { &[] }, pace.measure)?;
+        let reading = jobs.reading_for_verb(verb, if words.len() == 1 { targets } else { &[] }, pace.measure)?;
         let found = workloads::read_all(&words, &reading)?;
         let (workloads, keys): (Vec<_>, Vec<_>) = found.into_iter().map(|found| (found.workload, found.keys)).unzip();
         let names = if targets.is_empty() { workloads[0].targets.paths.clone() } else { targets.to_vec() };
         if targets.is_empty() && !workloads.iter().all(|workload| name_the_same_targets(workload, &workloads[0])) {
-            return Err(Failure::usage(
+            return Err(Failure::bad_usage(
                 "the workloads name different devices\n  = give the targets for all workloads after them on the command line, or start one run per workload",
             ));
         }
@@ -296,7 +298,7 @@ impl RunRequest {
     }
 
     /// The tasks that are run one after another: all workloads together, or the steps of a single one.
-    pub(crate) fn tasks(
+    pub(crate) fn make_tasks(
         &self,
         named: &[(String, Named)],
         load: Option<assay_base::Multiple>,
@@ -307,19 +309,19 @@ impl RunRequest {
             [workload] if !workload.timing.steps.is_empty() => {
                 steps::plan_steps(workload, named, load, &pace.to_pace(), &judged.criteria)
             }
-            _ => Ok(vec![Task::single_run(self.plan(named, load, pace, judged)?, self.duration())]),
+            _ => Ok(vec![Task::single_run(self.joint_plan(named, load, pace, judged)?, self.longest_duration())]),
         }
     }
 
     /// The plan of all workloads together; criteria on the command line replace those of the workloads.
-    pub(crate) fn plan(
+    pub(crate) fn joint_plan(
         &self,
         named: &[(String, Named)],
         load: Option<assay_base::Multiple>,
         pace: &Pace,
         judged: &Judged,
     ) -> Result<Plan, Failure> {
-        self.merged_plan(named, load, pace)?.judged_by(&judged.criteria).map_err(Failure::workload)
+        self.merged_plan(named, load, pace)?.judged_by(&judged.criteria).map_err(Failure::bad_workload)
     }
 
     fn merged_plan(
@@ -329,24 +331,24 @@ impl RunRequest {
         pace: &Pace,
     ) -> Result<Plan, Failure> {
         if let [workload] = self.workloads.as_slice() {
-            return pace.to_pace().plan(workload, named, load);
+            return pace.to_pace().plan_workload(workload, named, load);
         }
         if load.is_some() {
-            return Err(Failure::usage(
+            return Err(Failure::bad_usage(
                 "--load cannot be used with several workloads; each runs at the load that its file gives",
             ));
         }
-        let seed = seed(pace.seed.or(self.workloads[0].seed), named);
+        let seed = choose_seed(pace.seed.or(self.workloads[0].seed), named);
         let pace = pace::Pace { seed: Some(seed), ..pace.to_pace() };
-        let plans = self.workloads.iter().map(|workload| pace.plan(workload, named, None));
-        merge(plans.collect::<Result<_, _>>()?).map_err(Failure::workload)
+        let plans = self.workloads.iter().map(|workload| pace.plan_workload(workload, named, None));
+        merge_plans(plans.collect::<Result<_, _>>()?).map_err(Failure::bad_workload)
     }
 
     /// The I/O scheduler that they ask for.
-    fn scheduler(&self) -> Result<Option<&str>, Failure> {
+    fn asked_scheduler(&self) -> Result<Option<&str>, Failure> {
         let first = self.workloads[0].targets.scheduler.as_deref();
         if self.workloads.iter().any(|workload| workload.targets.scheduler.as_deref() != first) {
-            return Err(Failure::workload(
+            return Err(Failure::bad_workload(
                 "the workloads ask for different I/O schedulers, but a device has only one; set the same scheduler in all, or start one run per workload",
             ));
         }
@@ -354,7 +356,7 @@ impl RunRequest {
     }
 
     /// The longest duration among them.
-    fn duration(&self) -> Span {
-        self.workloads.iter().map(Workload::whole).max().unwrap_or(Span::ZERO)
+    fn longest_duration(&self) -> Span {
+        self.workloads.iter().map(Workload::measured_length).max().unwrap_or(Span::ZERO)
     }
 }

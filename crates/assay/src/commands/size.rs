@@ -7,11 +7,11 @@ use super::fit::Aim;
 use crate::args::{Access, Judged, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
-use crate::stdout::{print_json, show};
+use crate::stdout::{print_json, show_text};
 use assay_base::{Multiple, Share, Span};
-use assay_judge::sizing::{Candidate, Demand, text};
-use assay_run::failure::{Failure, one_line, shown};
-use assay_run::log::results::rendered;
+use assay_judge::sizing::{Candidate, Demand, write_text};
+use assay_run::failure::{Failure, escaped_path, one_line};
+use assay_run::log::results::render_text;
 use assay_run::observer::Observer;
 use assay_run::open::targets;
 use assay_run::procedure::searching::Bounds;
@@ -32,13 +32,13 @@ pub(crate) struct Size {
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub profile: String,
     /// The candidates: block devices, files, sim:flash, sim:flash-worn, sim:disk or null:SIZE
-    #[arg(required = true, add = ArgValueCompleter::new(candidates::targets))]
+    #[arg(required = true, add = ArgValueCompleter::new(candidates::target_candidates))]
     pub targets: Vec<String>,
     /// How many times production's load is to be carried, such as 2x
     #[arg(long, value_name = "LOAD", default_value = "2x")]
     pub growth: Multiple,
     /// Share of what a drive holds that is to be left free
-    #[arg(long, value_name = "SHARE", default_value = "30%", value_parser = headroom)]
+    #[arg(long, value_name = "SHARE", default_value = "30%", value_parser = parse_headroom)]
     pub headroom: Share,
     /// Drives that production has [default: those in the profile]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -64,38 +64,44 @@ pub(crate) struct Size {
     pub output: Output,
 }
 
-fn headroom(text: &str) -> Result<Share, String> {
+fn parse_headroom(text: &str) -> Result<Share, String> {
     let share: Share = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
     if share <= Share::from_percent(90) { Ok(share) } else { Err("write 0% to 90%".to_owned()) }
 }
 
 /// Tests all candidates, shows the comparison, writes it to the run directory.
-pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
+pub(crate) fn size_drives(args: &Size) -> Result<u8, Failure> {
     let search = Bounds { from: Some(first_load(args.to)), to: args.to, resolution: Some(args.resolution) };
     refuse_duplicates(&args.targets)?;
-    let production = Production::read(&args.profile)?;
-    let mut start = production.workload_at(&production.knobs())?;
+    let production = Production::read_profile(&args.profile)?;
+    let mut start = production.workload_at(&production.profile_knobs())?;
     start.verification.verify = false;
     let mut opened = Vec::new();
     for target in &args.targets {
-        let mut settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
+        let mut settings = args.output.run_settings(&args.access, &args.pace, &args.judged.criteria);
         (settings.pace.measure, settings.pace.verify) = (Some(args.fit_for), false);
-        opened.push(Several::open("size", start.clone(), std::slice::from_ref(target), settings)?);
+        opened.push(Several::open_for_verb("size", start.clone(), std::slice::from_ref(target), settings)?);
     }
-    let dir = opened[0].directory()?;
+    let dir = opened[0].choose_directory()?;
     let mut progress = Progress::new(false);
     let testing = Testing { production: &production, aim: args.aim.to_aim(), search, pace: args.pace.to_pace() };
-    let comparing =
-        Comparing::begin(testing, &args.targets, demand(args, &production), &dir, args.output.resume.is_some())?;
-    let sizing = comparing.run(opened, &mut progress)?;
+    let comparing = Comparing::begin_or_resume(
+        testing,
+        &args.targets,
+        drive_demand(args, &production),
+        &dir,
+        args.output.resume.is_some(),
+    )?;
+    let sizing = comparing.run_candidates(opened, &mut progress)?;
     if args.output.json {
         print_json(&sizing)?;
     } else {
-        show(&rendered(|out| text(&sizing, out))?);
+        show_text(&render_text(|out| write_text(&sizing, out))?);
         if sizing.candidates.iter().any(Candidate::is_cut_short) {
-            progress.say(&crate::again::cut_short(&dir));
+            progress.say_line(&crate::again::cut_short(&dir));
         }
-        progress.say(&format!("sizing in {}: {FILE}, {PAGE}, and a directory for each candidate", shown(&dir)));
+        progress
+            .say_line(&format!("sizing in {}: {FILE}, {PAGE}, and a directory for each candidate", escaped_path(&dir)));
     }
     Ok(sizing.verdict().exit_code())
 }
@@ -112,13 +118,15 @@ fn refuse_duplicates(names: &[String]) -> Result<(), Failure> {
     targets::parse_block_targets(&paths)?;
     let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
     match twice {
-        Some((_, name)) => Err(Failure::usage(format!("{} is given twice; give each candidate once", one_line(name)))),
+        Some((_, name)) => {
+            Err(Failure::bad_usage(format!("{} is given twice; give each candidate once", one_line(name))))
+        }
         None => Ok(()),
     }
 }
 
 /// The demand on the drives.
-fn demand(args: &Size, production: &Production) -> Demand {
+fn drive_demand(args: &Size, production: &Production) -> Demand {
     let drives = args.drives.unwrap_or_else(|| u32::try_from(production.drives.len()).unwrap_or(u32::MAX).max(1));
     Demand { drives, growth: args.growth, headroom: args.headroom }
 }

@@ -1,9 +1,9 @@
 //! `assay verify`: checks whether a certificate agrees with its log, and whether it was a certification.
 
-use crate::stdout::{print, print_json};
+use crate::stdout::{print_document, print_json};
 use assay_run::certificate::signing;
-use assay_run::certificate::{LARGEST, Standing, examine};
-use assay_run::failure::{Failure, one_line, shown};
+use assay_run::certificate::{LARGEST, Standing, examine_certificate};
+use assay_run::failure::{Failure, escaped_path, one_line};
 use assay_run::files;
 use std::path::{Path, PathBuf};
 
@@ -31,13 +31,13 @@ pub(crate) struct Verify {
 }
 
 /// Answers in words and by the exit code; what cannot be read is not to be trusted either.
-pub(crate) fn verify(args: &Verify) -> Result<u8, Failure> {
+pub(crate) fn verify_certificate(args: &Verify) -> Result<u8, Failure> {
     let certificate =
         if args.certificate.is_dir() { args.certificate.join("verdict.json") } else { args.certificate.clone() };
     let log = args.log.clone().unwrap_or_else(|| certificate.with_file_name("run.jsonl"));
     let key = args.key.as_deref().map(signing::public_key).transpose()?;
     let signed = signing::signature_path(&certificate);
-    let standing = answer(&certificate, &assay_run::log::rundir::log_in(&log), key.as_ref(), &signed);
+    let standing = certificate_standing(&certificate, &assay_run::log::rundir::log_in(&log), key.as_ref(), &signed);
     let standing = standing.unwrap_or_else(Standing::Untrusted);
     let signature = match (&key, &standing) {
         (Some(_), Standing::Untrusted(_)) => "asked for",
@@ -49,29 +49,34 @@ pub(crate) fn verify(args: &Verify) -> Result<u8, Failure> {
     Ok(standing.exit_code())
 }
 
-fn answer(certificate: &Path, log: &Path, key: Option<&signing::PublicKey>, signed: &Path) -> Result<Standing, String> {
-    let bytes = read(certificate)?;
+fn certificate_standing(
+    certificate: &Path,
+    log: &Path,
+    key: Option<&signing::PublicKey>,
+    signed: &Path,
+) -> Result<Standing, String> {
+    let bytes = read_file(certificate)?;
     if let Some(key) = key {
-        let text = files::text(signed, signing::LARGEST).map_err(|e| format!("{}: {e}", shown(signed)))?;
-        signing::check(key, &text, &bytes)?;
+        let text = files::read_text(signed, signing::LARGEST).map_err(|e| format!("{}: {e}", escaped_path(signed)))?;
+        signing::check_signature(key, &text, &bytes)?;
     }
-    if let (Some(key), Some(signer)) = (key, assay_run::certificate::signer(&bytes)) {
+    if let (Some(key), Some(signer)) = (key, assay_run::certificate::claimed_signer(&bytes)) {
         let named = signing::id_of(key);
         if signer != named {
             return Err(format!("it says that key {signer} signs it, but --key is key {named}"));
         }
     }
-    let log = files::open(log).map_err(|e| format!("the log {}: {e}", shown(log)))?;
-    Ok(examine(&bytes, log))
+    let log = files::open_named_file(log).map_err(|e| format!("the log {}: {e}", escaped_path(log)))?;
+    Ok(examine_certificate(&bytes, log))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    files::read(path, LARGEST).map_err(|e| match e.kind() {
+fn read_file(path: &Path) -> Result<Vec<u8>, String> {
+    files::read_file(path, LARGEST).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => format!(
             "{}: there is no certificate: an interrupted run has none until it is resumed; `assay judge` reads its log",
-            shown(path)
+            escaped_path(path)
         ),
-        _ => format!("{}: {e}", shown(path)),
+        _ => format!("{}: {e}", escaped_path(path)),
     })
 }
 
@@ -98,7 +103,7 @@ fn print_standing(args: &Verify, standing: &Standing, signature: &str) -> Result
         Standing::Record(_) => "authentic, but not a certification",
         Standing::Untrusted(_) => "not to be trusted",
     };
-    let mut text = format!("{}: {head}: {}\n", shown(&path), one_line(why));
+    let mut text = format!("{}: {head}: {}\n", escaped_path(&path), one_line(why));
     text += match signature {
         "none" => {
             "signature: none; anyone who can write both files can forge them; sign the run with --sign and check it with --key\n"
@@ -107,6 +112,6 @@ fn print_standing(args: &Verify, standing: &Standing, signature: &str) -> Result
         "valid" => "signature: valid\n",
         _ => "",
     };
-    print(&text);
+    print_document(&text);
     Ok(())
 }

@@ -1,16 +1,16 @@
 //! `assay workloads`: the workloads that come with the program.
 
 use crate::candidates;
-use crate::stdout::{print, print_json};
+use crate::stdout::{print_document, print_json};
 use assay_run::failure::{Failure, code};
-use assay_run::workloads::{SHIPPED, find};
+use assay_run::workloads::{SHIPPED, find_workload};
 use clap_complete::engine::ArgValueCandidates;
 
 /// `assay workloads`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Workloads {
     /// Print the text of this workload, as a start for your own [default: list all]
-    #[arg(add = ArgValueCandidates::new(candidates::shipped))]
+    #[arg(add = ArgValueCandidates::new(candidates::shipped_workloads))]
     pub name: Option<String>,
     /// Print the result as JSON
     #[arg(long)]
@@ -31,10 +31,10 @@ const QUESTIONS: [(&str, &[&str]); 9] = [
 ];
 
 /// Lists the shipped workloads, or prints the text of one.
-pub(crate) fn workloads(args: &Workloads) -> Result<u8, Failure> {
+pub(crate) fn show_workloads(args: &Workloads) -> Result<u8, Failure> {
     if let Some(name) = &args.name {
         let (_, text) = SHIPPED.iter().find(|(shipped, _)| shipped == name).ok_or_else(|| {
-            Failure::workload(format!(
+            Failure::bad_workload(format!(
                 "there is no shipped workload \"{}\"; there are {}",
                 name.escape_debug(),
                 SHIPPED.map(|(name, _)| name).join(", ")
@@ -43,13 +43,13 @@ pub(crate) fn workloads(args: &Workloads) -> Result<u8, Failure> {
         if args.json {
             print_json(&serde_json::json!({ "name": name, "text": text }))?
         } else {
-            print(text)
+            print_document(text)
         }
         return Ok(code::DONE);
     }
     let mut rows = Vec::new();
     for (name, _) in SHIPPED {
-        let workload = find(name)?;
+        let workload = find_workload(name)?;
         rows.push((name, workload.model, workload.timing.duration.to_string(), workload.description));
     }
     if args.json {
@@ -63,13 +63,13 @@ pub(crate) fn workloads(args: &Workloads) -> Result<u8, Failure> {
     } else {
         let width = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);
         for (question, names) in QUESTIONS {
-            print(&format!("{question}\n"));
+            print_document(&format!("{question}\n"));
             for (name, _, duration, description) in rows.iter().filter(|row| names.contains(&row.0)) {
-                print(&format!("  {name:width$}  {duration:>5}  {description}\n"));
+                print_document(&format!("  {name:width$}  {duration:>5}  {description}\n"));
             }
-            print("\n");
+            print_document("\n");
         }
-        print("`assay workloads NAME` prints one, to copy and change.\n");
+        print_document("`assay workloads NAME` prints one, to copy and change.\n");
     }
     Ok(code::DONE)
 }

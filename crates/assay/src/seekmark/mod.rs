@@ -5,26 +5,26 @@
 
 mod printer;
 
-use crate::act::common::say;
+use crate::act::common::print_flushed;
 use crate::act::consent::{self, Company};
 use crate::args::Access;
 use crate::progress::Progress;
-use crate::screen::tell;
+use crate::screen::print_to_stderr;
 use assay_base::{Bytes, Direction, Geometry, Span};
 use assay_device::select::Choice;
-use assay_formats::seekmark::{Asked, Command, Mode, USAGE, read};
+use assay_formats::seekmark::{Asked, Command, Mode, USAGE, parse_args};
 use assay_model::seek::Seek;
 use assay_model::workload::{Adjust, Workload};
 use assay_model::{Amount, Extent, Plan};
 use assay_run::certificate::records::Records;
-use assay_run::drive::{Drive, drive};
+use assay_run::drive::{Drive, drive_plan};
 use assay_run::failure::{Failure, code};
 use assay_run::host::signals;
 use assay_run::log::logfile::LogFile;
 use assay_run::log::rundir;
-use assay_run::open::seed::seed;
+use assay_run::open::seed::choose_seed;
 use assay_run::open::targets::{self, SmallestTarget, TargetNeeds};
-use printer::{Ended, Printer};
+use printer::{Printer, SeekMarkEnd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -38,10 +38,10 @@ const LONGEST: Span = Span::from_secs(365 * 86_400);
 const SHORTEST: Span = Span::from_secs(3600);
 
 /// Runs as SeekMark would with these arguments.
-pub(crate) fn run(args: &[String]) -> Result<u8, Failure> {
-    match read(args).map_err(Failure::usage)? {
+pub(crate) fn run_seekmark(args: &[String]) -> Result<u8, Failure> {
+    match parse_args(args).map_err(Failure::bad_usage)? {
         Command::Help => {
-            say(USAGE);
+            print_flushed(USAGE);
             Ok(code::DONE)
         }
         Command::Run(runs) => run_one_after_another(runs),
@@ -54,14 +54,14 @@ fn run_one_after_another(runs: Vec<Asked>) -> Result<u8, Failure> {
     let mut rates = Vec::new();
     for request in runs {
         let threads = request.threads;
-        let Ended { code, seeks_per_second } = run_benchmark(request, are_several)?;
+        let SeekMarkEnd { code, seeks_per_second } = run_benchmark(request, are_several)?;
         if code != code::DONE {
             return Ok(code);
         }
         rates.push((threads, seeks_per_second));
     }
     if are_several {
-        tell(&gains_in_words(&rates));
+        print_to_stderr(&gains_in_words(&rates));
     }
     Ok(code::DONE)
 }
@@ -77,12 +77,12 @@ fn gains_in_words(rates: &[(u32, f64)]) -> String {
     format!("assay: total seeks per sec of {}", gains.join(", "))
 }
 
-fn run_benchmark(request: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
+fn run_benchmark(request: Asked, is_one_of_several: bool) -> Result<SeekMarkEnd, Failure> {
     let named = targets::parse_block_targets(std::slice::from_ref(&request.file))?;
-    let workload = workload(&request)?;
+    let workload = seekmark_workload(&request)?;
     let plan = workload
-        .plan(&Adjust { seed: seed(None, &named), targets: 1, ..Adjust::default() })
-        .map_err(Failure::workload)?;
+        .make_plan(&Adjust { seed: choose_seed(None, &named), targets: 1, ..Adjust::default() })
+        .map_err(Failure::bad_workload)?;
     let mut run_dir = consent::run_dir();
     if let Some(dir) = run_dir.as_mut().filter(|_| is_one_of_several) {
         dir.push(format!("threads-{}", request.threads));
@@ -93,26 +93,26 @@ fn run_benchmark(request: Asked, is_one_of_several: bool) -> Result<Ended, Failu
         ..TargetNeeds::for_plan(&plan, run_dir.as_deref().unwrap_or(Path::new(NOWHERE)))
     };
     let access = Access { destroy_data: request.tokens.clone(), engine: Choice::Auto, ..Access::default() };
-    let opened = consent::open(&named, needs, access, Company::None)
+    let opened = consent::open_with_consent(&named, needs, access, Company::None)
         .map_err(|failure| with_advice_on_consent(failure, &request))?;
-    refuse_too_small(&request, &plan, opened.geometry(0))?;
-    let stop = signals::watch()?;
+    refuse_too_small(&request, &plan, opened.target_geometry(0))?;
+    let stop = signals::stop_on_signals()?;
     let log = match &run_dir {
-        Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,
+        Some(dir) => LogFile::create_new(&rundir::create_run_directory(dir, true)?.join("run.jsonl"))?,
         None => LogFile::without_file(),
     };
     let (printer, ended) = Printer::new(request, &stop);
     let mut log = log.heard_by(Box::new(printer));
     let how = Drive {
         watermarks: vec!["RUN AS seekmark".to_owned()],
-        prepared: Records::host().preparations(opened.real(), tell),
+        prepared: Records::for_host().preparations_of_targets(opened.real_targets(), print_to_stderr),
         ..Drive::default()
     };
-    drive(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
+    drive_plan(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
     Ok(ended.get())
 }
 
-fn workload(request: &Asked) -> Result<Workload, Failure> {
+fn seekmark_workload(request: &Asked) -> Result<Workload, Failure> {
     let seek = Seek {
         threads: request.threads,
         size: Bytes::new(request.size),
@@ -123,7 +123,7 @@ fn workload(request: &Asked) -> Result<Workload, Failure> {
         direction: if request.mode == Mode::Read { Direction::Read } else { Direction::Write },
         filled_with: (request.mode == Mode::WriteRepeated).then_some(CHARACTER),
     };
-    let streams = seek.streams().map_err(|why| Failure::workload(format!("{}: {}", why.key, why.what)))?;
+    let streams = seek.lower_to_streams().map_err(|why| Failure::bad_workload(format!("{}: {}", why.key, why.what)))?;
     let longest = request.seeks.map_or(LONGEST, |seeks| {
         // The time limit allows a second and the pause for each operation: a device that takes longer is broken.
         let each = (Span::from_secs(1) + request.pause).as_ns();
@@ -142,18 +142,20 @@ fn refuse_too_small(request: &Asked, plan: &Plan, Geometry { size, block }: Geom
     let largest = plan.largest_operation(block);
     let used = request.limit.unwrap_or(size);
     if used > size {
-        return Err(Failure::workload(format!(
+        return Err(Failure::bad_workload(format!(
             "-S {used} is beyond the end of {file}, which has {size} bytes that can be used; write {size} or less"
         )));
     }
     if used < largest || plan.smallest_target(0, block) > size {
-        return Err(Failure::workload(format!(
+        return Err(Failure::bad_workload(format!(
             "an operation of {largest} bytes does not fit into the {used} bytes of {file} that are used; name a larger file"
         )));
     }
     let aligned = request.align.max(u64::from(block)).next_multiple_of(u64::from(block));
     let differs = if largest == request.size && aligned == request.align { "" } else { ", whole blocks of the target" };
-    tell(&format!("assay: direct I/O (O_DIRECT): operations of {largest} bytes at multiples of {aligned}{differs}"));
+    print_to_stderr(&format!(
+        "assay: direct I/O (O_DIRECT): operations of {largest} bytes at multiples of {aligned}{differs}"
+    ));
     Ok(())
 }
 
@@ -164,5 +166,5 @@ fn with_advice_on_consent(failure: Failure, request: &Asked) -> Failure {
         return failure;
     }
     failure
-        .advised("-w destroy-data is not consent to overwrite a device: add --destroy-data TOKEN (`assay devices` prints tokens)")
+        .with_advice("-w destroy-data is not consent to overwrite a device: add --destroy-data TOKEN (`assay devices` prints tokens)")
 }

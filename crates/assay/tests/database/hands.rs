@@ -4,7 +4,7 @@ use super::bed::{Log, Place, Running};
 use super::mariadb;
 use super::server::Served;
 use super::shop::{done, in_one_line};
-use assay_model::tpcc::Kind;
+use assay_model::tpcc::TransactionKind;
 
 /// Three sessions for so many seconds.
 fn begun(place: &Place, url: &str, seconds: &str) -> Running {
@@ -13,13 +13,13 @@ fn begun(place: &Place, url: &str, seconds: &str) -> Running {
 
 /// How often transactions of all kinds were tried again because of a code.
 fn retried(log: &Log, code: &str) -> u64 {
-    Kind::ALL.into_iter().map(|kind| done(log, kind, &format!("retried {code}")).1).sum()
+    TransactionKind::ALL.into_iter().map(|kind| done(log, kind, &format!("retried {code}")).1).sum()
 }
 
 /// Asserts that what the log counts is what the database holds, although transactions were tried again.
 fn adds_up(log: &Log, before: (u64, u64), after: (u64, u64)) {
-    let (orders, undone) = done(log, Kind::NewOrder, "rolled-back");
-    let (payments, _) = done(log, Kind::Payment, "");
+    let (orders, undone) = done(log, TransactionKind::NewOrder, "rolled-back");
+    let (payments, _) = done(log, TransactionKind::Payment, "");
     assert_eq!((after.0 - before.0, after.1 - before.1), (orders - undone, payments));
     let failed: Vec<_> = log.intervals.iter().flat_map(|it| &it.flows).filter(|flow| !flow.errors.is_empty()).collect();
     assert!(failed.is_empty(), "{failed:?}");
@@ -97,15 +97,15 @@ fn a_session_that_somebody_ends_on_postgresql_fails_the_run_by_its_code() {
     assert!(!codes.is_empty() && codes.iter().all(|code| known.contains(code)), "{codes:?}");
     let text = in_one_line(&said.out);
     assert!(codes.iter().all(|code| text.contains(code)), "{codes:?}: {text}");
-    let unknown = |kind: Kind| -> u64 {
+    let unknown = |kind: TransactionKind| -> u64 {
         log.intervals.iter().filter_map(|it| it.flows[kind as usize].errors.get("outcome-unknown")).sum()
     };
     let after = served.sums();
-    let (orders, undone) = done(&log, Kind::NewOrder, "rolled-back");
-    let (payments, _) = done(&log, Kind::Payment, "");
+    let (orders, undone) = done(&log, TransactionKind::NewOrder, "rolled-back");
+    let (payments, _) = done(&log, TransactionKind::Payment, "");
     for (rose, committed, unknown) in [
-        (after.0 - before.0, orders - undone, unknown(Kind::NewOrder)),
-        (after.1 - before.1, payments, unknown(Kind::Payment)),
+        (after.0 - before.0, orders - undone, unknown(TransactionKind::NewOrder)),
+        (after.1 - before.1, payments, unknown(TransactionKind::Payment)),
     ] {
         assert!((committed..=committed + unknown).contains(&rose), "{rose} and {committed}");
     }

@@ -2,7 +2,7 @@
 //! of the result tells the same.
 
 use super::shop::{DB, FAST, done, run, says_what_it_is, shop, sums};
-use assay_model::tpcc::Kind;
+use assay_model::tpcc::TransactionKind;
 
 #[test]
 fn an_open_loop_passes_and_the_database_holds_what_the_log_counts() {
@@ -12,8 +12,8 @@ fn an_open_loop_passes_and_the_database_holds_what_the_log_counts() {
     said.is_of_verdict(&place.path("run"));
     assert!(said.passed_or_late(), "{said:?}");
     let after = sums(&place);
-    let (orders, undone) = done(&log, Kind::NewOrder, "rolled-back");
-    let (payments, _) = done(&log, Kind::Payment, "");
+    let (orders, undone) = done(&log, TransactionKind::NewOrder, "rolled-back");
+    let (payments, _) = done(&log, TransactionKind::Payment, "");
     assert_eq!((after.0 - before.0, after.1 - before.1), (orders - undone, payments));
     let head = &log.header.databases[0];
     assert_eq!(
@@ -38,12 +38,12 @@ fn new_orders_a_minute_are_those_that_were_committed_in_measured_time() {
     let (said, log) = place.run(&run("open.toml", DB, &["--json"]));
     let json = said.json();
     let measured = || log.intervals.iter().filter(|interval| interval.phase == 1 && interval.start_ns < end(&log));
-    let sum = |figure: &dyn Fn(&assay_record::FlowInterval) -> u64, kinds: &[Kind]| {
+    let sum = |figure: &dyn Fn(&assay_record::FlowInterval) -> u64, kinds: &[TransactionKind]| {
         measured().flat_map(|it| kinds.iter().map(|kind| figure(&it.flows[*kind as usize]))).sum::<u64>() as f64
     };
-    let undone = sum(&|flow| flow.counted.get("rolled-back").copied().unwrap_or(0), &[Kind::NewOrder]);
-    let orders = sum(&|flow| flow.ok, &[Kind::NewOrder]) - undone;
-    let all = sum(&|flow| flow.ok, &Kind::ALL);
+    let undone = sum(&|flow| flow.counted.get("rolled-back").copied().unwrap_or(0), &[TransactionKind::NewOrder]);
+    let orders = sum(&|flow| flow.ok, &[TransactionKind::NewOrder]) - undone;
+    let all = sum(&|flow| flow.ok, &TransactionKind::ALL);
     for (at, name, operations) in [(0, "NOPM", orders), (1, "TPM", all)] {
         let figure = &json["per_minute"][at];
         assert_eq!(figure["name"], name);
@@ -83,7 +83,7 @@ fn sessions_ask_as_fast_as_they_are_answered_and_none_gives_up() {
     assert!(said.passed_or_late(), "{said:?}");
     let errors = log.intervals.iter().flat_map(|it| &it.flows).filter(|flow| !flow.errors.is_empty());
     assert_eq!(errors.count(), 0, "each had its turn: {said:?}");
-    let (orders, undone) = done(&log, Kind::NewOrder, "rolled-back");
+    let (orders, undone) = done(&log, TransactionKind::NewOrder, "rolled-back");
     assert_eq!(sums(&place).0 - before.0, orders - undone);
     assert!(log.intervals.iter().all(|it| it.flows.iter().map(|flow| flow.in_flight).sum::<u64>() <= 3));
     assert_eq!(log.header.engine["threads"], "3");
@@ -110,7 +110,7 @@ fn people_at_terminals_think_and_type() {
     let args = ["run", "keyed.toml", FAST, "--warm-up", "0s", "--for", "20s", "--slice", "20s", "--seed", "1"];
     let (said, log) = place.run(&args);
     assert!(said.passed_or_late(), "{said:?}");
-    let all: u64 = Kind::ALL.into_iter().map(|kind| done(&log, kind, "").0).sum();
+    let all: u64 = TransactionKind::ALL.into_iter().map(|kind| done(&log, kind, "").0).sum();
     assert!((1..60).contains(&all) && !said.out.contains(" 0 operations/s"), "{all}: {said:?}");
     assert!(log.events.iter().any(|event| event.what == "checked"), "{said:?}");
     let explained = place.assay(&["explain", "keyed.toml", DB]);
@@ -122,8 +122,8 @@ fn hammerdbs_mix_has_its_ratio_and_homes_are_kept() {
     let place = shop();
     place.write("h.toml", "model = \"tpcc\"\nsessions = 2\nmix = \"hammerdb\"\nhome = \"session\"\n");
     let (said, log) = place.run(&run("h.toml", "sqlite:shop.db?synchronous=off", &[]));
-    let orders = done(&log, Kind::NewOrder, "").0 as f64;
-    let all: u64 = Kind::ALL.into_iter().map(|kind| done(&log, kind, "").0).sum();
+    let orders = done(&log, TransactionKind::NewOrder, "").0 as f64;
+    let all: u64 = TransactionKind::ALL.into_iter().map(|kind| done(&log, kind, "").0).sum();
     // Of independent draws 10 in 23 are new orders; four standard deviations.
     let (share, expected) = (orders / all as f64, 10.0 / 23.0);
     let deviation = (expected * (1.0 - expected) / all as f64).sqrt();

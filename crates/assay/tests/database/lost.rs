@@ -58,7 +58,7 @@ fn missing_rows(log: &Log) -> u64 {
 /// Of the rows that were lost or added, those of each of these tables are named.
 fn names_tables(found: &[&str], tables: &[Table]) {
     for table in tables {
-        let name = table.name();
+        let name = table.table_name();
         let names = |text: &&str| {
             let counted = ["row counts: ", "row numbers: "].iter().filter_map(|kind| text.strip_prefix(kind));
             counted.map(|rest| rest.split(' ').next()).any(|word| word == Some(name))

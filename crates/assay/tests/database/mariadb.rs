@@ -5,7 +5,7 @@ use super::bed::{Log, Place, Running, Said, until};
 use super::drawn::Drawn;
 use super::maria::{Server, succeeds};
 use super::shop::{CLOSED, OPEN, done, in_one_line, run, says_what_it_is};
-use assay_model::tpcc::Kind;
+use assay_model::tpcc::TransactionKind;
 use std::sync::OnceLock;
 
 /// A password that must not be found anywhere.
@@ -116,8 +116,8 @@ fn both_modes_leave_what_they_count_and_no_password() {
 
         let log = Log::of(&served.place.path(mode));
         let after = served.sums();
-        let (orders, undone) = done(&log, Kind::NewOrder, "rolled-back");
-        let (payments, _) = done(&log, Kind::Payment, "");
+        let (orders, undone) = done(&log, TransactionKind::NewOrder, "rolled-back");
+        let (payments, _) = done(&log, TransactionKind::Payment, "");
         assert!(orders > 10 && payments > 10, "{mode}: {orders} and {payments}");
         assert_eq!((after.0 - before.0, after.1 - before.1), (orders - undone, payments), "{mode}");
 
@@ -263,16 +263,16 @@ fn a_server_that_is_killed_fails_the_run_and_loses_nothing() {
     let codes: Vec<&String> =
         log.intervals.iter().flat_map(|it| it.flows.iter().flat_map(|flow| flow.errors.keys())).collect();
     assert!(codes.iter().any(|code| ["connection-lost", "outcome-unknown"].contains(&code.as_str())), "{codes:?}");
-    let unknown = |kind: Kind| -> u64 {
+    let unknown = |kind: TransactionKind| -> u64 {
         log.intervals.iter().filter_map(|it| it.flows[kind as usize].errors.get("outcome-unknown")).sum()
     };
     let after = served.sums();
-    let (orders, undone) = done(&log, Kind::NewOrder, "rolled-back");
-    let (payments, _) = done(&log, Kind::Payment, "");
+    let (orders, undone) = done(&log, TransactionKind::NewOrder, "rolled-back");
+    let (payments, _) = done(&log, TransactionKind::Payment, "");
     let (rose, committed) = (after.0 - before.0, orders - undone);
-    assert!((committed..=committed + unknown(Kind::NewOrder)).contains(&rose), "{rose} and {committed}");
+    assert!((committed..=committed + unknown(TransactionKind::NewOrder)).contains(&rose), "{rose} and {committed}");
     let rose = after.1 - before.1;
-    assert!((payments..=payments + unknown(Kind::Payment)).contains(&rose), "{rose} and {payments}");
+    assert!((payments..=payments + unknown(TransactionKind::Payment)).contains(&rose), "{rose} and {payments}");
     assert!(log.events.iter().any(|event| event.what == "checked"), "it is looked at again: {:?}", log.events);
     assert!(served.says(&["check", &served.url]).contains("PASS"));
 }

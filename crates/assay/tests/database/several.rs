@@ -2,7 +2,7 @@
 
 use super::bed::{Log, Place};
 use super::shop::{DB, FAST, SHORT, in_one_line, shop, sums_of};
-use assay_model::tpcc::Kind;
+use assay_model::tpcc::TransactionKind;
 
 const SECOND: &str = "sqlite:second.db?synchronous=off";
 
@@ -18,7 +18,7 @@ fn run<'a>(workload: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Completed transactions of a kind on a target, and those counted under a name.
-fn done(log: &Log, kind: Kind, target: usize, name: &str) -> (u64, u64) {
+fn done(log: &Log, kind: TransactionKind, target: usize, name: &str) -> (u64, u64) {
     let own = || log.intervals.iter().map(|interval| &interval.flows[kind as usize * 2 + target]);
     (own().map(|flow| flow.ok).sum(), own().filter_map(|flow| flow.counted.get(name)).sum())
 }
@@ -33,8 +33,8 @@ fn each_of_two_gets_the_load_and_holds_what_the_log_counts_for_it() {
         assert!(said.passed_or_late(), "{said:?}");
         for (target, file) in ["shop.db", "second.db"].into_iter().enumerate() {
             let after = sums_of(&place.path(file));
-            let (orders, undone) = done(&log, Kind::NewOrder, target, "rolled-back");
-            let (payments, _) = done(&log, Kind::Payment, target, "");
+            let (orders, undone) = done(&log, TransactionKind::NewOrder, target, "rolled-back");
+            let (payments, _) = done(&log, TransactionKind::Payment, target, "");
             assert!(payments > 10, "{workload}: {file} was used");
             let rose = (after.0 - before[target].0, after.1 - before[target].1);
             assert_eq!(rose, (orders - undone, payments), "{workload}: {file}");

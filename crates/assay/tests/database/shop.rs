@@ -2,7 +2,7 @@
 
 pub use super::bed::in_one_line;
 use super::bed::{Log, Place};
-use assay_model::tpcc::{DERIVED, Kind};
+use assay_model::tpcc::{DERIVED, TransactionKind};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -66,7 +66,7 @@ pub fn sums_of(file: &Path) -> (u64, u64) {
 }
 
 /// Completed transactions of a kind over the whole log, and those counted under a name.
-pub fn done(log: &Log, kind: Kind, name: &str) -> (u64, u64) {
+pub fn done(log: &Log, kind: TransactionKind, name: &str) -> (u64, u64) {
     let own = || log.intervals.iter().map(|interval| &interval.flows[kind as usize]);
     (own().map(|flow| flow.ok).sum(), own().filter_map(|flow| flow.counted.get(name)).sum())
 }

@@ -81,7 +81,8 @@ impl Fault {
 fn is_recorded(place: &Place) -> bool {
     let log = Log::of(&place.path("run"));
     let told = |what: &str| matches!(what, "io-error" | "short-io" | "damage" | "stuck" | "target-lost");
-    let counted = log.intervals.iter().flat_map(|interval| &interval.flows).any(|flow| flow.failed() + flow.short > 0);
+    let counted =
+        log.intervals.iter().flat_map(|interval| &interval.flows).any(|flow| flow.failed_operations() + flow.short > 0);
     counted || log.events.iter().any(|event| told(event.what.as_str()))
 }
 
@@ -101,7 +102,7 @@ struct Tally {
 /// One trial. `None` where FUSE is not available.
 fn moment(seed: u64, tally: &Tally) -> Option<()> {
     let fault = FAULTS[(seed % FAULTS.len() as u64) as usize];
-    let mut prng = Prng::seeded(seed);
+    let mut prng = Prng::from_seed(seed);
     let place = Place::new();
     std::fs::create_dir(place.path("mount")).unwrap();
     let disk = FaultDisk::mount_empty(&place.path("mount"))
@@ -113,17 +114,17 @@ fn moment(seed: u64, tally: &Tally) -> Option<()> {
     let args = ["run", "workload.toml", DISK];
     let mut running = place.begin(&[&args[..], &["--out", "run"]].concat());
     let log = place.path("run/run.jsonl");
-    let intervals = prng.below(10) as usize;
+    let intervals = prng.uniform_below(10) as usize;
     until("the run to be where its fault begins", || {
         let text = std::fs::read_to_string(&log).unwrap_or_default();
         !running.is_alive() || text.contains('\n') && text.matches("\"kind\":\"interval\"").count() >= intervals
     });
     disk.set(fault.begins());
     stood_still();
-    std::thread::sleep(Duration::from_millis(prng.below(500)));
+    std::thread::sleep(Duration::from_millis(prng.uniform_below(500)));
     let (before, since) = (disk.truth(), Instant::now());
-    std::thread::sleep(Duration::from_millis(prng.below(400)));
-    let kills = prng.below(2) == 0;
+    std::thread::sleep(Duration::from_millis(prng.uniform_below(400)));
+    let kills = prng.uniform_below(2) == 0;
     running.signal(if kills { libc::SIGKILL } else { libc::SIGINT });
     let long_since = since.elapsed() > Duration::from_millis(250) && !stood_still();
     running.end();

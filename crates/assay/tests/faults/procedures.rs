@@ -194,7 +194,7 @@ fn records_failure(log: &Path) -> bool {
     let log = Log::of(log.parent().unwrap());
     let failed = |what: &str| matches!(what, "io-error" | "short-io" | "damage" | "stuck" | "target-lost");
     let flows = || log.intervals.iter().flat_map(|interval| &interval.flows);
-    flows().any(|flow| flow.failed() + flow.short + flow.stuck > 0)
+    flows().any(|flow| flow.failed_operations() + flow.short + flow.stuck > 0)
         || log.events.iter().any(|event| failed(event.what.as_str()))
 }
 
@@ -250,7 +250,7 @@ impl Cell {
         let said = place.assay(&["prep", DISK, "--create", "16MiB"]);
         assert_eq!(said.code, Some(0), "{said:?}");
         write_workloads(&place);
-        let mut prng = Prng::seeded(self.seed);
+        let mut prng = Prng::from_seed(self.seed);
         let command = self.procedure.command(self.fault);
         let mut running = place.begin(&[&command[..], &["--out", OUT]].concat());
         // A program whose disk hangs cannot be waited for.
@@ -269,12 +269,12 @@ impl Cell {
 
     /// Lets the disk fail at some moment of the first or the second run, and waits until a log has recorded it.
     fn fails(self, place: &Place, disk: &FaultDisk, running: &mut Running, prng: &mut Prng) {
-        let runs = 1 + prng.below(2) as usize;
+        let runs = 1 + prng.uniform_below(2) as usize;
         until("the run in which the fault begins", || {
             let begun = logs(&place.path(OUT)).iter().map(|log| headers(log)).sum::<usize>();
             !running.is_alive() || begun >= runs
         });
-        std::thread::sleep(Duration::from_millis(prng.below(600)));
+        std::thread::sleep(Duration::from_millis(prng.uniform_below(600)));
         disk.set(&format!("reset=1 {}", self.fault.begins()));
         let slow = || disk.truth().service_ns.iter().filter(|ns| **ns > 100_000_000).count() > 100;
         let recorded = || match self.fault.is_failure() {
@@ -286,7 +286,7 @@ impl Cell {
         while running.is_alive() && !recorded() && begin.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(20));
         }
-        std::thread::sleep(Duration::from_millis(prng.below(200)));
+        std::thread::sleep(Duration::from_millis(prng.uniform_below(200)));
     }
 
     /// What happens to the program then.
@@ -297,7 +297,7 @@ impl Cell {
             End::Interrupt => running.signal(libc::SIGINT),
             End::Stop => {
                 running.signal(libc::SIGSTOP);
-                std::thread::sleep(Duration::from_millis(200 + prng.below(600)));
+                std::thread::sleep(Duration::from_millis(200 + prng.uniform_below(600)));
                 running.signal(libc::SIGCONT);
             }
             End::Alone => {}

@@ -24,26 +24,26 @@ const KINDS: [&str; 5] = ["one server", "several servers", "recovers at rest", "
 
 /// A number whose logarithm is uniform.
 fn between(prng: &mut Prng, low: u64, high: u64) -> u64 {
-    (low as f64 * (high as f64 / low as f64).powf(prng.unit())) as u64
+    (low as f64 * (high as f64 / low as f64).powf(prng.uniform_unit())) as u64
 }
 
 fn trial(number: u64) -> Trial {
-    let mut prng = Prng::child(20_261_122, &[number]);
+    let mut prng = Prng::for_path(20_261_122, &[number]);
     let kind = (number % 5) as usize;
     let rate = between(&mut prng, 100, 2000);
     let gap = 1_000_000_000 / rate;
     // Utilisation of one server; above 1 the device does not carry its load.
-    let used = 0.2 + 0.95 * prng.unit();
+    let used = 0.2 + 0.95 * prng.uniform_unit();
     let mean = ((gap as f64 * used) as u64).max(10 * US);
-    let slow_ppm = if prng.below(2) == 0 { 0 } else { between(&mut prng, 1000, 80_000) };
+    let slow_ppm = if prng.uniform_below(2) == 0 { 0 } else { between(&mut prng, 1000, 80_000) };
     let threshold = between(&mut prng, mean.max(200 * US), (mean * 40).max(2 * MS));
     let slow = if slow_ppm == 0 { 0 } else { between(&mut prng, mean, threshold * 3) };
-    let exponential = prng.below(2) == 0;
+    let exponential = prng.uniform_below(2) == 0;
     let (least, mean) = if exponential { (mean / 10, mean * 9 / 10) } else { (mean, 0) };
     let seed = prng.next_u64();
     let mut draw = Draw { seed, least, mean, slow, slow_ppm };
     let span = least + mean;
-    let several = 2 + prng.below(15);
+    let several = 2 + prng.uniform_below(15);
     let kind_of = match kind {
         0 => Kind::Servers(vec![0]),
         1 => {
@@ -61,22 +61,24 @@ fn trial(number: u64) -> Trial {
             let pays = between(&mut prng, span, 100 * MS);
             Kind::Recovers { free: 0, owed: most, debt, onset, most, pays }
         }
-        3 => Kind::Merges { free: 0, filling: (0, 0), most: 2 + prng.below(30), carried: Rc::new(Cell::new(0)) },
+        3 => {
+            Kind::Merges { free: 0, filling: (0, 0), most: 2 + prng.uniform_below(30), carried: Rc::new(Cell::new(0)) }
+        }
         _ => {
-            let every = (gap as f64 * (0.85 + 0.25 * prng.unit())) as u64;
+            let every = (gap as f64 * (0.85 + 0.25 * prng.uniform_unit())) as u64;
             (draw.least, draw.mean) = (span / 4, span / 4);
             Kind::Tokens { next: 0, every: every.max(1), burst: between(&mut prng, 1, 2000) }
         }
     };
-    let arrival = ["steady", "poisson"][prng.below(2) as usize];
+    let arrival = ["steady", "poisson"][prng.uniform_below(2) as usize];
     let address = if kind == 3 { "\naddress = \"sequential\"" } else { "" };
-    let share = [1.0, 5.0, 5.0, 10.0][prng.below(4) as usize];
+    let share = [1.0, 5.0, 5.0, 10.0][prng.uniform_below(4) as usize];
     Trial {
         name: KINDS[kind],
         kind: kind_of,
         draw,
-        when_found: prng.below(4) > 0,
-        bound: [8, 64, 256][prng.below(3) as usize],
+        when_found: prng.uniform_below(4) > 0,
+        bound: [8, 64, 256][prng.uniform_below(3) as usize],
         stream: format!("direction = \"read\"\nrate = \"{rate}/s\"\narrival = \"{arrival}\"{address}"),
         criterion: format!("share_over = \"{threshold}ns\"\nat_most = \"{share}%\"\nwindow = \"10s\""),
         late: lateness(&mut prng),
@@ -88,13 +90,13 @@ fn trial(number: u64) -> Trial {
 fn lateness(prng: &mut Prng) -> Late {
     let seed = prng.next_u64();
     let late = Late { seed, ..Late::default() };
-    match prng.below(6) {
+    match prng.uniform_below(6) {
         0 => Late { wakes_ppm: 10_000, wakes_by: 3 * MS, ..late },
         1 => Late { wakes_ppm: between(prng, 1000, 300_000), wakes_by: between(prng, 50 * US, 20 * MS), ..late },
         2 => Late { every: 1000 * MS, stopped: between(prng, MS, 100 * MS), ..late },
         3 => {
             let every = between(prng, 10 * MS, 300 * MS);
-            Late { every, stopped: (every as f64 * (0.02 + 0.8 * prng.unit())) as u64, ..late }
+            Late { every, stopped: (every as f64 * (0.02 + 0.8 * prng.uniform_unit())) as u64, ..late }
         }
         4 => Late { once: vec![(between(prng, MS, 9000 * MS), between(prng, MS, 400 * MS))], ..late },
         _ => Late {

@@ -40,9 +40,9 @@ pub struct Draw {
 
 impl Draw {
     fn of(&self, number: u64) -> u64 {
-        let mut prng = Prng::child(self.seed, &[number]);
-        let usual = self.least + (-(1.0 - prng.unit()).max(1e-9).ln() * self.mean as f64) as u64;
-        if prng.below(1_000_000) < self.slow_ppm { usual + self.slow } else { usual }
+        let mut prng = Prng::for_path(self.seed, &[number]);
+        let usual = self.least + (-(1.0 - prng.uniform_unit()).max(1e-9).ln() * self.mean as f64) as u64;
+        if prng.uniform_below(1_000_000) < self.slow_ppm { usual + self.slow } else { usual }
     }
 }
 
@@ -124,8 +124,8 @@ impl Simulated {
 impl Neighbour {
     /// When its next operation comes, after one at `at`.
     fn after(&self, at: u64, number: u64) -> Option<u64> {
-        let mut prng = Prng::child(self.draw.seed, &[number, 1]);
-        let gap = -(1.0 - prng.unit()).max(1e-9).ln() * 1e9 / self.rate.max(1) as f64;
+        let mut prng = Prng::for_path(self.draw.seed, &[number, 1]);
+        let gap = -(1.0 - prng.uniform_unit()).max(1e-9).ln() * 1e9 / self.rate.max(1) as f64;
         let next = at + gap as u64;
         let (from, to) = self.stretches.iter().copied().find(|(_, to)| next < *to)?;
         // What would come between two stretches comes a moment after the beginning of the later one.
@@ -184,7 +184,7 @@ impl Kind {
 impl Device for Simulated {
     type Request = Op;
 
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+    fn submit_request(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         self.serve_neighbour(now.as_ns());
         let span = self.draw.of(self.number);
         self.number += 1;
@@ -192,7 +192,7 @@ impl Device for Simulated {
         self.uncounted.push((completed.as_ns(), op.len.into()));
         self.pending.push(Completion { ticket, result: Ok(op.len), issued: now, accepted: now, completed });
     }
-    fn poll(&mut self, now: Instant, done: &mut Done) {
+    fn poll_completions(&mut self, now: Instant, done: &mut Done) {
         let before = done.len();
         done.extend(self.pending.extract_if(.., |it| it.completed <= now));
         done[before..].sort_by_key(|it| it.completed);
@@ -206,15 +206,15 @@ impl Device for Simulated {
     fn is_stamped_when_found(&self) -> bool {
         self.when_found
     }
-    fn wait(&mut self, _: Span) {}
+    fn wait_for_completion(&mut self, _: Span) {}
 }
 
 impl BlockDevice for Simulated {
-    fn geometry(&self, _: u16) -> Geometry {
+    fn target_geometry(&self, _: u16) -> Geometry {
         Geometry { size: 1 << 30, block: 512 }
     }
 
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+    fn slot_buffer(&mut self, _: Ticket) -> &mut [u8] {
         &mut []
     }
 }

@@ -39,28 +39,28 @@ const KINDS: [&str; 4] = ["one server", "several servers", "tokens", "recovers a
 
 /// A number whose logarithm is uniform.
 fn between(prng: &mut Prng, low: u64, high: u64) -> u64 {
-    (low as f64 * (high as f64 / low as f64).powf(prng.unit())) as u64
+    (low as f64 * (high as f64 / low as f64).powf(prng.uniform_unit())) as u64
 }
 
 fn trial(number: u64) -> Trial {
-    let mut prng = Prng::child(20_261_126, &[number]);
+    let mut prng = Prng::for_path(20_261_126, &[number]);
     let rate = between(&mut prng, 100, 2000);
     let gap = 1_000_000_000 / rate;
-    let used = 0.15 + 0.9 * prng.unit();
+    let used = 0.15 + 0.9 * prng.uniform_unit();
     let mean = ((gap as f64 * used) as u64).max(10 * US);
-    let slow_ppm = if prng.below(2) == 0 { 0 } else { between(&mut prng, 2000, 100_000) };
+    let slow_ppm = if prng.uniform_below(2) == 0 { 0 } else { between(&mut prng, 2000, 100_000) };
     let threshold = between(&mut prng, mean.max(200 * US), (mean * 40).max(2 * MS));
     let slow = if slow_ppm == 0 { 0 } else { between(&mut prng, mean, threshold * 3) };
-    let (mut least, mut spread) = if prng.below(2) == 0 { (mean / 10, mean * 9 / 10) } else { (mean, 0) };
+    let (mut least, mut spread) = if prng.uniform_below(2) == 0 { (mean / 10, mean * 9 / 10) } else { (mean, 0) };
     let kind = match number % 4 {
         0 => Kind::Servers(vec![0]),
         1 => {
-            let several = 2 + prng.below(15);
+            let several = 2 + prng.uniform_below(15);
             (least, spread) = (least * several, spread * several);
             Kind::Servers(vec![0; several as usize])
         }
         2 => {
-            let every = (gap as f64 * (0.4 + 0.7 * prng.unit())) as u64;
+            let every = (gap as f64 * (0.4 + 0.7 * prng.uniform_unit())) as u64;
             (least, spread) = (mean / 4, mean / 4);
             Kind::Tokens { next: 0, every: every.max(1), burst: between(&mut prng, 1, 500) }
         }
@@ -74,35 +74,35 @@ fn trial(number: u64) -> Trial {
         }
     };
     let draw = Draw { seed: prng.next_u64(), least, mean: spread, slow, slow_ppm };
-    let part = [0.0, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0][prng.below(8) as usize];
+    let part = [0.0, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0][prng.uniform_below(8) as usize];
     let theirs = Draw { seed: prng.next_u64(), slow: 0, slow_ppm: 0, ..draw };
-    let closed = prng.below(4) == 0;
+    let closed = prng.uniform_below(4) == 0;
     let stream = match closed {
-        true => format!("direction = \"read\"\nin_flight = {}", 1 + prng.below(16)),
+        true => format!("direction = \"read\"\nin_flight = {}", 1 + prng.uniform_below(16)),
         false => {
-            let arrival = ["steady", "poisson"][prng.below(2) as usize];
+            let arrival = ["steady", "poisson"][prng.uniform_below(2) as usize];
             format!("direction = \"read\"\nrate = \"{rate}/s\"\narrival = \"{arrival}\"")
         }
     };
-    let share = [0.5, 1.0, 5.0, 10.0][prng.below(4) as usize];
-    let criterion = match prng.below(5) {
+    let share = [0.5, 1.0, 5.0, 10.0][prng.uniform_below(4) as usize];
+    let criterion = match prng.uniform_below(5) {
         0 => format!("mean_at_most = \"{}ns\"", between(&mut prng, mean, mean * 20)),
-        1 if closed => format!("rate_at_least = \"{}/s\"", (rate as f64 * (0.5 + prng.unit())) as u64),
+        1 if closed => format!("rate_at_least = \"{}/s\"", (rate as f64 * (0.5 + prng.uniform_unit())) as u64),
         _ => format!("share_over = \"{threshold}ns\"\nat_most = \"{share}%\""),
     };
     Trial {
         kind,
         draw,
-        when_found: prng.below(4) > 0,
-        bound: [8, 64, 256][prng.below(3) as usize],
-        slice: ["12s", "4s", "2s"][prng.below(3) as usize],
+        when_found: prng.uniform_below(4) > 0,
+        bound: [8, 64, 256][prng.uniform_below(3) as usize],
+        slice: ["12s", "4s", "2s"][prng.uniform_below(3) as usize],
         stream,
         criterion,
-        at: [At::Target, At::Beneath, At::Elsewhere][prng.below(3) as usize],
+        at: [At::Target, At::Beneath, At::Elsewhere][prng.uniform_below(3) as usize],
         neighbour: Neighbour {
             draw: theirs,
             rate: (rate as f64 * part).ceil() as u64,
-            bytes: [4096, 4096, 65_536, 512][prng.below(4) as usize],
+            bytes: [4096, 4096, 65_536, 512][prng.uniform_below(4) as usize],
             stretches: stretches(&mut prng),
         },
         part,
@@ -111,10 +111,10 @@ fn trial(number: u64) -> Trial {
 
 /// All the time, once, several times, or from before the run until somewhere in it.
 fn stretches(prng: &mut Prng) -> Vec<(u64, u64)> {
-    match prng.below(4) {
+    match prng.uniform_below(4) {
         0 => vec![(0, LENGTH)],
         1 => {
-            let from = prng.below(LENGTH);
+            let from = prng.uniform_below(LENGTH);
             vec![(from, from + between(prng, 50 * MS, 6000 * MS))]
         }
         2 => (0..6u64).map(|turn| (turn * 2000 * MS, turn * 2000 * MS + between(prng, 20 * MS, 1900 * MS))).collect(),

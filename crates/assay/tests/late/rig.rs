@@ -3,7 +3,7 @@
 use crate::devices::{Did, Kind, Simulated};
 use assay_base::{Instant, Prng, Span};
 use assay_engine::{Limits, Setup, Worker};
-use assay_judge::{Judgement, Options, judge};
+use assay_judge::{Judgement, Options, judge_log};
 use assay_model::{PhaseKind as Planned, Plan, arrival::Part, workload};
 use assay_record::{
     Close, DiskCounters, DiskWork, Entry, FlowHead, ForeignAccount, ForeignLoad, Header, Interval, LoopHead, OwnWork,
@@ -32,9 +32,9 @@ impl Late {
     fn runs(&self, at: u64, number: u64) -> u64 {
         let mut at = at;
         if self.wakes_ppm > 0 {
-            let mut prng = Prng::child(self.seed, &[number]);
-            if prng.below(1_000_000) < self.wakes_ppm {
-                at += prng.below(self.wakes_by.max(1));
+            let mut prng = Prng::for_path(self.seed, &[number]);
+            if prng.uniform_below(1_000_000) < self.wakes_ppm {
+                at += prng.uniform_below(self.wakes_by.max(1));
             }
         }
         let within = if self.every > 0 { at % self.every } else { 0 };
@@ -56,7 +56,7 @@ pub fn plan(head: &str, stream: &str, criterion: &str) -> Plan {
          [[criterion]]\nstream = \"s\"\n{criterion}\n"
     );
     let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
-    workload::read("t", &file).unwrap_or_else(|e| panic!("{e:?}\n{file}")).plan(&adjust).unwrap()
+    workload::read_workload("t", &file).unwrap_or_else(|e| panic!("{e:?}\n{file}")).make_plan(&adjust).unwrap()
 }
 
 fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
@@ -112,7 +112,7 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
         unwatched: Vec::new(),
         databases: Vec::new(),
         per_minute: Vec::new(),
-        thresholds_ns: thresholds.bounds().to_vec(),
+        thresholds_ns: thresholds.bounds_ns().to_vec(),
         criteria: plan.criteria.clone(),
         max_lag_ns: plan.timing.max_lag.as_ns(),
         lateness,
@@ -136,7 +136,7 @@ pub enum Place {
 pub fn judged_beside(plan: &Plan, device: Simulated, bound: u32, late: &Late, place: Place) -> Judgement {
     let watched = WatchedDisk { name: "shared".into(), targets: vec![0], beneath: place == Place::Beneath };
     let log = logged(plan, device, bound, late, true, Counting::Everybody(watched));
-    judge(Reader::new(&log[..]), &Options::default()).unwrap()
+    judge_log(Reader::new(&log[..]), &Options::default()).unwrap()
 }
 
 /// What a disk counts beside the operations of the run.
@@ -162,18 +162,18 @@ impl Shared {
         let work = |reads, read_bytes| DiskWork { reads, read_bytes, ..DiskWork::default() };
         let counted = work(did.operations - before.operations, did.bytes - before.bytes);
         let flow = &interval.flows[0];
-        let within = |ns| OwnWork::late(flow.ended(), ns, interval.end_ns - interval.start_ns);
+        let within = |ns| OwnWork::late_operations(flow.ended_operations(), ns, interval.end_ns - interval.start_ns);
         let late = within(now - interval.end_ns);
         let overslept = interval.lateness.first().map_or(0, |late| late.overslept.max_ns);
         let open = flow.in_flight + flow.stuck + late;
         let likely = within(1_000_000 + overslept).min(flow.in_flight) + late;
         let own = OwnWork {
-            completed: work(flow.ended(), flow.bytes),
+            completed: work(flow.ended_operations(), flow.bytes),
             open: work(open, open * 4096),
             likely: work(likely, likely * 4096),
             caused: DiskWork::default(),
         };
-        let foreign = self.account.interval(Some(counted), &own);
+        let foreign = self.account.account_interval(Some(counted), &own);
         ForeignLoad::new(0, foreign, counted).into_iter().collect()
     }
 }
@@ -186,18 +186,18 @@ pub fn judged(plan: &Plan, kind: &Kind, device: Simulated, bound: u32, late: &La
         _ => Counting::Nothing,
     };
     let log = logged(plan, device, bound, late, counted, counting);
-    judge(Reader::new(&log[..]), &Options::default()).unwrap()
+    judge_log(Reader::new(&log[..]), &Options::default()).unwrap()
 }
 
 /// The log of such a run.
 pub fn logged(plan: &Plan, device: Simulated, bound: u32, late: &Late, counted: bool, counting: Counting) -> Vec<u8> {
-    let thresholds = Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::threshold));
+    let thresholds = Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::counted_threshold));
     let mut writer = Writer::new(Vec::new(), 0);
     let mut head = header(plan, &thresholds, counted);
     if let Counting::Everybody(watched) = &counting {
         head.watched.push(watched.clone());
     }
-    writer.write(&Entry::Header(Box::new(head))).unwrap();
+    writer.write_entry(&Entry::Header(Box::new(head))).unwrap();
     let mut shared = Shared::default();
     let part = Part { index: 0, of: 1 };
     let (start, limits) = (Instant::ZERO, Limits::default());
@@ -207,12 +207,12 @@ pub fn logged(plan: &Plan, device: Simulated, bound: u32, late: &Late, counted: 
     loop {
         let step = worker.step(now);
         for event in worker.take_events().collect::<Vec<_>>() {
-            writer.write(&Entry::Event(event)).unwrap();
+            writer.write_entry(&Entry::Event(event)).unwrap();
         }
         for frame in worker.take_frames().collect::<Vec<_>>() {
-            let mut interval: Interval = frame.interval();
+            let mut interval: Interval = frame.interval_line();
             if let Counting::Everybody(_) = &counting {
-                interval.foreign = shared.interval(&interval, worker.device().did(now.as_ns()), now.as_ns());
+                interval.foreign = shared.interval(&interval, worker.device_mut().did(now.as_ns()), now.as_ns());
             }
             if let Counting::Merged(carried) = &counting {
                 let reads = carried.get() - std::mem::replace(&mut before, carried.get());
@@ -224,25 +224,32 @@ pub fn logged(plan: &Plan, device: Simulated, bound: u32, late: &Late, counted: 
                 interval.lateness.clear();
                 interval.flows.iter_mut().for_each(|flow| (flow.floor, flow.service_floor) = (None, None));
             }
-            writer.write(&Entry::Interval(interval)).unwrap();
+            writer.write_entry(&Entry::Interval(interval)).unwrap();
             intervals += 1;
-            worker.recycle(frame);
+            worker.recycle_frame(frame);
         }
         if step.done {
             break;
         }
         // The worker waits as that of a real run does: until something is due, at most a millisecond while operations
         // are in flight, and until a completion comes, which it notices only by looking.
-        let planned = now + worker.patience(step.wake.since(now));
-        let wake = worker.device().next_completion().map_or(planned, |at| at.min(planned)).max(now);
+        let planned = now + worker.time_to_wait(step.wake.since(now));
+        let wake = worker.device_mut().next_completion().map_or(planned, |at| at.min(planned)).max(now);
         let ended = Instant::from_ns(late.runs(wake.as_ns(), number));
-        worker.watched(if ended.since(planned) > DISTURBED { now } else { planned.min(ended) });
+        worker.note_watched(if ended.since(planned) > DISTURBED { now } else { planned.min(ended) });
         now = ended;
         number += 1;
     }
-    let assay_engine::Totals { issued, completed, stuck } = worker.totals();
-    let close =
-        Close { reason: worker.reason(), at_ns: now.as_ns(), text: String::new(), intervals, issued, completed, stuck };
-    writer.write(&Entry::Close(close)).unwrap();
+    let assay_engine::Totals { issued, completed, stuck } = worker.operation_totals();
+    let close = Close {
+        reason: worker.close_reason(),
+        at_ns: now.as_ns(),
+        text: String::new(),
+        intervals,
+        issued,
+        completed,
+        stuck,
+    };
+    writer.write_entry(&Entry::Close(close)).unwrap();
     writer.into_inner()
 }

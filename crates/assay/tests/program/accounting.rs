@@ -48,7 +48,7 @@ fn clean(said: &Said, log: &Log, place: &Place) {
     for (at, flow) in log.header.flows.iter().enumerate() {
         let sum = log.flow(at);
         let name = &log.header.streams[usize::from(flow.stream)].name;
-        assert_eq!((sum.failed(), sum.short), (0, 0), "{name}");
+        assert_eq!((sum.failed_operations(), sum.short), (0, 0), "{name}");
         let waiting = log.intervals.last().unwrap().flows[at].waiting;
         let delivered = sum.scheduled - waiting;
         assert_eq!(

@@ -257,7 +257,7 @@ impl Log {
         let mut carried = vec![0; self.header.flows.len()];
         for interval in &self.intervals {
             for (flow, carried) in interval.flows.iter().zip(&mut carried) {
-                assert!(flow.balances(*carried), "interval {}: {flow:?} after {carried}", interval.index);
+                assert!(flow.is_balanced(*carried), "interval {}: {flow:?} after {carried}", interval.index);
                 *carried = flow.carried_out();
             }
         }
@@ -271,7 +271,7 @@ impl Log {
         let all = self.sum(|_| true);
         assert_eq!(close.intervals, self.intervals.len() as u64);
         assert_eq!(close.issued, all.issued);
-        assert_eq!(close.completed, all.ok + all.failed() + all.short);
+        assert_eq!(close.completed, all.ok + all.failed_operations() + all.short);
         assert_eq!(close.issued, close.completed + close.stuck);
     }
 

@@ -122,7 +122,7 @@ fn salted(backing: &std::path::Path, size: u64) {
     assert_eq!(blocks.len() as u64, size.div_ceil(4096), "no block is left out");
     let (last, tail) = blocks.last().unwrap();
     assert_eq!(last + tail.len() as u64, size);
-    assert!(blocks.iter().all(|(_, block)| Stamp::read(block).is_some()), "each block opens with a stamp");
+    assert!(blocks.iter().all(|(_, block)| Stamp::read_from_block(block).is_some()), "each block opens with a stamp");
     assert_eq!(bodies(&blocks).len(), blocks.len(), "no two blocks are alike, their stamps left out");
     let zeros = |block: &[u8]| block.chunks(64).filter(|part| part.iter().all(|byte| *byte == 0)).count();
     assert!(blocks.iter().all(|(_, block)| zeros(block) == 0), "incompressible");
@@ -142,7 +142,7 @@ fn a_file_in_the_working_directory_is_prepared_too() {
     assert_eq!(said.json()[0]["salted_bytes"], usable);
     // The label of the file follows its usable blocks.
     let blocks = written_blocks(&place.path("made.dat"));
-    assert!(blocks[..2048].iter().all(|(_, block)| Stamp::read(block).is_some()) && blocks.len() == 2049);
+    assert!(blocks[..2048].iter().all(|(_, block)| Stamp::read_from_block(block).is_some()) && blocks.len() == 2049);
     let drop_in = place.command(&["as", "act_prep", "made.dat"]).output().unwrap();
     assert!(drop_in.status.success(), "{}", String::from_utf8_lossy(&drop_in.stderr));
     let (said, log) = place.run(&["run", "random-read", "made.dat", "--for", "1s"]);

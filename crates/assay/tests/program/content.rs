@@ -46,7 +46,7 @@ fn slow_and_small_reads_find_out_that_nothing_was_ever_written() {
 }
 
 fn stamp(at: u64, block: &[u8]) -> Stamp {
-    Stamp::read(block).unwrap_or_else(|| panic!("no stamp at {at}: {:02x?}", &block[..16]))
+    Stamp::read_from_block(block).unwrap_or_else(|| panic!("no stamp at {at}: {:02x?}", &block[..16]))
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn data_compresses_to_what_was_asked_by_zstd_and_by_lz4() {
         said.is_of_verdict(&place.path("run"));
         // The label at the end belongs to the gate, not to the run.
         let mut blocks = written_blocks(&place.path("data.dat"));
-        blocks.retain(|(at, block)| *at + 4096 < 256 << 20 && Stamp::read(block).is_some());
+        blocks.retain(|(at, block)| *at + 4096 < 256 << 20 && Stamp::read_from_block(block).is_some());
         let data: Vec<u8> = blocks.into_iter().flat_map(|(_, block)| block).collect();
         assert!(data.len() > 16 << 20, "{} bytes to measure", data.len());
         let (mut zstd, mut lz4) = (0, 0);

@@ -75,7 +75,7 @@ fn keeps_its_rates(place: &Place, name: &str) {
 #[test]
 fn a_log_cut_at_any_byte_is_completed_whatever_the_load() {
     let cuts = if std::env::var_os("ASSAY_CAMPAIGN").is_some() { 40 } else { 2 };
-    let mut prng = Prng::seeded(17);
+    let mut prng = Prng::from_seed(17);
     for (name, text, must) in loads() {
         let place = Place::new();
         place.write("w.toml", &text);
@@ -86,7 +86,7 @@ fn a_log_cut_at_any_byte_is_completed_whatever_the_load() {
         let first = whole.iter().position(|byte| *byte == b'\n').unwrap();
         let close = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap();
         for _ in 0..cuts {
-            let cut = first + 1 + prng.below((close - first) as u64) as usize;
+            let cut = first + 1 + prng.uniform_below((close - first) as u64) as usize;
             fs::write(place.path("run/run.jsonl"), &whole[..cut]).unwrap();
             for result in ["verdict.json", "report.html"] {
                 let _ = fs::remove_file(place.path("run").join(result));

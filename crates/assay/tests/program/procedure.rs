@@ -281,8 +281,8 @@ fn searches_and_curves_go_on_only_with_the_devices_they_began_with() {
 /// What a simulated flash can carry follows from its parameters.
 fn capacity(target: &str) -> f64 {
     let spec: Spec = target.parse().unwrap();
-    let large = Rate::ratio(1000 * 1536 * 2, 131_072).unwrap();
-    spec.capacity(&[
+    let large = Rate::from_ratio(1000 * 1536 * 2, 131_072).unwrap();
+    spec.known_capacity(&[
         (Rate::per_second(2000), Direction::Read, 1536),
         (large, Direction::Read, 131_072),
         (large, Direction::Write, 131_072),
@@ -338,7 +338,7 @@ fn a_load_that_had_failed_when_a_search_or_a_curve_was_killed_has_failed() {
             if failed {
                 let details = [("flow", "0"), ("errno", "5")].map(|(name, value)| (name.to_owned(), value.to_owned()));
                 let (what, text) = ("io-error".into(), "an operation failed with EIO".to_owned());
-                writer.write(&Entry::Event(Event { at_ns: 1, what, text, details: details.into() })).unwrap();
+                writer.write_entry(&Entry::Event(Event { at_ns: 1, what, text, details: details.into() })).unwrap();
             }
             std::fs::write(&log, writer.into_inner()).unwrap();
             let said = place.assay(&[&command[..], &["--resume", "many"]].concat());

@@ -133,7 +133,7 @@ fn cut(log: &Path, failed: bool) {
     if failed {
         let details = [("flow", "0"), ("errno", "5")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         let (what, text) = ("io-error".into(), "an operation failed with EIO".to_owned());
-        writer.write(&Entry::Event(Event { at_ns: 1, what, text, details: details.into() })).unwrap();
+        writer.write_entry(&Entry::Event(Event { at_ns: 1, what, text, details: details.into() })).unwrap();
     }
     fs::write(log, writer.into_inner()).unwrap();
     // What the killed program did not leave.

@@ -258,7 +258,7 @@ fn writing_a_device_needs_its_token_and_reading_needs_nothing() {
     let blocks = written_blocks(&disk.backing);
     assert!(!blocks.is_empty() && blocks.len() <= 128, "{}", blocks.len());
     for (at, block) in &blocks {
-        assert!(Stamp::read(block).is_some(), "a stamp at {at}");
+        assert!(Stamp::read_from_block(block).is_some(), "a stamp at {at}");
         assert!(block[16..].iter().all(|byte| *byte == 234), "and one character behind it");
     }
     // A second run, without `-R`, on data that are now the program's own.

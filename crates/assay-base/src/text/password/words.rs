@@ -22,7 +22,7 @@ pub(super) fn next_password(line: &str, from: usize) -> Option<Range<usize>> {
 fn next_value(line: &str, from: usize) -> Option<Range<usize>> {
     let signs = line[from..].match_indices('=').map(|(at, _)| from + at);
     let named = signs.filter(|at| names_password(&line[..*at]));
-    named.map(|at| value(line, at + 1)).find(|secret| !is_hidden(&line[secret.clone()]))
+    named.map(|at| value_range(line, at + 1)).find(|secret| !is_hidden(&line[secret.clone()]))
 }
 
 /// Whether a line's beginning ends with the name of a password. A file that holds one is none.
@@ -38,7 +38,7 @@ fn names_password(before: &str) -> bool {
 
 /// The value that begins at a place: up to the next blank, or in quotation marks up to the last of them in the line, because one
 /// within the value may be marked in any way.
-fn value(line: &str, from: usize) -> Range<usize> {
+fn value_range(line: &str, from: usize) -> Range<usize> {
     let begin = from + line[from..].len() - line[from..].trim_start_matches([' ', '\t']).len();
     let quoted = line[begin..].trim_start_matches('\\');
     let mark = quoted.chars().next().filter(|c| matches!(c, '\'' | '"' | '`'));
@@ -65,7 +65,9 @@ fn length_to_blank(text: &str) -> usize {
 /// The password of the next `user:password@host`.
 fn next_account(line: &str, from: usize) -> Option<Range<usize>> {
     let starts = line[from..].char_indices().map(|(at, _)| from + at).filter(|at| begins_word(line, *at));
-    starts.filter_map(|at| account(line, at)).find(|secret| secret.start >= from && !is_hidden(&line[secret.clone()]))
+    starts
+        .filter_map(|at| account_range(line, at))
+        .find(|secret| secret.start >= from && !is_hidden(&line[secret.clone()]))
 }
 
 /// Whether a word begins at a place of a line.
@@ -75,7 +77,7 @@ fn begins_word(line: &str, at: usize) -> bool {
 }
 
 /// As [`next_account`], of the word that begins at a place.
-fn account(line: &str, at: usize) -> Option<Range<usize>> {
+fn account_range(line: &str, at: usize) -> Option<Range<usize>> {
     let word = line[at..].split(char::is_whitespace).next().unwrap_or_default();
     let user = word.find(|c| !is_part_of_name(c))?;
     let end = word.rfind('@').filter(|end| *end > user + 1 && *end + 1 < word.len())?;

@@ -16,10 +16,10 @@ type Condition = (Key, bool, &'static str, &'static str);
 
 impl Conf {
     /// ACT's own checks: returns the first that fails.
-    pub(super) fn check(&self) -> Result<(), Unfit> {
+    pub(super) fn check_like_act(&self) -> Result<(), Unfit> {
         let conditions = match self.kind {
-            Kind::Storage => [self.common(), self.storage()].concat(),
-            Kind::Index => self.common(),
+            Kind::Storage => [self.common_conditions(), self.storage_conditions()].concat(),
+            Kind::Index => self.common_conditions(),
         };
         let mut failing = conditions.into_iter().filter(|(_, fails, ..)| *fails);
         match failing.next() {
@@ -30,7 +30,7 @@ impl Conf {
 
     /// The checks of both programs, and for an index test the two percentages, which a storage test checks among its
     /// own.
-    fn common(&self) -> Vec<Condition> {
+    fn common_conditions(&self) -> Vec<Condition> {
         let index = self.kind == Kind::Index;
         let mut conditions = vec![
             (Key::DeviceNames, self.device_names.is_empty(), "no device is named", "add `device-names: /dev/…`"),
@@ -39,22 +39,22 @@ impl Conf {
             (Key::ReportIntervalSec, self.report_interval.is_zero(), "the interval has no length", "write 1 or more"),
         ];
         if index {
-            conditions.push(self.replication());
-            conditions.push(self.threshold());
+            conditions.push(self.replication_condition());
+            conditions.push(self.threshold_condition());
         }
         conditions
     }
 
-    fn replication(&self) -> Condition {
+    fn replication_condition(&self) -> Condition {
         let fails = self.replication_factor == 0;
         (Key::ReplicationFactor, fails, "replication-factor must not be 0", "write 1 or more")
     }
 
-    fn threshold(&self) -> Condition {
+    fn threshold_condition(&self) -> Condition {
         (Key::DefragLwmPct, self.defrag_lwm_pct >= 100, "defrag-lwm-pct must be below 100", "write 99 or less")
     }
 
-    fn storage(&self) -> Vec<Condition> {
+    fn storage_conditions(&self) -> Vec<Condition> {
         let max = u64::from(WRITE_BLOCK_MAX);
         let record = self.record_bytes.get();
         let profile = self.production.is_some();
@@ -79,9 +79,9 @@ impl Conf {
                 "large-block-op-kbytes must be a power of two, at most 8192",
                 "write 128, 256, 512, 1024 …",
             ),
-            self.replication(),
+            self.replication_condition(),
             (Key::UpdatePct, self.update_pct > 100, "update-pct must be at most 100", "write 100 or less"),
-            self.threshold(),
+            self.threshold_condition(),
             (Key::CompressPct, self.compress_pct > 100, "compress-pct must be at most 100", "write 100 or less"),
             (
                 Key::DisableOdsync,
@@ -93,7 +93,7 @@ impl Conf {
     }
 
     /// The first mistake that ACT accepts although it should not; `None` when the file is sound.
-    pub(super) fn unsound(&self) -> Option<Unfit> {
+    pub(super) fn first_unsound(&self) -> Option<Unfit> {
         let (_, largest) = self.record_stored();
         if self.kind == Kind::Index {
             return None;
@@ -124,7 +124,7 @@ mod tests {
         conf.compress_pct = 101;
         let mut next = |mend: &dyn Fn(&mut Conf)| {
             mend(&mut conf);
-            conf.check().map_err(|unfit| unfit.key)
+            conf.check_like_act().map_err(|unfit| unfit.key)
         };
         assert_eq!(next(&|_| ()), Err(Key::DeviceNames));
         assert_eq!(next(&|c| c.device_names.push("/dev/a".into())), Err(Key::TestDurationSec));

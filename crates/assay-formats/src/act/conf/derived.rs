@@ -44,7 +44,7 @@ const RECORD_UNIT: u64 = 16;
 
 impl Conf {
     /// The figures that ACT 6.6 derives from this file.
-    pub fn derived(&self) -> Derived {
+    pub fn derived_figures(&self) -> Derived {
         match self.kind {
             Kind::Storage => Derived::Storage(self.storage_rates()),
             Kind::Index => Derived::Index(self.index_rates()),
@@ -69,7 +69,7 @@ impl Conf {
         u64::from(self.replication_factor).saturating_mul(u64::from(self.write_reqs_per_sec))
     }
 
-    fn amplification(&self) -> f64 {
+    fn write_amplification(&self) -> f64 {
         100.0 / f64::from(100 - self.defrag_lwm_pct.min(99))
     }
 
@@ -77,7 +77,7 @@ impl Conf {
         let (record_stored, record_stored_max) = self.record_stored();
         let updates = u64::from(self.write_reqs_per_sec) * u64::from(self.update_pct) / 100;
         let original = self.replicated_writes() as f64 / self.records_per_large_block() as f64;
-        let all = original * self.amplification();
+        let all = original * self.write_amplification();
         StorageRates {
             record_stored,
             record_stored_max,
@@ -85,7 +85,7 @@ impl Conf {
             internal_writes: if self.commit_to_device { self.replicated_writes() } else { 0 },
             large_block_reads: if self.no_defrag_reads { 0.0 } else { all },
             // Committed writes are done one by one; only what defragmentation moves is written in large blocks.
-            large_block_writes: if self.commit_to_device { original * (self.amplification() - 1.0) } else { all },
+            large_block_writes: if self.commit_to_device { original * (self.write_amplification() - 1.0) } else { all },
         }
     }
 
@@ -93,7 +93,7 @@ impl Conf {
         let writes = self.replicated_writes();
         IndexRates {
             service_reads: u64::from(self.read_reqs_per_sec).saturating_add(writes),
-            cache_reads_and_writes: (writes as f64 * self.amplification()) as u64,
+            cache_reads_and_writes: (writes as f64 * self.write_amplification()) as u64,
         }
     }
 }
@@ -107,7 +107,7 @@ mod tests {
         let mut conf = Conf::new(Kind::Storage);
         (conf.read_reqs_per_sec, conf.write_reqs_per_sec) = (2000, 1000);
         change(&mut conf);
-        match conf.derived() {
+        match conf.derived_figures() {
             Derived::Storage(rates) => rates,
             Derived::Index(_) => panic!("an index test"),
         }
@@ -139,6 +139,6 @@ mod tests {
         (conf.read_reqs_per_sec, conf.write_reqs_per_sec, conf.replication_factor, conf.defrag_lwm_pct) =
             (2000, 1000, 2, 40);
         let expected = IndexRates { service_reads: 4000, cache_reads_and_writes: 3333 };
-        assert_eq!(conf.derived(), Derived::Index(expected));
+        assert_eq!(conf.derived_figures(), Derived::Index(expected));
     }
 }

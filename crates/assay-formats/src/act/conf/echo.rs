@@ -19,7 +19,7 @@ pub fn write_banner(kind: Kind, out: &mut dyn Write) -> fmt::Result {
 
 /// The line printed for a wrong number of arguments (after the banner; exit code 255).
 pub fn write_usage(kind: Kind, out: &mut dyn Write) -> fmt::Result {
-    writeln!(out, "usage: {} [config filename]", kind.program())
+    writeln!(out, "usage: {} [config filename]", kind.program_name())
 }
 
 /// The line printed for a config file that cannot be opened (after the banner; exit code 255). `text` is the operating
@@ -35,11 +35,11 @@ pub(crate) fn write_configuration(conf: &Conf, out: &mut dyn Write) -> fmt::Resu
         Kind::Index => "ACT-INDEX CONFIGURATION",
     };
     writeln!(out, "{title}")?;
-    for (name, value) in items(conf) {
+    for (name, value) in items_in_order(conf) {
         writeln!(out, "{name}: {value}")?;
     }
     writeln!(out, "\nDERIVED CONFIGURATION")?;
-    match conf.derived() {
+    match conf.derived_figures() {
         Derived::Storage(rates) => {
             writeln!(out, "record-stored-bytes: {} ... {}", rates.record_stored, rates.record_stored_max)?;
             writeln!(out, "internal-read-reqs-per-sec: {}", rates.internal_reads)?;
@@ -55,7 +55,7 @@ pub(crate) fn write_configuration(conf: &Conf, out: &mut dyn Write) -> fmt::Resu
 }
 
 /// The items in ACT's order.
-fn items(conf: &Conf) -> Vec<(&'static str, String)> {
+fn items_in_order(conf: &Conf) -> Vec<(&'static str, String)> {
     let storage = conf.kind == Kind::Storage;
     let mut items =
         vec![("device-names", conf.device_names.join(" ")), ("num-devices", conf.device_names.len().to_string())];
@@ -66,8 +66,8 @@ fn items(conf: &Conf) -> Vec<(&'static str, String)> {
     if !storage {
         items.push(("cache-threads", conf.cache_threads.to_string()));
     }
-    items.push(("test-duration-sec", seconds(conf.test_duration)));
-    items.push(("report-interval-sec", seconds(conf.report_interval)));
+    items.push(("test-duration-sec", seconds_text(conf.test_duration)));
+    items.push(("report-interval-sec", seconds_text(conf.report_interval)));
     items.push(("microsecond-histograms", yes_no(conf.microsecond_histograms)));
     items.push(("read-reqs-per-sec", conf.read_reqs_per_sec.to_string()));
     items.push(("write-reqs-per-sec", conf.write_reqs_per_sec.to_string()));
@@ -91,11 +91,11 @@ fn items(conf: &Conf) -> Vec<(&'static str, String)> {
         items.push(("tomb-raider", yes_no(conf.tomb_raider)));
         items.push(("tomb-raider-sleep-usec", (conf.tomb_raider_sleep.as_ns() / 1000).to_string()));
     }
-    items.push(("max-lag-sec", seconds(conf.max_lag)));
+    items.push(("max-lag-sec", seconds_text(conf.max_lag)));
     items
 }
 
-fn seconds(span: assay_base::Span) -> String {
+fn seconds_text(span: assay_base::Span) -> String {
     (span.as_ns() / 1_000_000_000).to_string()
 }
 

@@ -86,12 +86,12 @@ pub(super) struct Entry {
 pub(super) const WRITE_BLOCK_MAX: u32 = 8 << 20;
 const ANY: u32 = u32::MAX;
 
-const fn entry(name: &'static str, key: Key, shape: Shape, only: Option<Kind>, now: bool) -> Entry {
+const fn key_entry(name: &'static str, key: Key, shape: Shape, only: Option<Kind>, now: bool) -> Entry {
     Entry { name, key, shape, only, now }
 }
 
-const fn obsolete(name: &'static str, shape: Shape) -> Entry {
-    entry(name, Key::Obsolete, shape, None, false)
+const fn obsolete_entry(name: &'static str, shape: Shape) -> Entry {
+    key_entry(name, Key::Obsolete, shape, None, false)
 }
 
 const STORAGE: Option<Kind> = Some(Kind::Storage);
@@ -99,64 +99,70 @@ const INDEX: Option<Kind> = Some(Kind::Index);
 
 /// All keys.
 pub(super) const ENTRIES: [Entry; 41] = [
-    entry("device-names", Key::DeviceNames, Shape::Devices, None, true),
-    entry("file-size-mbytes", Key::FileSizeMbytes, Shape::Number(Unit::Mbytes, 0, ANY), None, true),
-    entry("service-threads", Key::ServiceThreads, Shape::Number(Unit::Count, 1, ANY), None, true),
-    entry("cache-threads", Key::CacheThreads, Shape::Number(Unit::Count, 1, ANY), INDEX, true),
-    entry("num-cache-threads", Key::CacheThreads, Shape::Number(Unit::Count, 1, ANY), INDEX, false),
-    entry("test-duration-sec", Key::TestDurationSec, Shape::Number(Unit::Seconds, 1, ANY), None, true),
-    entry("report-interval-sec", Key::ReportIntervalSec, Shape::Number(Unit::Seconds, 1, ANY), None, true),
-    entry("microsecond-histograms", Key::MicrosecondHistograms, Shape::Flag, None, true),
-    entry("read-reqs-per-sec", Key::ReadReqsPerSec, Shape::Number(Unit::PerSecond, 0, ANY), None, true),
-    entry("write-reqs-per-sec", Key::WriteReqsPerSec, Shape::Number(Unit::PerSecond, 0, ANY), None, true),
-    entry("record-bytes", Key::RecordBytes, Shape::Number(Unit::Bytes, 0, WRITE_BLOCK_MAX), STORAGE, true),
-    entry(
+    key_entry("device-names", Key::DeviceNames, Shape::Devices, None, true),
+    key_entry("file-size-mbytes", Key::FileSizeMbytes, Shape::Number(Unit::Mbytes, 0, ANY), None, true),
+    key_entry("service-threads", Key::ServiceThreads, Shape::Number(Unit::Count, 1, ANY), None, true),
+    key_entry("cache-threads", Key::CacheThreads, Shape::Number(Unit::Count, 1, ANY), INDEX, true),
+    key_entry("num-cache-threads", Key::CacheThreads, Shape::Number(Unit::Count, 1, ANY), INDEX, false),
+    key_entry("test-duration-sec", Key::TestDurationSec, Shape::Number(Unit::Seconds, 1, ANY), None, true),
+    key_entry("report-interval-sec", Key::ReportIntervalSec, Shape::Number(Unit::Seconds, 1, ANY), None, true),
+    key_entry("microsecond-histograms", Key::MicrosecondHistograms, Shape::Flag, None, true),
+    key_entry("read-reqs-per-sec", Key::ReadReqsPerSec, Shape::Number(Unit::PerSecond, 0, ANY), None, true),
+    key_entry("write-reqs-per-sec", Key::WriteReqsPerSec, Shape::Number(Unit::PerSecond, 0, ANY), None, true),
+    key_entry("record-bytes", Key::RecordBytes, Shape::Number(Unit::Bytes, 0, WRITE_BLOCK_MAX), STORAGE, true),
+    key_entry(
         "record-bytes-range-max",
         Key::RecordBytesRangeMax,
         Shape::Number(Unit::Bytes, 0, WRITE_BLOCK_MAX),
         STORAGE,
         true,
     ),
-    entry(
+    key_entry(
         "large-block-op-kbytes",
         Key::LargeBlockOpKbytes,
         Shape::Number(Unit::Kbytes, 1, WRITE_BLOCK_MAX / 1024),
         STORAGE,
         true,
     ),
-    entry("replication-factor", Key::ReplicationFactor, Shape::Number(Unit::Count, 1, ANY), None, true),
-    entry("update-pct", Key::UpdatePct, Shape::Number(Unit::Percent, 0, 100), STORAGE, true),
-    entry("defrag-lwm-pct", Key::DefragLwmPct, Shape::Number(Unit::Percent, 0, 99), None, true),
-    entry("no-defrag-reads", Key::NoDefragReads, Shape::Flag, STORAGE, true),
-    entry("compress-pct", Key::CompressPct, Shape::Number(Unit::Percent, 0, 100), STORAGE, true),
-    entry("disable-odsync", Key::DisableOdsync, Shape::Flag, None, true),
-    entry("commit-to-device", Key::CommitToDevice, Shape::Flag, STORAGE, true),
-    entry("commit-min-bytes", Key::CommitMinBytes, Shape::Number(Unit::Bytes, 0, WRITE_BLOCK_MAX), STORAGE, false),
-    entry("tomb-raider", Key::TombRaider, Shape::Flag, STORAGE, true),
-    entry("tomb-raider-sleep-usec", Key::TombRaiderSleepUsec, Shape::Number(Unit::Microseconds, 0, ANY), STORAGE, true),
-    entry("max-lag-sec", Key::MaxLagSec, Shape::Number(Unit::Seconds, 0, ANY), None, true),
-    entry("scheduler-mode", Key::SchedulerMode, Shape::Word, None, false),
-    entry("storage-read-histogram", Key::StorageReadHistogram, Shape::Shares, STORAGE, false),
-    entry("storage-write-histogram", Key::StorageWriteHistogram, Shape::Shares, STORAGE, false),
-    entry("total-lbw-per-sec", Key::TotalLbwPerSec, Shape::Number(Unit::PerSecond, 0, ANY), STORAGE, false),
-    entry("direct-frees", Key::DirectFrees, Shape::Number(Unit::PerSecond, 0, ANY), STORAGE, false),
-    entry("lbr-req-offset", Key::LbrReqOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
-    entry("lbw-req-offset", Key::LbwReqOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
-    entry("read-size-offset", Key::ReadSizeOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
-    entry("write-size-offset", Key::WriteSizeOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
-    obsolete("num-queues", Shape::Number(Unit::Count, 0, ANY)),
-    obsolete("threads-per-queue", Shape::Number(Unit::Count, 0, ANY)),
-    obsolete("max-reqs-queued", Shape::Number(Unit::Count, 0, ANY)),
-    obsolete("transaction-queues", Shape::Number(Unit::Count, 0, ANY)),
-    obsolete("transaction-threads", Shape::Number(Unit::Count, 0, ANY)),
-    obsolete("queue-per-device", Shape::Flag),
-    obsolete("use-valloc", Shape::Flag),
-    obsolete("num-write-buffers", Shape::Number(Unit::Count, 0, ANY)),
+    key_entry("replication-factor", Key::ReplicationFactor, Shape::Number(Unit::Count, 1, ANY), None, true),
+    key_entry("update-pct", Key::UpdatePct, Shape::Number(Unit::Percent, 0, 100), STORAGE, true),
+    key_entry("defrag-lwm-pct", Key::DefragLwmPct, Shape::Number(Unit::Percent, 0, 99), None, true),
+    key_entry("no-defrag-reads", Key::NoDefragReads, Shape::Flag, STORAGE, true),
+    key_entry("compress-pct", Key::CompressPct, Shape::Number(Unit::Percent, 0, 100), STORAGE, true),
+    key_entry("disable-odsync", Key::DisableOdsync, Shape::Flag, None, true),
+    key_entry("commit-to-device", Key::CommitToDevice, Shape::Flag, STORAGE, true),
+    key_entry("commit-min-bytes", Key::CommitMinBytes, Shape::Number(Unit::Bytes, 0, WRITE_BLOCK_MAX), STORAGE, false),
+    key_entry("tomb-raider", Key::TombRaider, Shape::Flag, STORAGE, true),
+    key_entry(
+        "tomb-raider-sleep-usec",
+        Key::TombRaiderSleepUsec,
+        Shape::Number(Unit::Microseconds, 0, ANY),
+        STORAGE,
+        true,
+    ),
+    key_entry("max-lag-sec", Key::MaxLagSec, Shape::Number(Unit::Seconds, 0, ANY), None, true),
+    key_entry("scheduler-mode", Key::SchedulerMode, Shape::Word, None, false),
+    key_entry("storage-read-histogram", Key::StorageReadHistogram, Shape::Shares, STORAGE, false),
+    key_entry("storage-write-histogram", Key::StorageWriteHistogram, Shape::Shares, STORAGE, false),
+    key_entry("total-lbw-per-sec", Key::TotalLbwPerSec, Shape::Number(Unit::PerSecond, 0, ANY), STORAGE, false),
+    key_entry("direct-frees", Key::DirectFrees, Shape::Number(Unit::PerSecond, 0, ANY), STORAGE, false),
+    key_entry("lbr-req-offset", Key::LbrReqOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
+    key_entry("lbw-req-offset", Key::LbwReqOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
+    key_entry("read-size-offset", Key::ReadSizeOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
+    key_entry("write-size-offset", Key::WriteSizeOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
+    obsolete_entry("num-queues", Shape::Number(Unit::Count, 0, ANY)),
+    obsolete_entry("threads-per-queue", Shape::Number(Unit::Count, 0, ANY)),
+    obsolete_entry("max-reqs-queued", Shape::Number(Unit::Count, 0, ANY)),
+    obsolete_entry("transaction-queues", Shape::Number(Unit::Count, 0, ANY)),
+    obsolete_entry("transaction-threads", Shape::Number(Unit::Count, 0, ANY)),
+    obsolete_entry("queue-per-device", Shape::Flag),
+    obsolete_entry("use-valloc", Shape::Flag),
+    obsolete_entry("num-write-buffers", Shape::Number(Unit::Count, 0, ANY)),
 ];
 
 /// The meaning of the value of a yes-or-no key; `None` where it is not clear. ACT takes for yes what begins with a small y,
 /// and everything else for no, so that `Yes`, `true` and `1` mean the opposite of what was written: they are not clear.
-pub(super) fn flag(word: &str) -> Option<bool> {
+pub(super) fn parse_flag(word: &str) -> Option<bool> {
     match word {
         "yes" | "y" => Some(true),
         other => {
@@ -167,7 +173,7 @@ pub(super) fn flag(word: &str) -> Option<bool> {
 }
 
 /// The index in [`ENTRIES`] of a key's name.
-pub(super) fn find(name: &str) -> Option<usize> {
+pub(super) fn index_of_key(name: &str) -> Option<usize> {
     ENTRIES.iter().position(|entry| entry.name == name)
 }
 

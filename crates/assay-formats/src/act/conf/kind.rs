@@ -11,7 +11,7 @@ pub enum Kind {
 
 impl Kind {
     /// The program's name.
-    pub fn program(self) -> &'static str {
+    pub fn program_name(self) -> &'static str {
         match self {
             Kind::Storage => "act_storage",
             Kind::Index => "act_index",
@@ -19,7 +19,7 @@ impl Kind {
     }
 
     /// The name of its model, as in a workload file.
-    pub fn model(self) -> &'static str {
+    pub fn model_name(self) -> &'static str {
         match self {
             Kind::Storage => "act-storage",
             Kind::Index => "act-index",

@@ -53,10 +53,11 @@ pub fn read_like_act(text: &[u8], kind: Kind, cpus: u32) -> Outcome {
     (reader.conf.test_duration, reader.conf.tomb_raider_sleep) = (Span::ZERO, Span::ZERO);
     // Writing to a String does not fail.
     let _ = echo::write_banner(kind, &mut reader.stdout);
-    let verdict = reader.read(text).and_then(|()| reader.check(cpus)).and_then(|()| match reader.nonsense.take() {
-        Some(nonsense) => Err(nonsense),
-        None => Ok(()),
-    });
+    let verdict =
+        reader.read_text(text).and_then(|()| reader.check_conf(cpus)).and_then(|()| match reader.nonsense.take() {
+            Some(nonsense) => Err(nonsense),
+            None => Ok(()),
+        });
     if let Err(message) = verdict {
         reader.stdout.push_str(&format!("ERROR: {message}\n"));
         return Outcome::Refused { stdout: reader.stdout, exit: REFUSED };
@@ -80,36 +81,36 @@ fn is_white(byte: u8) -> bool {
 }
 
 /// The first word by `delimiters`, and what follows the delimiter that ended it.
-fn token(text: &[u8], delimiters: impl Fn(u8) -> bool) -> Option<(&[u8], &[u8])> {
+fn next_token(text: &[u8], delimiters: impl Fn(u8) -> bool) -> Option<(&[u8], &[u8])> {
     let start = text.iter().position(|&b| !delimiters(b))?;
     let rest = &text[start..];
     let end = rest.iter().position(|&b| delimiters(b)).unwrap_or(rest.len());
     Some((&rest[..end], rest.get(end + 1..).unwrap_or(&[])))
 }
 
-fn lossy(bytes: &[u8]) -> String {
+fn text_from_bytes(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// A short form of the user's word, without control characters, for a message of ours.
-fn quoted(word: &str) -> String {
+fn quoted_word(word: &str) -> String {
     let shown: String = word.chars().take(60).collect();
     format!("'{}'", shown.escape_debug())
 }
 
 impl Reader {
-    fn notice(&mut self, nonsense: String) {
+    fn add_notice(&mut self, nonsense: String) {
         self.nonsense.get_or_insert(nonsense);
     }
 
-    fn read(&mut self, text: &[u8]) -> Verdict {
+    fn read_text(&mut self, text: &[u8]) -> Verdict {
         if text.len() > FILE_MAX {
             return Err("config file larger than 1 MiB".to_owned());
         }
         let buffer = if self.conf.kind == Kind::Storage { 4096 } else { 1024 };
         for (line, cut) in cut_lines(text, buffer) {
             if cut {
-                self.notice(format!("config line longer than {} bytes", buffer - 1));
+                self.add_notice(format!("config line longer than {} bytes", buffer - 1));
             }
             self.read_line(line)?;
         }
@@ -119,14 +120,14 @@ impl Reader {
     fn read_line(&mut self, line: &[u8]) -> Verdict {
         let terminated = line.split(|&b| b == 0).next().unwrap_or(line);
         if terminated.len() < line.len() {
-            self.notice("config file contains a NUL byte".to_owned());
+            self.add_notice("config file contains a NUL byte".to_owned());
         }
         let content = terminated.split(|&b| b == b'#').next().unwrap_or(terminated);
-        let Some((tag, rest)) = token(content, |b| is_white(b) || b == b':') else {
+        let Some((tag, rest)) = next_token(content, |b| is_white(b) || b == b':') else {
             return Ok(());
         };
-        let tag = lossy(tag);
-        let Some(entry) = self.entry(&tag) else {
+        let tag = text_from_bytes(tag);
+        let Some(entry) = self.find_entry(&tag) else {
             return Err(format!("ignoring unknown config item '{tag}'"));
         };
         match entry.shape {
@@ -138,8 +139,8 @@ impl Reader {
     }
 
     /// The key, if this program knows it in version 6.6.
-    fn entry(&self, tag: &str) -> Option<&'static Entry> {
-        let entry = &ENTRIES[keys::find(tag)?];
+    fn find_entry(&self, tag: &str) -> Option<&'static Entry> {
+        let entry = &ENTRIES[keys::index_of_key(tag)?];
         let unknown_here = entry.only.is_some_and(|only| only != self.conf.kind);
         (entry.now && !unknown_here).then_some(entry)
     }
@@ -147,8 +148,8 @@ impl Reader {
     fn read_devices(&mut self, rest: &[u8]) {
         let max = if self.conf.kind == Kind::Storage { 128 } else { 16 };
         let mut rest = rest;
-        while let Some((name, after)) = token(rest, |b| is_white(b) || matches!(b, b',' | b';')) {
-            let shown = lossy(name);
+        while let Some((name, after)) = next_token(rest, |b| is_white(b) || matches!(b, b',' | b';')) {
+            let shown = text_from_bytes(name);
             if self.conf.device_names.len() == max {
                 self.stdout.push_str("ERROR: too many device names\n");
                 return self.conf.device_names.clear();
@@ -158,7 +159,7 @@ impl Reader {
                 return self.conf.device_names.clear();
             }
             if name.starts_with(b":") || std::str::from_utf8(name).is_err() {
-                self.notice(format!("device-names: {} is not a path", quoted(&shown)));
+                self.add_notice(format!("device-names: {} is not a path", quoted_word(&shown)));
             }
             self.conf.device_names.push(shown);
             rest = after;
@@ -166,35 +167,35 @@ impl Reader {
     }
 
     /// The only word of a value; notices words that ACT would drop.
-    fn value(&mut self, entry: &Entry, rest: &[u8]) -> Option<String> {
-        let (word, after) = token(rest, is_white)?;
-        if let Some((extra, _)) = token(after, is_white) {
-            self.notice(format!("{}: {} follows the value", entry.name, quoted(&lossy(extra))));
+    fn single_value(&mut self, entry: &Entry, rest: &[u8]) -> Option<String> {
+        let (word, after) = next_token(rest, is_white)?;
+        if let Some((extra, _)) = next_token(after, is_white) {
+            self.add_notice(format!("{}: {} follows the value", entry.name, quoted_word(&text_from_bytes(extra))));
         }
-        Some(lossy(word))
+        Some(text_from_bytes(word))
     }
 
     fn read_flag(&mut self, entry: &Entry, rest: &[u8]) {
-        let word = self.value(entry, rest).unwrap_or_default();
-        if keys::flag(&word).is_none() {
-            self.notice(format!("{}: {} is neither yes nor no", entry.name, quoted(&word)));
+        let word = self.single_value(entry, rest).unwrap_or_default();
+        if keys::parse_flag(&word).is_none() {
+            self.add_notice(format!("{}: {} is neither yes nor no", entry.name, quoted_word(&word)));
         }
         self.conf.set_flag(entry.key, word.starts_with('y'));
     }
 
     fn read_number(&mut self, entry: &Entry, rest: &[u8]) {
-        let Some(word) = self.value(entry, rest) else {
+        let Some(word) = self.single_value(entry, rest) else {
             self.stdout.push_str("ERROR: missing integer config value\n");
-            self.notice(format!("{}: its value is missing", entry.name));
+            self.add_notice(format!("{}: its value is missing", entry.name));
             return self.conf.set_number(entry.key, 0);
         };
         let digits = word.strip_prefix('+').unwrap_or(&word);
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-            self.notice(format!("{}: {} is not a whole number", entry.name, quoted(&word)));
+            self.add_notice(format!("{}: {} is not a whole number", entry.name, quoted_word(&word)));
         }
         let value = u32::try_from(strtoul(word.as_bytes())).unwrap_or_else(|_| {
             self.stdout.push_str(&format!("ERROR: {word} overflows unsigned int\n"));
-            self.notice(format!("{}: {} is more than {}", entry.name, quoted(&word), u32::MAX));
+            self.add_notice(format!("{}: {} is more than {}", entry.name, quoted_word(&word), u32::MAX));
             0
         });
         let settled = self.stored_value(entry.key, value);
@@ -208,27 +209,27 @@ impl Reader {
         }
         let bytes = value.wrapping_mul(1024);
         if bytes / 1024 != value {
-            self.notice(format!("large-block-op-kbytes: {value} is too large"));
+            self.add_notice(format!("large-block-op-kbytes: {value} is too large"));
         }
         bytes / 1024
     }
 
-    fn check(&mut self, cpus: u32) -> Verdict {
+    fn check_conf(&mut self, cpus: u32) -> Verdict {
         if self.conf.device_names.is_empty() {
-            return Err(invalid(Key::DeviceNames));
+            return Err(invalid_message(Key::DeviceNames));
         }
         if self.conf.service_threads.is_none() {
             let _ = writeln!(self.stdout, "detected {cpus} CPUs\n");
             self.conf.service_threads = Some(cpus.saturating_mul(5)).filter(|threads| *threads != 0);
         }
-        let threads = self.conf.service_threads.ok_or_else(|| invalid(Key::ServiceThreads))?;
-        self.conf.check().map_err(|unfit| invalid(unfit.key))?;
+        let threads = self.conf.service_threads.ok_or_else(|| invalid_message(Key::ServiceThreads))?;
+        self.conf.check_like_act().map_err(|unfit| invalid_message(unfit.key))?;
         self.check_load(threads)?;
-        if let Some(unfit) = self.conf.unsound() {
-            self.notice(format!("{}: {}", keys::name_of(unfit.key), unfit.message));
+        if let Some(unfit) = self.conf.first_unsound() {
+            self.add_notice(format!("{}: {}", keys::name_of(unfit.key), unfit.message));
         }
         if self.conf.kind == Kind::Storage && self.conf.record_stored().1 > RECORD_MAX {
-            self.notice(format!("record-bytes: more than {RECORD_MAX} bytes, which crash ACT"));
+            self.add_notice(format!("record-bytes: more than {RECORD_MAX} bytes, which crash ACT"));
         }
         Ok(())
     }
@@ -255,14 +256,16 @@ impl Reader {
         }
         let exact = [conf.replicated_writes(), u64::from(writes) * u64::from(conf.update_pct.max(1)), u64::from(reads)];
         if exact.iter().sum::<u64>() > u64::from(u32::MAX) {
-            self.notice("read-reqs-per-sec and write-reqs-per-sec: the load is too large for ACT to add up".to_owned());
+            self.add_notice(
+                "read-reqs-per-sec and write-reqs-per-sec: the load is too large for ACT to add up".to_owned(),
+            );
         }
         Ok(())
     }
 }
 
 /// The message of ACT for a key without a usable value.
-fn invalid(key: Key) -> String {
+fn invalid_message(key: Key) -> String {
     format!("invalid or missing configuration of '{}'", keys::name_of(key))
 }
 

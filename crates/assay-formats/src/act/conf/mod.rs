@@ -22,7 +22,7 @@ pub(crate) use echo::write_configuration;
 pub use echo::{open_failed, write_banner, write_usage};
 pub use kind::Kind;
 pub use like_act::{Outcome, read_like_act};
-pub use strict::{fits_both, read, read_bytes};
+pub use strict::{fits_both, read_bytes, read_conf};
 
 use assay_base::{Bytes, Share, Span};
 use keys::Key;
@@ -33,7 +33,7 @@ use keys::Key;
 pub fn looks_like(text: &str) -> bool {
     let keys: Vec<(&str, bool)> = text.lines().take(10_000).map(key_of_line).collect();
     let ours = keys.iter().any(|(key, equals)| *equals && *key == "model");
-    !ours && keys.iter().any(|(key, _)| keys::find(key).is_some())
+    !ours && keys.iter().any(|(key, _)| keys::index_of_key(key).is_some())
 }
 
 /// The first word of a line, and whether an equals sign follows it.

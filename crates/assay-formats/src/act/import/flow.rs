@@ -33,14 +33,14 @@ pub(super) struct Flow {
 impl Flow {
     /// For the histogram `name`, before the first block.
     pub(super) fn new(head: &Head, name: &str) -> Flow {
-        let devices = number(head, "num-devices").unwrap_or(head.devices.len() as u64).max(1);
-        let queues = number(head, "num-queues")
-            .zip(number(head, "threads-per-queue"))
+        let devices = config_number(head, "num-devices").unwrap_or(head.devices.len() as u64).max(1);
+        let queues = config_number(head, "num-queues")
+            .zip(config_number(head, "threads-per-queue"))
             .map(|(queues, threads)| queues.saturating_mul(threads));
-        let service = number(head, "service-threads").or(queues);
+        let service = config_number(head, "service-threads").or(queues);
         let threads = match (name, head.program) {
             ("large-block-reads" | "large-block-writes", _) => Some(devices),
-            ("writes" | "device-writes", Program::Index) => number(head, "cache-threads"),
+            ("writes" | "device-writes", Program::Index) => config_number(head, "cache-threads"),
             ("reads" | "writes" | "trans-reads" | "device-reads", _) => service,
             _ => None,
         };
@@ -50,7 +50,7 @@ impl Flow {
             threads,
             bound_to_drives: name.starts_with("large-block-")
                 || (head.program == Program::Index && matches!(name, "writes" | "device-writes")),
-            bytes: bytes(head, name),
+            bytes: operation_bytes(head, name),
             buckets: [0; BUCKETS],
             scheduled: 0,
             ended: 0,
@@ -67,7 +67,13 @@ impl Flow {
 
     /// The interval of `length`, at whose end the log counts `buckets`, and `behind` operations are due and have not
     /// ended.
-    pub(super) fn advance(&mut self, buckets: &[u64; BUCKETS], behind: u64, length: Span, unit: Unit) -> FlowInterval {
+    pub(super) fn advance_interval(
+        &mut self,
+        buckets: &[u64; BUCKETS],
+        behind: u64,
+        length: Span,
+        unit: Unit,
+    ) -> FlowInterval {
         let new: Vec<u64> = buckets.iter().zip(&self.buckets).map(|(now, before)| now - before).collect();
         self.buckets = *buckets;
         let errors = std::mem::take(&mut self.errors);
@@ -80,7 +86,7 @@ impl Flow {
         let behind = self.scheduled - self.ended;
         let in_flight = behind.min(self.threads.unwrap_or(0));
         self.busy = self.keeps_busy(&new, length, unit);
-        let service = Timing { counts: Timing::sparse(&dense(&new)), ..Timing::default() };
+        let service = Timing { counts: Timing::sparse_counts(&to_own_buckets(&new)), ..Timing::default() };
         // The cause of a delay is the device where ACT's threads were busy with it, otherwise ACT.
         FlowInterval {
             scheduled: self.scheduled - before,
@@ -91,8 +97,8 @@ impl Flow {
             waiting: behind - in_flight,
             response: service.clone(),
             service,
-            lag: lag(ended, behind > in_flight),
-            own_lag: lag(ended, behind > in_flight && !self.busy),
+            lag: lag_timing(ended, behind > in_flight),
+            own_lag: lag_timing(ended, behind > in_flight && !self.busy),
             bytes: ok.saturating_mul(self.bytes),
             ..FlowInterval::default()
         }
@@ -103,14 +109,14 @@ impl Flow {
     fn keeps_busy(&self, new: &[u64], length: Span, unit: Unit) -> bool {
         let Some(threads) = self.threads.filter(|_| self.bound_to_drives) else { return false };
         let busy: f64 = new.iter().enumerate().map(|(bucket, n)| *n as f64 * middle_of_bucket(bucket)).sum();
-        let busy = busy * unit.span().as_secs_f64();
+        let busy = busy * unit.one_unit().as_secs_f64();
         busy >= 0.5 * threads as f64 * length.as_secs_f64()
     }
 }
 
 /// The lag of operations, of which the log says only whether there was any.
-fn lag(operations: u64, any: bool) -> Timing {
-    Timing { sum_ns: u64::from(any), max_ns: 0, counts: Timing::sparse(&[operations]) }
+fn lag_timing(operations: u64, any: bool) -> Timing {
+    Timing { sum_ns: u64::from(any), max_ns: 0, counts: Timing::sparse_counts(&[operations]) }
 }
 
 /// The middle of the bounds of a bucket, in units of the log.
@@ -119,7 +125,7 @@ fn middle_of_bucket(bucket: usize) -> f64 {
 }
 
 /// ACT's buckets as buckets between our boundaries.
-fn dense(buckets: &[u64]) -> Vec<u64> {
+fn to_own_buckets(buckets: &[u64]) -> Vec<u64> {
     let last = LARGEST as usize + 1;
     let mut dense = vec![0u64; last + 1];
     for (bucket, n) in buckets.iter().enumerate() {
@@ -130,20 +136,20 @@ fn dense(buckets: &[u64]) -> Vec<u64> {
 }
 
 /// A number of the configuration.
-pub(super) fn number(head: &Head, key: &str) -> Option<u64> {
-    head.item(key).and_then(|text| text.parse::<u64>().ok())
+pub(super) fn config_number(head: &Head, key: &str) -> Option<u64> {
+    head.item_value(key).and_then(|text| text.parse::<u64>().ok())
 }
 
-fn bytes(head: &Head, name: &str) -> u64 {
+fn operation_bytes(head: &Head, name: &str) -> u64 {
     let minimum = head.devices.first().and_then(|line| line.minimum_io).unwrap_or(512).max(1);
-    let record = number(head, "record-bytes").unwrap_or(0).div_ceil(minimum).saturating_mul(minimum);
+    let record = config_number(head, "record-bytes").unwrap_or(0).div_ceil(minimum).saturating_mul(minimum);
     match (head.program, name) {
         (Program::Index, "reads" | "writes" | "device-reads" | "device-writes") => 4096,
         (_, "large-block-reads" | "large-block-writes") => {
-            number(head, "large-block-op-kbytes").unwrap_or(0).saturating_mul(1024)
+            config_number(head, "large-block-op-kbytes").unwrap_or(0).saturating_mul(1024)
         }
         (Program::Act | Program::Storage, "reads" | "writes")
-            if number(head, "record-bytes-range-max").unwrap_or(0) == 0 =>
+            if config_number(head, "record-bytes-range-max").unwrap_or(0) == 0 =>
         {
             record
         }

@@ -25,7 +25,7 @@ use super::log::{BUCKETS, Block, Event as Line, Header as Head, Item, LineKind, 
 use assay_base::{Code, Span};
 use assay_record::{Close, CloseReason, Entry, Event, EventKind, FlowInterval, Header, Interval};
 use flow::Flow;
-use header::{header, planned, whole_intervals};
+use header::{build_header, planned_time, whole_intervals};
 use schedule::Schedule;
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -42,7 +42,12 @@ pub fn looks_like(start: &[u8]) -> bool {
 }
 
 /// Reads a log and passes its entries to `sink`, in order. `slice` is the judging window.
-pub fn entries<R: BufRead>(file: &str, input: R, slice: Span, sink: &mut dyn FnMut(Entry)) -> Result<(), LogError> {
+pub fn import_entries<R: BufRead>(
+    file: &str,
+    input: R,
+    slice: Span,
+    sink: &mut dyn FnMut(Entry),
+) -> Result<(), LogError> {
     let mut log = Log::open(file, input)?;
     let mut import: Option<Import> = None;
     let mut early: Vec<Line> = log.header().remarks.clone();
@@ -52,22 +57,22 @@ pub fn entries<R: BufRead>(file: &str, input: R, slice: Span, sink: &mut dyn FnM
     while let Some(item) = log.next().transpose()? {
         match (item, &mut import) {
             (Item::Event(Line { kind: LineKind::SecondRun, .. }), _) => return Err(second_run(&log)),
-            (Item::Event(line), Some(import)) => import.line(line, sink),
+            (Item::Event(line), Some(import)) => import.take_line(line, sink),
             (Item::Event(line), None) => early.push(line),
-            (Item::Block(block), Some(import)) => import.block(&block, &log, sink)?,
+            (Item::Block(block), Some(import)) => import.take_block(&block, &log, sink)?,
             (Item::Block(block), None) => {
                 let begun = import.insert(Import::new(&log, slice));
-                begun.begin(&mut early, sink);
-                begun.block(&block, &log, sink)?;
+                begun.emit_header(&mut early, sink);
+                begun.take_block(&block, &log, sink)?;
             }
         }
     }
     let mut import = import.unwrap_or_else(|| {
         let mut import = Import::new(&log, slice);
-        import.begin(&mut early, sink);
+        import.emit_header(&mut early, sink);
         import
     });
-    import.end(sink);
+    import.end_log(sink);
     Ok(())
 }
 
@@ -94,11 +99,11 @@ struct Import {
 impl Import {
     fn new<R: BufRead>(log: &Log<R>, slice: Span) -> Import {
         let head = log.header().clone();
-        let names = if log.names().is_empty() { &head.listed } else { log.names() };
+        let names = if log.histogram_names().is_empty() { &head.listed } else { log.histogram_names() };
         let flows: Vec<Flow> = names.iter().map(|name| Flow::new(&head, name)).collect();
         let schedule = Schedule::new(&head, names);
-        let planned = planned(&head);
-        let header = header(&head, &flows, &schedule, planned, whole_intervals(&head, slice));
+        let planned = planned_time(&head);
+        let header = build_header(&head, &flows, &schedule, planned, whole_intervals(&head, slice));
         Import {
             head,
             header,
@@ -114,18 +119,18 @@ impl Import {
         }
     }
 
-    fn begin(&mut self, early: &mut Vec<Line>, sink: &mut dyn FnMut(Entry)) {
+    fn emit_header(&mut self, early: &mut Vec<Line>, sink: &mut dyn FnMut(Entry)) {
         sink(Entry::Header(Box::new(self.header.clone())));
         for line in early.drain(..) {
-            self.line(line, sink);
+            self.take_line(line, sink);
         }
     }
 
     /// Takes a line that is not a measurement.
-    fn line(&mut self, line: Line, sink: &mut dyn FnMut(Entry)) {
+    fn take_line(&mut self, line: Line, sink: &mut dyn FnMut(Entry)) {
         let what = match line.kind {
             LineKind::IoError => {
-                self.failed(&line.text);
+                self.count_failed(&line.text);
                 EventKind::IoError
             }
             LineKind::Lag | LineKind::Stopped => {
@@ -153,7 +158,7 @@ impl Import {
     }
 
     /// `ERROR: reading D: 5 'Input/output error'`: counted with the device's operations in that direction.
-    fn failed(&mut self, text: &str) {
+    fn count_failed(&mut self, text: &str) {
         let write = text.starts_with("ERROR: writing ");
         let rest = text.trim_start_matches("ERROR: ").split_once(' ').map_or("", |(_, rest)| rest);
         let (device, errno) = rest.rsplit_once(": ").unwrap_or((rest, ""));
@@ -167,7 +172,12 @@ impl Import {
         }
     }
 
-    fn block<R: BufRead>(&mut self, block: &Block, log: &Log<R>, sink: &mut dyn FnMut(Entry)) -> Result<(), LogError> {
+    fn take_block<R: BufRead>(
+        &mut self,
+        block: &Block,
+        log: &Log<R>,
+        sink: &mut dyn FnMut(Entry),
+    ) -> Result<(), LogError> {
         if !block.complete {
             self.why = "the log breaks off within a block".to_owned();
             return Ok(());
@@ -177,7 +187,7 @@ impl Import {
         let index = (block.after.as_ns() / regular).saturating_sub(1).max(self.next_index);
         let mut all = Vec::new();
         for flow in &self.flows {
-            let known = log.names().iter().position(|name| *name == flow.name);
+            let known = log.histogram_names().iter().position(|name| *name == flow.name);
             let reading = block.readings.iter().find(|reading| Some(reading.histogram) == known);
             let buckets = reading.map_or([0; BUCKETS], |reading| reading.buckets);
             if buckets.iter().zip(&flow.buckets).any(|(now, before)| now < before) {
@@ -186,23 +196,23 @@ impl Import {
             }
             all.push(buckets);
         }
-        let flows = self.advance(&all, block.after, length);
-        let interval = self.interval(index, block.after, flows);
+        let flows = self.advance_flows(&all, block.after, length);
+        let interval = self.build_interval(index, block.after, flows);
         sink(Entry::Interval(interval));
         Ok(())
     }
 
     /// Advances all histograms to the end of the interval of `length` up to `after`, where the log counts `buckets`.
-    fn advance(&mut self, buckets: &[[u64; BUCKETS]], after: Span, length: Span) -> Vec<FlowInterval> {
+    fn advance_flows(&mut self, buckets: &[[u64; BUCKETS]], after: Span, length: Span) -> Vec<FlowInterval> {
         let ended: Vec<u64> = self.flows.iter().zip(buckets).map(|(flow, buckets)| flow.ended_with(buckets)).collect();
         let behind = self.schedule.operations_behind(after, &ended);
         let unit = self.head.unit;
         let flows = self.flows.iter_mut().zip(buckets).zip(behind);
-        flows.map(|((flow, buckets), behind)| flow.advance(buckets, behind, length, unit)).collect()
+        flows.map(|((flow, buckets), behind)| flow.advance_interval(buckets, behind, length, unit)).collect()
     }
 
     /// The interval up to `end`, which then counts as reached.
-    fn interval(&mut self, index: u64, end: Span, flows: Vec<FlowInterval>) -> Interval {
+    fn build_interval(&mut self, index: u64, end: Span, flows: Vec<FlowInterval>) -> Interval {
         let start_ns = std::mem::replace(&mut self.after, end).as_ns();
         self.next_index = index + 1;
         self.intervals += 1;
@@ -212,13 +222,13 @@ impl Import {
     }
 
     /// A log that was cut gets no closing line here either.
-    fn end(&mut self, sink: &mut dyn FnMut(Entry)) {
+    fn end_log(&mut self, sink: &mut dyn FnMut(Entry)) {
         if self.flows.iter().any(|flow| !flow.errors.is_empty()) {
             // Errors after the last block.
             let buckets: Vec<_> = self.flows.iter().map(|flow| flow.buckets).collect();
             let after = self.after;
-            let flows = self.advance(&buckets, after, Span::ZERO);
-            sink(Entry::Interval(self.interval(self.next_index, after, flows)));
+            let flows = self.advance_flows(&buckets, after, Span::ZERO);
+            sink(Entry::Interval(self.build_interval(self.next_index, after, flows)));
         }
         let reason = match self.stopped {
             Some(reason) => reason,

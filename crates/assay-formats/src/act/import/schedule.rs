@@ -41,12 +41,12 @@ pub(super) struct Schedule {
 impl Schedule {
     /// For the histograms `names`.
     pub(super) fn new(head: &Head, names: &[String]) -> Schedule {
-        let drawn = drawn(head);
+        let drawn = drawn_rate(head);
         Schedule { due: names.iter().map(|name| Due::new(head, name, drawn)).collect() }
     }
 
     /// Mean rate of a histogram.
-    pub(super) fn rate(&self, flow: usize) -> Option<Rate> {
+    pub(super) fn mean_rate(&self, flow: usize) -> Option<Rate> {
         match self.due[flow] {
             Due::Unknown => None,
             Due::Even(rate) | Due::Drawn(rate, _) => Some(rate),
@@ -60,13 +60,13 @@ impl Schedule {
             .due
             .iter()
             .enumerate()
-            .filter_map(|(index, due)| due.drawn().map(|(own, all)| (index, own, all)))
+            .filter_map(|(index, due)| due.drawn_rates().map(|(own, all)| (index, own, all)))
             .collect();
         let together = drawn.iter().fold(0u64, |sum, (index, ..)| sum.saturating_add(ended[*index]));
         let each = self.due.iter().zip(ended).map(|(due, ended)| match *due {
             Due::Unknown => 0,
             Due::Even(rate) => rate.operations_in(after).saturating_sub(*ended),
-            Due::Drawn(own, all) if drawn.len() == 1 => least(own, all, after).saturating_sub(*ended),
+            Due::Drawn(own, all) if drawn.len() == 1 => least_drawn(own, all, after).saturating_sub(*ended),
             Due::Drawn(own, all) => {
                 let missing = all.operations_in(after).saturating_sub(together);
                 (missing as f64 * own.as_f64() / all.as_f64()).round() as u64
@@ -79,70 +79,70 @@ impl Schedule {
 impl Due {
     /// For the histogram `name`; `drawn` is the rate from which reads and writes are drawn together.
     fn new(head: &Head, name: &str, drawn: Option<Rate>) -> Due {
-        match (rate(head, name), drawn) {
+        match (histogram_rate(head, name), drawn) {
             (None, _) => Due::Unknown,
             (Some(rate), Some(total)) if matches!(name, "reads" | "writes") => Due::Drawn(rate, total),
             (Some(rate), _) => Due::Even(rate),
         }
     }
 
-    fn drawn(self) -> Option<(Rate, Rate)> {
+    fn drawn_rates(self) -> Option<(Rate, Rate)> {
         if let Due::Drawn(own, all) = self { Some((own, all)) } else { None }
     }
 }
 
 /// The smallest count that a random draw from `all` can have reached by then, except by extreme chance. (The other part
 /// is in no histogram.)
-fn least(own: Rate, all: Rate, after: assay_base::Span) -> u64 {
+fn least_drawn(own: Rate, all: Rate, after: assay_base::Span) -> u64 {
     let share = own.as_f64() / all.as_f64();
     let of = all.operations_in(after) as f64;
     (of * share - SIGMAS * (of * share * (1.0 - share)).sqrt()).max(0.0) as u64
 }
 
 /// The sum from which reads and writes are drawn, if the log's ACT does that.
-fn drawn(head: &Head) -> Option<Rate> {
-    let (reads, writes) = internal(head)?;
+fn drawn_rate(head: &Head) -> Option<Rate> {
+    let (reads, writes) = internal_rates(head)?;
     (head.program == Program::Storage && head.major >= 6 && reads > 0 && writes > 0)
-        .then(|| Rate::per_second(divided(reads.saturating_add(writes), threads(head))))
+        .then(|| Rate::per_second(rate_over_threads(reads.saturating_add(writes), thread_count(head))))
 }
 
 /// Reads and committed writes per second as `act_storage` derives them. A log without the writes has none, and its
 /// reads are still due.
-fn internal(head: &Head) -> Option<(u64, u64)> {
-    let writes = derived(head, "internal-write-reqs-per-sec").unwrap_or(0);
-    Some((derived(head, "internal-read-reqs-per-sec")?, writes))
+fn internal_rates(head: &Head) -> Option<(u64, u64)> {
+    let writes = derived_number(head, "internal-write-reqs-per-sec").unwrap_or(0);
+    Some((derived_number(head, "internal-read-reqs-per-sec")?, writes))
 }
 
 /// A whole number of the derived configuration.
-fn derived(head: &Head, key: &str) -> Option<u64> {
-    written(head, key)?.parse().ok()
+fn derived_number(head: &Head, key: &str) -> Option<u64> {
+    written_value(head, key)?.parse().ok()
 }
 
-fn written<'a>(head: &'a Head, key: &str) -> Option<&'a str> {
+fn written_value<'a>(head: &'a Head, key: &str) -> Option<&'a str> {
     head.derived.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
 }
 
-fn item(head: &Head, key: &str) -> Option<u64> {
-    head.item(key)?.parse::<u32>().ok().map(u64::from)
+fn item_number(head: &Head, key: &str) -> Option<u64> {
+    head.item_value(key)?.parse::<u32>().ok().map(u64::from)
 }
 
 /// Number of service threads; one where the log gives no number.
-fn threads(head: &Head) -> u64 {
-    item(head, "service-threads").unwrap_or(1).max(1)
+fn thread_count(head: &Head) -> u64 {
+    item_number(head, "service-threads").unwrap_or(1).max(1)
 }
 
-fn devices(head: &Head) -> u64 {
-    item(head, "num-devices").unwrap_or(head.devices.len() as u64).max(1)
+fn device_count(head: &Head) -> u64 {
+    item_number(head, "num-devices").unwrap_or(head.devices.len() as u64).max(1)
 }
 
 /// The total rate of threads that each have a whole quotient.
-fn divided(rate: u64, threads: u64) -> u64 {
+fn rate_over_threads(rate: u64, threads: u64) -> u64 {
     rate / threads * threads
 }
 
 /// In ACT 5.x, the number of threads that make reads, and of those that make writes, where it has both.
-fn generators(head: &Head, reads: u64, writes: u64) -> (u64, u64) {
-    let all = threads(head);
+fn generator_threads(head: &Head, reads: u64, writes: u64) -> (u64, u64) {
+    let all = thread_count(head);
     if writes == 0 {
         return (all, 1);
     }
@@ -152,26 +152,28 @@ fn generators(head: &Head, reads: u64, writes: u64) -> (u64, u64) {
 }
 
 /// The average rate of a histogram, over all devices.
-fn rate(head: &Head, name: &str) -> Option<Rate> {
+fn histogram_rate(head: &Head, name: &str) -> Option<Rate> {
     // A log of ours: its arrivals are independent, their number varies, and our own log allows a better judgement of
     // the load.
-    if written(head, super::super::export::WRITTEN_BY).is_some() {
+    if written_value(head, super::super::export::WRITTEN_BY).is_some() {
         return None;
     }
     let found = match head.program {
         // Up to 4.x the log contains no derived values.
         Program::Act if matches!(name, "reads" | "device-reads") => {
-            let updates = item(head, "write-reqs-per-sec").unwrap_or(0) * item(head, "update-pct").unwrap_or(0) / 100;
-            Rate::per_second(item(head, "read-reqs-per-sec")?.saturating_add(updates))
+            let updates = item_number(head, "write-reqs-per-sec").unwrap_or(0)
+                * item_number(head, "update-pct").unwrap_or(0)
+                / 100;
+            Rate::per_second(item_number(head, "read-reqs-per-sec")?.saturating_add(updates))
         }
         Program::Act => return None,
-        Program::Storage => storage(head, name)?,
-        Program::Index => index(head, name)?,
+        Program::Storage => storage_rate(head, name)?,
+        Program::Index => index_rate(head, name)?,
     };
     Some(found).filter(|rate| !rate.is_zero())
 }
 
-fn storage(head: &Head, name: &str) -> Option<Rate> {
+fn storage_rate(head: &Head, name: &str) -> Option<Rate> {
     let read = match name {
         "large-block-reads" | "large-block-writes" => return large_blocks(head, name),
         // Up to 5.x there are also device histograms.
@@ -179,69 +181,76 @@ fn storage(head: &Head, name: &str) -> Option<Rate> {
         "writes" | "device-writes" => false,
         _ => return None,
     };
-    let (reads, writes) = internal(head)?;
+    let (reads, writes) = internal_rates(head)?;
     if head.major < 6 {
-        let (readers, writers) = generators(head, reads, writes);
-        return Some(Rate::per_second(if read { divided(reads, readers) } else { divided(writes, writers) }));
+        let (readers, writers) = generator_threads(head, reads, writes);
+        return Some(Rate::per_second(if read {
+            rate_over_threads(reads, readers)
+        } else {
+            rate_over_threads(writes, writers)
+        }));
     }
     let all = u128::from(reads) + u128::from(writes);
     let part = SPLIT * u128::from(reads) / all.max(1);
-    let drawn = divided(u64::try_from(all).ok()?, threads(head));
-    Rate::ratio(u128::from(drawn) * if read { part } else { SPLIT - part }, SPLIT)
+    let drawn = rate_over_threads(u64::try_from(all).ok()?, thread_count(head));
+    Rate::from_ratio(u128::from(drawn) * if read { part } else { SPLIT - part }, SPLIT)
 }
 
 /// Large blocks as ACT computes them, where the log shows the rounded value of that; otherwise the value in the log.
 fn large_blocks(head: &Head, name: &str) -> Option<Rate> {
-    let shown = written(head, &format!("{name}-per-sec"))?;
-    let computed = computed(head, name).filter(|rate| format!("{:.2}", rate.as_f64()) == shown);
+    let shown = written_value(head, &format!("{name}-per-sec"))?;
+    let computed = computed_rate(head, name).filter(|rate| format!("{:.2}", rate.as_f64()) == shown);
     computed.or_else(|| format!("{shown}/s").parse().ok())
 }
 
 /// A number of the configuration.
-fn number(head: &Head, key: &str) -> Option<u32> {
-    head.item(key)?.parse::<u32>().ok()
+fn config_number(head: &Head, key: &str) -> Option<u32> {
+    head.item_value(key)?.parse::<u32>().ok()
 }
 
-fn computed(head: &Head, name: &str) -> Option<Rate> {
+fn computed_rate(head: &Head, name: &str) -> Option<Rate> {
     let conf = Conf {
-        write_reqs_per_sec: number(head, "write-reqs-per-sec")?,
-        replication_factor: number(head, "replication-factor").unwrap_or(1),
-        record_bytes: Bytes::new(number(head, "record-bytes")?.into()),
-        record_bytes_range_max: number(head, "record-bytes-range-max")
+        write_reqs_per_sec: config_number(head, "write-reqs-per-sec")?,
+        replication_factor: config_number(head, "replication-factor").unwrap_or(1),
+        record_bytes: Bytes::new(config_number(head, "record-bytes")?.into()),
+        record_bytes_range_max: config_number(head, "record-bytes-range-max")
             .filter(|max| *max > 0)
             .map(|max| Bytes::new(max.into())),
-        large_block: Bytes::from_kib(number(head, "large-block-op-kbytes")?.into()),
+        large_block: Bytes::from_kib(config_number(head, "large-block-op-kbytes")?.into()),
         ..Conf::new(Kind::Storage)
     };
-    let below = u128::from(number(head, "defrag-lwm-pct")?.min(99));
-    let committed = head.item("commit-to-device").is_some_and(|flag| flag.starts_with('y'));
+    let below = u128::from(config_number(head, "defrag-lwm-pct")?.min(99));
+    let committed = head.item_value("commit-to-device").is_some_and(|flag| flag.starts_with('y'));
     // Committed writes are done one by one; only what defragmentation moves is written in large blocks.
     let amplified = if committed && name == "large-block-writes" { below } else { 100 };
     let kept = u128::from(conf.records_per_large_block()) * (100 - below);
-    Rate::ratio(u128::from(conf.replicated_writes()) * amplified, kept)
+    Rate::from_ratio(u128::from(conf.replicated_writes()) * amplified, kept)
 }
 
-fn index(head: &Head, name: &str) -> Option<Rate> {
-    let cache =
-        Rate::ratio(derived(head, "cache-thread-reads-and-writes-per-sec").unwrap_or(0).into(), devices(head).into())?;
+fn index_rate(head: &Head, name: &str) -> Option<Rate> {
+    let cache = Rate::from_ratio(
+        derived_number(head, "cache-thread-reads-and-writes-per-sec").unwrap_or(0).into(),
+        device_count(head).into(),
+    )?;
     match name {
         "writes" | "device-writes" => Some(cache),
         // Up to 5.x service reads have another name, and those of the device are all reads.
-        "trans-reads" => Some(Rate::per_second(divided(service_reads(head)?, threads(head)))),
+        "trans-reads" => Some(Rate::per_second(rate_over_threads(service_reads(head)?, thread_count(head)))),
         "reads" | "device-reads" => {
-            Rate::per_second(divided(service_reads(head).unwrap_or(0), threads(head))).plus(cache)
+            Rate::per_second(rate_over_threads(service_reads(head).unwrap_or(0), thread_count(head)))
+                .checked_plus(cache)
         }
         _ => None,
     }
 }
 
 fn service_reads(head: &Head) -> Option<u64> {
-    derived(head, "service-thread-reads-per-sec").or_else(|| derived(head, "trans-thread-reads-per-sec"))
+    derived_number(head, "service-thread-reads-per-sec").or_else(|| derived_number(head, "trans-thread-reads-per-sec"))
 }
 
 /// How much of a rate is lost where ACT divides it by its threads.
-fn shortfall(what: &str, asked: u64, threads: u64) -> Option<String> {
-    let offered = divided(asked, threads);
+fn shortfall_sentence(what: &str, asked: u64, threads: u64) -> Option<String> {
+    let offered = rate_over_threads(asked, threads);
     (offered < asked).then(|| {
         format!(
             "ACT OFFERED LESS THAN ITS CONFIG: {offered} of {asked} {what} a second, because ACT divides a rate by \
@@ -251,23 +260,25 @@ fn shortfall(what: &str, asked: u64, threads: u64) -> Option<String> {
 }
 
 /// By how much the log's ACT offers less than its configuration asks for, because of its own defects.
-pub(super) fn shortfalls(head: &Head) -> Vec<String> {
+pub(super) fn shortfall_sentences(head: &Head) -> Vec<String> {
     let mut found = Vec::new();
-    match (head.program, internal(head), service_reads(head)) {
+    match (head.program, internal_rates(head), service_reads(head)) {
         (Program::Storage, Some((reads, writes)), _) if head.major >= 6 => {
             let what = if writes == 0 { "reads" } else { "reads and writes" };
-            found.extend(shortfall(what, reads.saturating_add(writes), threads(head)));
+            found.extend(shortfall_sentence(what, reads.saturating_add(writes), thread_count(head)));
         }
         (Program::Storage, Some((reads, writes)), _) => {
-            let (readers, writers) = generators(head, reads, writes);
-            found.extend(shortfall("reads", reads, readers));
-            found.extend(shortfall("writes", writes, writers));
+            let (readers, writers) = generator_threads(head, reads, writes);
+            found.extend(shortfall_sentence("reads", reads, readers));
+            found.extend(shortfall_sentence("writes", writes, writers));
         }
-        (Program::Index, _, Some(reads)) => found.extend(shortfall("service reads", reads, threads(head))),
+        (Program::Index, _, Some(reads)) => {
+            found.extend(shortfall_sentence("service reads", reads, thread_count(head)))
+        }
         _ => {}
     }
-    let cache = derived(head, "cache-thread-reads-and-writes-per-sec").unwrap_or(0);
-    let n = devices(head);
+    let cache = derived_number(head, "cache-thread-reads-and-writes-per-sec").unwrap_or(0);
+    let n = device_count(head);
     if head.program == Program::Index && cache > 0 && n > 1 {
         found.push(format!(
             "ACT OFFERED LESS THAN ITS CONFIG: {:.0} of {cache} cache reads, and as many writes, a second, because act_index \

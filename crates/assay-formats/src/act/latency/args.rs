@@ -40,7 +40,7 @@ const LONG: [(&str, char, bool); 7] = [
 
 impl Options {
     /// Reads the words after the program's name.
-    pub(super) fn read(args: &[String]) -> Result<Options, ArgsFault> {
+    pub(super) fn parse_args(args: &[String]) -> Result<Options, ArgsFault> {
         let mut options = Options {
             log: None,
             histograms: Vec::new(),
@@ -50,20 +50,20 @@ impl Options {
             every_nth: 1,
             extra: false,
         };
-        for (letter, value) in getopt(args).map_err(ArgsFault::Getopt)? {
-            options.set(letter, value)?;
+        for (letter, value) in parse_like_getopt(args).map_err(ArgsFault::Getopt)? {
+            options.set_option(letter, value)?;
         }
         Ok(options)
     }
 
-    fn set(&mut self, letter: char, value: String) -> Result<(), ArgsFault> {
+    fn set_option(&mut self, letter: char, value: String) -> Result<(), ArgsFault> {
         match letter {
             'l' => self.log = Some(value),
             'h' => self.histograms.push(value),
-            't' => self.slice = integer(letter, value)?,
-            's' => self.start_bucket = integer(letter, value)?,
-            'n' => self.num_buckets = integer(letter, value)?,
-            'e' => self.every_nth = integer(letter, value)?,
+            't' => self.slice = parse_integer(letter, value)?,
+            's' => self.start_bucket = parse_integer(letter, value)?,
+            'n' => self.num_buckets = parse_integer(letter, value)?,
+            'e' => self.every_nth = parse_integer(letter, value)?,
             _ => self.extra = true,
         }
         Ok(())
@@ -71,12 +71,12 @@ impl Options {
 }
 
 /// The value of an option that takes an integer.
-fn integer(letter: char, value: String) -> Result<i128, ArgsFault> {
-    number::int(&value).ok_or(ArgsFault::NotInteger { option: format!("-{letter}"), value })
+fn parse_integer(letter: char, value: String) -> Result<i128, ArgsFault> {
+    number::int_like_python(&value).ok_or(ArgsFault::NotInteger { option: format!("-{letter}"), value })
 }
 
 /// The options in order, each with its value (empty for a flag).
-fn getopt(args: &[String]) -> Result<Vec<(char, String)>, String> {
+fn parse_like_getopt(args: &[String]) -> Result<Vec<(char, String)>, String> {
     let mut found = Vec::new();
     let mut words = args.iter();
     while let Some(word) = words.as_slice().first() {
@@ -149,7 +149,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Options, ArgsFault> {
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        Options::read(&words)
+        Options::parse_args(&words)
     }
 
     #[test]

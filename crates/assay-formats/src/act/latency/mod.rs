@@ -81,8 +81,8 @@ const USAGE: &str = "Usage:
 ";
 
 /// Runs the analyzer on the words after its name; the table goes to `out`. Errors only when `out` does.
-pub fn run(args: &[String], open: Open, out: &mut dyn Write) -> Result<Ended, fmt::Error> {
-    match analyze(args, open, out) {
+pub fn run_analyzer(args: &[String], open: Open, out: &mut dyn Write) -> Result<Ended, fmt::Error> {
+    match analyze_log(args, open, out) {
         Ok(()) => Ok(Ended { code: 0, complaint: None }),
         Err(Stop::Refused) => Ok(Ended { code: 255, complaint: None }),
         Err(Stop::Crash(why)) => Ok(Ended { code: 1, complaint: Some(format!("error: {why}")) }),
@@ -90,9 +90,9 @@ pub fn run(args: &[String], open: Open, out: &mut dyn Write) -> Result<Ended, fm
     }
 }
 
-fn analyze(args: &[String], open: Open, out: &mut dyn Write) -> Result<(), Stop> {
+fn analyze_log(args: &[String], open: Open, out: &mut dyn Write) -> Result<(), Stop> {
     let (name, options) = read_options(args, out)?;
-    let mut log = Log::open(&name, open, out)?;
+    let mut log = Log::open_log(&name, open, out)?;
     let head = read_head(&mut log, &options, out)?;
     let mut table = Table::new(Columns::from_options(&options), &head.histograms, head.scale, head.round);
     table.write_head(out)?;
@@ -102,34 +102,36 @@ fn analyze(args: &[String], open: Open, out: &mut dyn Write) -> Result<(), Stop>
 }
 
 /// Writes one of the original's messages and stops.
-fn refuse<T>(out: &mut dyn Write, message: &str) -> Result<T, Stop> {
+fn refuse_with_message<T>(out: &mut dyn Write, message: &str) -> Result<T, Stop> {
     writeln!(out, "{message}")?;
     Err(Stop::Refused)
 }
 
 fn read_options(args: &[String], out: &mut dyn Write) -> Result<(String, Options), Stop> {
     writeln!(out, "act_latency.py {}", args.join(" "))?;
-    let options = match Options::read(args) {
+    let options = match Options::parse_args(args) {
         Ok(options) => options,
-        Err(ArgsFault::Getopt(message)) => return refuse(out, &format!("{message}\n{}", USAGE.trim_end())),
+        Err(ArgsFault::Getopt(message)) => {
+            return refuse_with_message(out, &format!("{message}\n{}", USAGE.trim_end()));
+        }
         Err(ArgsFault::NotInteger { option, value }) => {
             return Err(Stop::Crash(format!("{option} takes a whole number, not \"{}\"", value.escape_debug())));
         }
     };
     let Some(name) = options.log.clone() else {
-        return refuse(out, USAGE.trim_end());
+        return refuse_with_message(out, USAGE.trim_end());
     };
     if options.slice < 1 {
-        return refuse(out, "slice must be more than 0");
+        return refuse_with_message(out, "slice must be more than 0");
     }
     if !(0..BUCKETS as i128).contains(&options.start_bucket) {
         return Err(Stop::Crash(format!("start_bucket must be from 0 to {}", BUCKETS - 1)));
     }
     if options.num_buckets < 1 {
-        return refuse(out, "num_buckets must be more than 0");
+        return refuse_with_message(out, "num_buckets must be more than 0");
     }
     if options.every_nth < 1 {
-        return refuse(out, "every_nth must be more than 0");
+        return refuse_with_message(out, "every_nth must be more than 0");
     }
     Ok((name, options))
 }
@@ -144,11 +146,11 @@ struct Log<'a> {
 impl<'a> Log<'a> {
     /// The lines from the start. If the first read fails (a directory), the file counts as not found, as in the
     /// original.
-    fn open(name: &'a str, open: Open<'a>, out: &mut dyn Write) -> Result<Log<'a>, Stop> {
+    fn open_log(name: &'a str, open: Open<'a>, out: &mut dyn Write) -> Result<Log<'a>, Stop> {
         let source = open(name).and_then(|mut source| source.fill_buf().map(|_| ()).map(|()| source));
         match source {
             Ok(source) => Ok(Log { name, open, lines: Lines::new(source) }),
-            Err(_) => refuse(out, &format!("log file {name} not found")),
+            Err(_) => refuse_with_message(out, &format!("log file {name} not found")),
         }
     }
 
@@ -159,7 +161,7 @@ impl<'a> Log<'a> {
     }
 
     /// The next line for which `fits` holds, or `None` at the end.
-    fn find(&mut self, fits: impl Fn(&str) -> bool) -> Result<Option<String>, Stop> {
+    fn find_line(&mut self, fits: impl Fn(&str) -> bool) -> Result<Option<String>, Stop> {
         loop {
             match self.lines.next()? {
                 "" => return Ok(None),
@@ -170,11 +172,11 @@ impl<'a> Log<'a> {
     }
 
     /// Writes `first` and the lines after it up to a blank one, stripped, then an empty line.
-    fn echo(&mut self, first: &str, out: &mut dyn Write) -> Result<(), Stop> {
-        let mut line = number::strip(first).to_owned();
+    fn echo_lines(&mut self, first: &str, out: &mut dyn Write) -> Result<(), Stop> {
+        let mut line = number::strip_like_python(first).to_owned();
         while !line.is_empty() {
             writeln!(out, "{line}")?;
-            line = number::strip(self.lines.next()?).to_owned();
+            line = number::strip_like_python(self.lines.next()?).to_owned();
         }
         writeln!(out)?;
         Ok(())
@@ -190,7 +192,7 @@ struct Head {
 }
 
 /// The word `index` of a line, separated by blanks, where the original takes it without checking.
-fn word<'a>(line: &'a str, index: usize, what: &str) -> Result<&'a str, Stop> {
+fn nth_word<'a>(line: &'a str, index: usize, what: &str) -> Result<&'a str, Stop> {
     line.split(' ').nth(index).ok_or_else(|| Stop::Crash(format!("the log's {what} line has no value")))
 }
 
@@ -206,7 +208,7 @@ fn read_head(log: &mut Log, options: &Options, out: &mut dyn Write) -> Result<He
     }
     let defaults = echo_configuration(log, rules, out)?;
     let histograms = if options.histograms.is_empty() { defaults } else { options.histograms.clone() };
-    Ok(Head { histograms, slice_time, scale, round: rules.round() })
+    Ok(Head { histograms, slice_time, scale, round: rules.rounding_function() })
 }
 
 /// The version whose rules apply.
@@ -220,26 +222,26 @@ enum Rules {
 }
 
 impl Rules {
-    fn round(self) -> Round {
-        if self == Rules::Five { number::round_away } else { number::round }
+    fn rounding_function(self) -> Round {
+        if self == Rules::Five { number::round_away } else { number::round_like_python }
     }
 }
 
 /// Finds and prints the version. The log is left after the line with the version.
 fn read_version(log: &mut Log, out: &mut dyn Write) -> Result<Rules, Stop> {
-    let Some(line) = log.find(|line| line.starts_with("ACT version"))? else {
-        return refuse(out, &format!("{} ACT version not found", log.name));
+    let Some(line) = log.find_line(|line| line.starts_with("ACT version"))? else {
+        return refuse_with_message(out, &format!("{} ACT version not found", log.name));
     };
-    let version = number::strip(word(&line, 2, "version")?);
+    let version = number::strip_like_python(nth_word(&line, 2, "version")?);
     writeln!(out, "{} is ACT version {version}\n", log.name)?;
-    let number = number::float(version)
+    let number = number::float_like_python(version)
         .ok_or_else(|| Stop::Crash(format!("\"{}\" is not a version number", version.escape_debug())))?;
     if (5.0..6.0).contains(&number) && is_5x(log)? {
         return Ok(if number < 5.3 { Rules::Five } else { Rules::FiveLate });
     }
     // A version of "nan" is accepted, as in the original, where both comparisons are false.
     if !number.is_nan() && !(6.0..7.0).contains(&number) {
-        return refuse(out, &format!("{} ACT version not compatible", log.name));
+        return refuse_with_message(out, &format!("{} ACT version not compatible", log.name));
     }
     Ok(Rules::Six)
 }
@@ -249,9 +251,9 @@ const MARKS_OF_5X: [&str; 3] = ["num-queues:", "threads-per-queue:", "max-reqs-q
 
 /// Whether ACT 5.x wrote the log. Leaves the log after the version.
 fn is_5x(log: &mut Log) -> Result<bool, Stop> {
-    let line = log.find(|line| is_item_of_5x(line) || line.starts_with("after "))?;
+    let line = log.find_line(|line| is_item_of_5x(line) || line.starts_with("after "))?;
     log.rewind()?;
-    log.find(|line| line.starts_with("ACT version"))?;
+    log.find_line(|line| line.starts_with("ACT version"))?;
     Ok(line.is_some_and(|line| is_item_of_5x(&line)))
 }
 
@@ -260,22 +262,22 @@ fn is_item_of_5x(line: &str) -> bool {
 }
 
 fn read_interval(log: &mut Log, out: &mut dyn Write) -> Result<i128, Stop> {
-    let Some(line) = log.find(|line| line.starts_with("report-interval-sec"))? else {
-        return refuse(out, "can't find report interval");
+    let Some(line) = log.find_line(|line| line.starts_with("report-interval-sec"))? else {
+        return refuse_with_message(out, "can't find report interval");
     };
-    let interval = number::int(word(&line, 1, "report-interval-sec")?)
+    let interval = number::int_like_python(nth_word(&line, 1, "report-interval-sec")?)
         .ok_or_else(|| Stop::Crash("the log's report-interval-sec is not a whole number".to_owned()))?;
     if interval < 1 {
-        return refuse(out, "reporting interval must be more than 0");
+        return refuse_with_message(out, "reporting interval must be more than 0");
     }
     Ok(interval)
 }
 
 fn read_scale(log: &mut Log, out: &mut dyn Write) -> Result<&'static str, Stop> {
     log.rewind()?;
-    match log.find(|line| line.starts_with("microsecond-histograms"))? {
+    match log.find_line(|line| line.starts_with("microsecond-histograms"))? {
         None => writeln!(out, "can't find histograms' scale, assuming milliseconds")?,
-        Some(line) if word(&line, 1, "microsecond-histograms")?.starts_with('y') => return Ok(" %>(us)"),
+        Some(line) if nth_word(&line, 1, "microsecond-histograms")?.starts_with('y') => return Ok(" %>(us)"),
         Some(_) => {}
     }
     Ok(" %>(ms)")
@@ -284,26 +286,26 @@ fn read_scale(log: &mut Log, out: &mut dyn Write) -> Result<&'static str, Stop> 
 /// Prints the three blocks of the head, and returns the default histograms. The log is left where the data begins.
 fn echo_configuration(log: &mut Log, rules: Rules, out: &mut dyn Write) -> Result<Vec<String>, Stop> {
     log.rewind()?;
-    let Some(first) = log.find(|line| line.ends_with("CONFIGURATION\n"))? else {
-        return refuse(out, "can't find configuration");
+    let Some(first) = log.find_line(|line| line.ends_with("CONFIGURATION\n"))? else {
+        return refuse_with_message(out, "can't find configuration");
     };
     let five = rules != Rules::Six;
     let defaults: &[&str] = match (first.starts_with("ACT-STORAGE"), first.starts_with("ACT-INDEX")) {
         (true, _) if five => &["reads", "device-reads"],
         (_, true) if five => &["trans-reads", "device-reads"],
-        (false, false) => return refuse(out, "can't recognize configuration"),
+        (false, false) => return refuse_with_message(out, "can't recognize configuration"),
         _ => &["reads"],
     };
-    log.echo(&first, out)?;
-    let Some(first) = log.find(|line| line.starts_with("DERIVED CONFIGURATION"))? else {
-        return refuse(out, "can't find derived configuration");
+    log.echo_lines(&first, out)?;
+    let Some(first) = log.find_line(|line| line.starts_with("DERIVED CONFIGURATION"))? else {
+        return refuse_with_message(out, "can't find derived configuration");
     };
-    log.echo(&first, out)?;
+    log.echo_lines(&first, out)?;
     log.rewind()?;
-    let Some(first) = log.find(|line| line.starts_with("HISTOGRAM NAMES\n"))? else {
-        return refuse(out, "can't find histogram names");
+    let Some(first) = log.find_line(|line| line.starts_with("HISTOGRAM NAMES\n"))? else {
+        return refuse_with_message(out, "can't find histogram names");
     };
-    log.echo(&first, out)?;
+    log.echo_lines(&first, out)?;
     Ok(defaults.iter().map(|&name| name.to_owned()).collect())
 }
 
@@ -313,8 +315,8 @@ fn write_slices(log: &mut Log, table: &mut Table, slice_time: i128, out: &mut dy
         table.write_slice(out)?;
         after = after.saturating_add(slice_time);
     }
-    if table.slices() == 0 {
-        return refuse(out, &format!("could not find {slice_time} seconds of data"));
+    if table.slice_count() == 0 {
+        return refuse_with_message(out, &format!("could not find {slice_time} seconds of data"));
     }
     Ok(())
 }
@@ -324,14 +326,14 @@ fn read_chunk(lines: &mut Lines<impl BufRead>, table: &mut Table, after: i128, s
     if !lines.skip_past_after(&format!("{after} "))? {
         return Ok(false);
     }
-    let (buckets, round) = (table.buckets(), table.rounding());
+    let (buckets, round) = (table.bucket_count(), table.rounding_function());
     let mut found = false;
     let mut line = lines.next()?.to_owned();
-    while !number::strip(&line).is_empty() {
+    while !number::strip_like_python(&line).is_empty() {
         match table.groups.iter_mut().find(|group| line.starts_with(&group.name)) {
             Some(group) => {
                 let (next, total, values) = read_histogram(&line, lines, &group.name, buckets)?;
-                let taken = group.take(total, values, slice_time, round);
+                let taken = group.take_block(total, values, slice_time, round);
                 taken.ok_or_else(|| Stop::Crash("the log's counts are out of range".to_owned()))?;
                 line = next;
                 found = true;
@@ -349,7 +351,7 @@ fn read_histogram(
     name: &str,
     buckets: usize,
 ) -> Result<(String, i128, Vec<i128>), Stop> {
-    let total = number::int(between(head)).ok_or_else(|| not_in_range("the total", name))?;
+    let total = number::int_like_python(text_in_brackets(head)).ok_or_else(|| not_in_range("the total", name))?;
     let mut values = vec![0; buckets];
     let mut lowest = 0;
     let line = loop {
@@ -369,7 +371,7 @@ fn not_in_range(what: &str, name: &str) -> Stop {
 }
 
 /// The text between the first `(` and the first ` total)`, with the result of Python's slices where one is missing.
-fn between(line: &str) -> &str {
+fn text_in_brackets(line: &str) -> &str {
     let from = line.find('(').map_or(0, |i| i + 1);
     let to = line.find(" total)").or_else(|| line.char_indices().last().map(|(i, _)| i)).unwrap_or(0);
     line.get(from..to).unwrap_or("")
@@ -388,7 +390,7 @@ fn read_buckets(line: &str, lowest: usize, values: &mut [i128]) -> Option<usize>
             continue;
         };
         if !std::mem::replace(&mut seen[bucket], true) {
-            values[bucket] = number::int(&text[4..4 + end])?;
+            values[bucket] = number::int_like_python(&text[4..4 + end])?;
         }
     }
     Some(seen.iter().filter(|seen| **seen).count())
@@ -420,7 +422,7 @@ mod tests {
             (" total) (3\n", ""),
             ("", ""),
         ] {
-            assert_eq!(between(line), text, "{line:?}");
+            assert_eq!(text_in_brackets(line), text, "{line:?}");
         }
     }
 

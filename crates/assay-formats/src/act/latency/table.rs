@@ -26,11 +26,11 @@ impl Columns {
     }
 
     /// One more than the last bucket shown: the number of buckets to read.
-    pub(super) fn buckets(&self) -> usize {
+    pub(super) fn bucket_count(&self) -> usize {
         self.shown.last().map_or(0, |last| last + 1)
     }
 
-    fn labels(&self) -> (String, String) {
+    fn label_lines(&self) -> (String, String) {
         let (mut labels, mut underline) = (String::new(), String::new());
         for bucket in &self.shown {
             labels.push_str(&format!("{:>7}", 1u32 << bucket));
@@ -78,7 +78,7 @@ impl Group {
 
     /// Takes the cumulative counts of one block. If a name matches several lines of a block, it is called several
     /// times, each time compared with the counts before, as in the original; returns `None` for numbers out of range.
-    pub(super) fn take(&mut self, total: i128, values: Vec<i128>, slice_time: i128, round: Round) -> Option<()> {
+    pub(super) fn take_block(&mut self, total: i128, values: Vec<i128>, slice_time: i128, round: Round) -> Option<()> {
         let slice_total = total.checked_sub(self.old_total)?;
         self.overs.fill(0.0);
         let mut below: i128 = 0;
@@ -92,17 +92,17 @@ impl Group {
         (self.old_total, self.old_values) = (total, values);
         self.rate = round(slice_total as f64 / slice_time as f64, 1);
         self.rate_sum += self.rate;
-        raise(&mut self.rate_max, self.rate);
+        raise_maximum(&mut self.rate_max, self.rate);
         for (bucket, over) in self.overs.iter().enumerate() {
             self.sums[bucket] += over;
-            raise(&mut self.maxima[bucket], *over);
+            raise_maximum(&mut self.maxima[bucket], *over);
         }
         Some(())
     }
 }
 
 /// Keeps the larger one; unlike `f64::max` it never turns 0.0 into -0.0.
-fn raise(max: &mut f64, value: f64) {
+fn raise_maximum(max: &mut f64, value: f64) {
     if value > *max {
         *max = value;
     }
@@ -123,8 +123,8 @@ pub(super) type Round = fn(f64, usize) -> f64;
 
 impl Table {
     pub(super) fn new(columns: Columns, names: &[String], scale: &'static str, round: Round) -> Table {
-        let width = columns.labels().0.len();
-        let mut groups: Vec<Group> = names.iter().map(|name| Group::new(name, columns.buckets())).collect();
+        let width = columns.label_lines().0.len();
+        let mut groups: Vec<Group> = names.iter().map(|name| Group::new(name, columns.bucket_count())).collect();
         for i in 1..groups.len() {
             let name_width = 1 + groups[i - 1].name.chars().count();
             groups[i].pre_pad = " ".repeat(name_width.saturating_sub(width));
@@ -132,20 +132,20 @@ impl Table {
         Table { columns, groups, scale, slices: 0, round }
     }
 
-    pub(super) fn buckets(&self) -> usize {
-        self.columns.buckets()
+    pub(super) fn bucket_count(&self) -> usize {
+        self.columns.bucket_count()
     }
 
-    pub(super) fn rounding(&self) -> Round {
+    pub(super) fn rounding_function(&self) -> Round {
         self.round
     }
 
-    pub(super) fn slices(&self) -> u32 {
+    pub(super) fn slice_count(&self) -> u32 {
         self.slices
     }
 
     pub(super) fn write_head(&self, out: &mut dyn Write) -> fmt::Result {
-        let (labels, _) = self.columns.labels();
+        let (labels, _) = self.columns.label_lines();
         let width = labels.len();
         let blank = " ".repeat(SLICE.len());
         let (mut names, mut units, mut heads) = (blank.clone(), blank, SLICE.to_owned());
@@ -159,7 +159,7 @@ impl Table {
     }
 
     fn underline(&self) -> String {
-        let (_, underline) = self.columns.labels();
+        let (_, underline) = self.columns.label_lines();
         let groups: String = self.groups.iter().map(|group| format!("{GAP}{}{underline}", group.pre_pad)).collect();
         format!("{}{groups}", "-".repeat(SLICE.len()))
     }

@@ -1,7 +1,7 @@
 //! Blocks of histograms, and the lines other threads of ACT print in between.
 
 use super::items::{BUCKETS, Block, Event, HISTOGRAMS_MAX, Item, LineKind, LogError, Reading};
-use super::source::{Source, after, banner};
+use super::source::{Source, parse_after_seconds, parse_banner};
 use assay_base::{Fault, Span};
 use std::io::BufRead;
 
@@ -20,7 +20,7 @@ pub(super) struct BlockReader {
 impl BlockReader {
     /// `start` is the time of the block whose first line has been read.
     pub(super) fn new(major: u32, start: Option<u64>) -> BlockReader {
-        let block = start.map(empty);
+        let block = start.map(empty_block);
         BlockReader { major, block, head_line: (0, String::new()), raw: "-reads", last: start.unwrap_or(0) }
     }
 
@@ -30,30 +30,30 @@ impl BlockReader {
         source: &mut Source<R>,
         names: &mut Vec<String>,
     ) -> Result<Option<Item>, LogError> {
-        while source.advance()? {
-            if let Some(item) = self.take(source, names)? {
+        while source.advance_line()? {
+            if let Some(item) = self.take_line(source, names)? {
                 return Ok(Some(item));
             }
         }
         Ok(self.block.take().map(Item::Block))
     }
 
-    fn take<R: BufRead>(&mut self, source: &Source<R>, names: &mut Vec<String>) -> Result<Option<Item>, LogError> {
+    fn take_line<R: BufRead>(&mut self, source: &Source<R>, names: &mut Vec<String>) -> Result<Option<Item>, LogError> {
         let line = source.text.as_str();
         if line.is_empty() {
-            return self.finish(source);
+            return self.finish_block(source);
         }
-        if let Some(seconds) = after(line) {
+        if let Some(seconds) = parse_after_seconds(line) {
             if seconds <= self.last && self.last > 0 {
                 let message = format!("time goes back: {seconds} s after {} s", self.last);
-                return Err(source.fault(message, "give the log of one run, in order").into());
+                return Err(source.fault_here(message, "give the log of one run, in order").into());
             }
             self.last = seconds;
             // If another block follows a block without an empty line, the end of the first one is lost.
-            return Ok(self.block.replace(empty(seconds)).map(Item::Block));
+            return Ok(self.block.replace(empty_block(seconds)).map(Item::Block));
         }
         let Some(block) = &mut self.block else {
-            return Ok(Some(Item::Event(event(source))));
+            return Ok(Some(Item::Event(parse_event(source))));
         };
         if line.starts_with(" (") {
             return take_buckets(source, block).map(|()| None);
@@ -62,14 +62,14 @@ impl BlockReader {
             block.queued = queued.parse().ok();
             return Ok(None);
         }
-        match head(line) {
+        match parse_histogram_head(line) {
             Some((title, total)) => self.start_reading(source, names, title, total).map(|()| None),
-            None => Ok(Some(Item::Event(event(source)))),
+            None => Ok(Some(Item::Event(parse_event(source)))),
         }
     }
 
     /// Ends a block at its empty line.
-    fn finish<R: BufRead>(&mut self, source: &Source<R>) -> Result<Option<Item>, LogError> {
+    fn finish_block<R: BufRead>(&mut self, source: &Source<R>) -> Result<Option<Item>, LogError> {
         let Some(mut block) = self.block.take() else {
             return Ok(None);
         };
@@ -88,7 +88,7 @@ impl BlockReader {
             return Ok(());
         }
         let message = format!("the total says {}, the buckets hold {sum}", reading.total);
-        let mut fault = source.fault(message, "the log has been changed or cut");
+        let mut fault = source.fault_here(message, "the log has been changed or cut");
         let (line, text) = &self.head_line;
         (fault.line, fault.source, fault.width) = (*line, text.clone(), text.chars().count().clamp(1, 100));
         Err(fault.into())
@@ -104,17 +104,19 @@ impl BlockReader {
         if let Some(block) = &self.block {
             self.check_total(block, source)?;
         }
-        let name = if self.major < 5 { self.translate(title) } else { title.to_owned() };
+        let name = if self.major < 5 { self.translate_title(title) } else { title.to_owned() };
         let histogram = names.iter().position(|known| *known == name).unwrap_or(names.len());
         if histogram == names.len() {
             if names.len() == HISTOGRAMS_MAX {
-                return Err(source.fault("the log has too many histograms", "is it an ACT log?").into());
+                return Err(source.fault_here("the log has too many histograms", "is it an ACT log?").into());
             }
             names.push(name);
         }
-        let readings = &mut self.block.get_or_insert_with(|| empty(0)).readings;
+        let readings = &mut self.block.get_or_insert_with(|| empty_block(0)).readings;
         if readings.iter().any(|reading| reading.histogram == histogram) {
-            return Err(source.fault("the histogram stands twice in one block", "the log has been changed").into());
+            return Err(source
+                .fault_here("the histogram stands twice in one block", "the log has been changed")
+                .into());
         }
         readings.push(Reading { histogram, total, buckets: [0; BUCKETS] });
         self.head_line = (source.line, source.text.chars().take(100).collect());
@@ -122,7 +124,7 @@ impl BlockReader {
     }
 
     /// The present name for a title of 3.0 or 4.0.
-    fn translate(&mut self, title: &str) -> String {
+    fn translate_title(&mut self, title: &str) -> String {
         match title {
             "RAW READS" => self.raw = "-reads",
             "RAW WRITES" => self.raw = "-writes",
@@ -140,7 +142,7 @@ impl BlockReader {
     }
 }
 
-fn empty(seconds: u64) -> Block {
+fn empty_block(seconds: u64) -> Block {
     Block { after: seconds_span(seconds), readings: Vec::new(), queued: None, complete: false }
 }
 
@@ -150,7 +152,7 @@ fn seconds_span(seconds: u64) -> Span {
 }
 
 /// `NAME (TOTAL total)`.
-fn head(line: &str) -> Option<(&str, u64)> {
+fn parse_histogram_head(line: &str) -> Option<(&str, u64)> {
     let (title, rest) = line.strip_suffix(" total)")?.rsplit_once('(')?;
     Some((title.trim_end(), rest.parse().ok()?))
 }
@@ -172,13 +174,13 @@ fn take_buckets<R: BufRead>(source: &Source<R>, block: &mut Block) -> Result<(),
 }
 
 fn no_buckets<R: BufRead>(source: &Source<R>) -> Fault {
-    source.fault("this is not a line of buckets such as \" (00: 0000000007)\"", "the log has been changed")
+    source.fault_here("this is not a line of buckets such as \" (00: 0000000007)\"", "the log has been changed")
 }
 
 /// A line that is not a measurement.
-pub(super) fn event<R: BufRead>(source: &Source<R>) -> Event {
+pub(super) fn parse_event<R: BufRead>(source: &Source<R>) -> Event {
     let line = source.text.as_str();
-    let kind = if banner(line).is_some() {
+    let kind = if parse_banner(line).is_some() {
         LineKind::SecondRun
     } else if line.starts_with("ERROR: reading ") || line.starts_with("ERROR: writing ") {
         LineKind::IoError

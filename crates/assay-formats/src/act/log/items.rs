@@ -23,7 +23,7 @@ pub enum Unit {
 
 impl Unit {
     /// One unit.
-    pub fn span(self) -> Span {
+    pub fn one_unit(self) -> Span {
         match self {
             Unit::Milliseconds => Span::from_ms(1),
             Unit::Microseconds => Span::from_us(1),
@@ -31,8 +31,8 @@ impl Unit {
     }
 
     /// The bucket of an operation that took `span`: whole units, then the position of the highest bit.
-    pub fn bucket(self, span: Span) -> usize {
-        let units = span.as_ns() / self.span().as_ns();
+    pub fn bucket_of_span(self, span: Span) -> usize {
+        let units = span.as_ns() / self.one_unit().as_ns();
         (u64::BITS - units.leading_zeros()) as usize
     }
 }
@@ -97,7 +97,7 @@ impl Header {
     }
 
     /// The value of a configuration item.
-    pub fn item(&self, name: &str) -> Option<&str> {
+    pub fn item_value(&self, name: &str) -> Option<&str> {
         self.items.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }

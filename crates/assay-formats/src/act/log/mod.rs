@@ -33,7 +33,7 @@ impl<R: BufRead> Log<R> {
     /// Reads the head of a log. `file_name` is for messages.
     pub fn open(file_name: &str, reader: R) -> Result<Log<R>, LogError> {
         let mut source = Source::new(file_name, reader);
-        let (header, start) = head::read(&mut source)?;
+        let (header, start) = head::read_head(&mut source)?;
         let reader = block::BlockReader::new(header.major, start);
         Ok(Log { source, header, names: Vec::new(), reader, ended: false })
     }
@@ -45,13 +45,13 @@ impl<R: BufRead> Log<R> {
 
     /// Names of the histograms found so far, in order of appearance; [`Reading::histogram`](items::Reading::histogram)
     /// is an index into it.
-    pub fn names(&self) -> &[String] {
+    pub fn histogram_names(&self) -> &[String] {
         &self.names
     }
 
     /// A fault at the line last read.
     pub(crate) fn fault_here(&self, message: impl Into<String>, advice: impl Into<String>) -> LogError {
-        self.source.fault(message, advice).into()
+        self.source.fault_here(message, advice).into()
     }
 }
 

@@ -21,7 +21,7 @@ impl<R: BufRead> Source<R> {
     }
 
     /// Advances to the next line; false at the end.
-    pub(super) fn advance(&mut self) -> Result<bool, LogError> {
+    pub(super) fn advance_line(&mut self) -> Result<bool, LogError> {
         self.line += 1;
         let problem = match self.lines.next() {
             Ok("") => return Ok(false),
@@ -35,23 +35,23 @@ impl<R: BufRead> Source<R> {
             Err(LineFault::NotText) => "this is not UTF-8 text",
         };
         self.text.clear();
-        Err(self.fault(problem, "give the output of act_storage or act_index, unchanged").into())
+        Err(self.fault_here(problem, "give the output of act_storage or act_index, unchanged").into())
     }
 
     /// A fault at the current line.
-    pub(super) fn fault(&self, message: impl Into<String>, advice: impl Into<String>) -> Fault {
-        Fault::in_line(&self.file, self.line, &self.text, 0, self.text.len()).because(message, advice)
+    pub(super) fn fault_here(&self, message: impl Into<String>, advice: impl Into<String>) -> Fault {
+        Fault::in_line(&self.file, self.line, &self.text, 0, self.text.len()).with_reason(message, advice)
     }
 }
 
 /// The number in `after N sec:`, with the capitals of any version.
-pub(super) fn after(line: &str) -> Option<u64> {
+pub(super) fn parse_after_seconds(line: &str) -> Option<u64> {
     let rest = line.strip_prefix("after ").or_else(|| line.strip_prefix("After "))?;
     rest.strip_suffix(" sec:")?.parse().ok()
 }
 
 /// The version in a banner line.
-pub(super) fn banner(line: &str) -> Option<(&str, bool)> {
+pub(super) fn parse_banner(line: &str) -> Option<(&str, bool)> {
     match line.strip_prefix("ACT version ") {
         Some(version) => Some((version.trim(), false)),
         None => line.strip_prefix("Aerospike act version ")?.split(' ').next().map(|version| (version, true)),

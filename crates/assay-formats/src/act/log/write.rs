@@ -30,22 +30,22 @@ pub fn write_device(device: &DeviceLine, out: &mut dyn Write) -> fmt::Result {
 pub fn histogram_names(conf: &Conf) -> Vec<String> {
     let writes = conf.write_reqs_per_sec != 0;
     let mut names = Vec::new();
-    match (conf.kind, conf.derived()) {
+    match (conf.kind, conf.derived_figures()) {
         (Kind::Index, Derived::Index(rates)) => {
-            names.extend(group(conf, "reads"));
+            names.extend(group_names(conf, "reads"));
             if rates.cache_reads_and_writes != 0 {
-                names.extend(group(conf, "writes"));
+                names.extend(group_names(conf, "writes"));
             }
         }
         _ => {
             if conf.read_reqs_per_sec != 0 {
-                names.extend(group(conf, "reads"));
+                names.extend(group_names(conf, "reads"));
             }
             if writes {
                 names.extend(["large-block-reads".to_owned(), "large-block-writes".to_owned()]);
             }
             if conf.commit_to_device && writes {
-                names.extend(group(conf, "writes"));
+                names.extend(group_names(conf, "writes"));
             }
         }
     }
@@ -53,7 +53,7 @@ pub fn histogram_names(conf: &Conf) -> Vec<String> {
 }
 
 /// The histogram of a direction on all devices, and that on each device.
-fn group(conf: &Conf, direction: &str) -> Vec<String> {
+fn group_names(conf: &Conf, direction: &str) -> Vec<String> {
     let devices = conf.device_names.iter().map(|name| format!("{name}-{direction}"));
     std::iter::once(direction.to_owned()).chain(devices).collect()
 }
@@ -110,7 +110,7 @@ pub enum Stop {
 
 impl Stop {
     /// The lines that ACT prints, including the last line end.
-    pub fn text(self) -> &'static str {
+    pub fn printed_text(self) -> &'static str {
         match self {
             Stop::Service => {
                 "ERROR: service thread can't keep up\nACT can't do requested load - test stopped\ntry configuring more 'service-threads'\n"

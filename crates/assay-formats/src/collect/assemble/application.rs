@@ -1,12 +1,12 @@
 //! Any application, described by what reaches its drives: rates and sizes from traces, means from iostat.
 
 use super::super::findings::{DriveSeen, Findings, Trace, TraceSide, WINDOWS};
-use super::super::tolerance::apart;
+use super::super::tolerance::are_apart;
 use super::assembled::Assembled;
-use super::figures::{drive, drive_of, places, rounded, said, share};
+use super::figures::{drive_from_iostat, drive_of, place_names, rate_in_words, rounded_rate, share_from_percent};
 use super::nodes::Nodes;
 use assay_base::{Bytes, Share, Span};
-use assay_model::profile::{Flow, Habits, Kind, ProfilePart, Sizes, Sourced};
+use assay_model::profile::{Flow, Habits, PartKind, ProfilePart, Sizes, Sourced};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Upper bound on the sizes of a flow in a profile; rarer ones count as the next larger one.
@@ -24,40 +24,40 @@ struct Known<'a> {
 }
 
 /// Makes an application of each drive.
-pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
+pub(super) fn assemble_applications(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     let mut all = BTreeMap::<(String, String), Known<'_>>::new();
     for (action, words) in ACTIONS {
         for trace in &found.traces {
             if trace.action == action && trace.reads.operations + trace.writes.operations > 0 {
-                let known = all.entry((nodes.get(trace.file).to_owned(), trace.device.clone())).or_default();
+                let known = all.entry((nodes.node_of_file(trace.file).to_owned(), trace.device.clone())).or_default();
                 known.trace.get_or_insert((trace, words));
             }
         }
     }
     let names: BTreeSet<(u16, &str)> = found.drives.keys().map(|(file, name)| (*file, name.as_str())).collect();
     for ((file, device), seen) in &found.drives {
-        let moved = seen.mean("r/s").unwrap_or(0.0) + seen.mean("w/s").unwrap_or(0.0);
+        let moved = seen.column_mean("r/s").unwrap_or(0.0) + seen.column_mean("w/s").unwrap_or(0.0);
         // The disk of a partition counts the operations of its partitions too.
         let within = drive_of(device) != *device && names.contains(&(*file, drive_of(device).as_str()));
         if seen.reports > 0 && moved > 0.0 && !within {
-            let known = all.entry((nodes.get(*file).to_owned(), device.clone())).or_default();
+            let known = all.entry((nodes.node_of_file(*file).to_owned(), device.clone())).or_default();
             known.iostat.get_or_insert(seen);
         }
     }
     for ((node, name), known) in &all {
-        let part = part(found, node, name, known, out);
+        let part = application_part(found, node, name, known, out);
         out.profile.parts.push(part);
         if let Some(seen) = known.iostat {
-            out.profile.drives.push(drive(found, node, name, seen));
+            out.profile.drives.push(drive_from_iostat(found, node, name, seen));
         } else {
-            out.missing(
+            out.add_missing(
                 format!("iostat of {name}: the figures that the load is compared with"),
                 format!("iostat -x -t {name} 10 60"),
             );
         }
     }
     if all.is_empty() {
-        out.missing("the figures of the drives that are in use", "iostat -x -t 10 60, under load");
+        out.add_missing("the figures of the drives that are in use", "iostat -x -t 10 60, under load");
     }
 }
 
@@ -76,14 +76,14 @@ struct Side {
 const READS: Side = Side { what: "reads", rate: "r/s", bytes: "rkB/s", of_trace: |trace| &trace.reads };
 const WRITES: Side = Side { what: "writes", rate: "w/s", bytes: "wkB/s", of_trace: |trace| &trace.writes };
 
-fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut Assembled) -> ProfilePart {
-    let reads = flow(found, name, known, &READS, out);
-    let writes = flow(found, name, known, &WRITES, out);
-    if known.iostat.is_none_or(|seen| hours(found, seen).is_none()) {
-        out.missing(format!("{name}: the mix over the hours of the day"), format!("iostat -x -t {name} 60 1440"));
+fn application_part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut Assembled) -> ProfilePart {
+    let reads = drive_flow(found, name, known, &READS, out);
+    let writes = drive_flow(found, name, known, &WRITES, out);
+    if known.iostat.is_none_or(|seen| hourly_rates(found, seen).is_none()) {
+        out.add_missing(format!("{name}: the mix over the hours of the day"), format!("iostat -x -t {name} 60 1440"));
     }
     ProfilePart {
-        kind: Kind::Application,
+        kind: PartKind::Application,
         name: name.to_owned(),
         node: node.to_owned(),
         drives: vec![name.to_owned()],
@@ -94,9 +94,9 @@ fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut A
 }
 
 /// The operations of a drive in one direction; `None` where nothing was found about them.
-fn flow(found: &Findings, name: &str, known: &Known<'_>, side: &Side, out: &mut Assembled) -> Option<Flow> {
+fn drive_flow(found: &Findings, name: &str, known: &Known<'_>, side: &Side, out: &mut Assembled) -> Option<Flow> {
     let what = side.what;
-    let hours = known.iostat.and_then(|seen| hours(found, seen));
+    let hours = known.iostat.and_then(|seen| hourly_rates(found, seen));
     let traced = known.trace.filter(|(trace, _)| (side.of_trace)(trace).operations > 0);
     let mut flow = match traced {
         Some((trace, words)) => Some(of_trace(found, trace, (side.of_trace)(trace), words)),
@@ -110,7 +110,7 @@ fn flow(found: &Findings, name: &str, known: &Known<'_>, side: &Side, out: &mut 
     }
     flow.habits.hours = if what == "reads" { hours } else { None };
     if traced.is_none() {
-        out.missing(
+        out.add_missing(
             format!("{name}: sizes, addresses and bursts of its {what}; iostat has only the mean size"),
             format!("blktrace -d /dev/{name} -w 60 -o - | blkparse -i - > trace.txt"),
         );
@@ -122,7 +122,7 @@ fn flow(found: &Findings, name: &str, known: &Known<'_>, side: &Side, out: &mut 
 fn name_missing_rate(name: &str, what: &str, out: &mut Assembled) {
     let command =
         "iosnoop -ts, which prints the times, or a rate = … in the profile: operations by the seconds of the trace";
-    out.missing(format!("{name}: a rate of its {what}; the rows of the trace have no times"), command);
+    out.add_missing(format!("{name}: a rate of its {what}; the rows of the trace have no times"), command);
 }
 
 /// Compares the rate of a trace with iostat's; a trace without times gets iostat's rate.
@@ -135,36 +135,36 @@ fn compare_with_iostat(
     flow: &mut Flow,
     out: &mut Assembled,
 ) {
-    let Some(mean) = seen.mean(side.rate) else { return };
+    let Some(mean) = seen.column_mean(side.rate) else { return };
     let what = side.what;
     match &flow.rate {
         None => {
-            let source = format!("{}, iostat, mean of {} reports", found.named(seen.first), seen.reports);
-            flow.rate = rounded(mean).map(|rate| Sourced::new(rate, source));
+            let source = format!("{}, iostat, mean of {} reports", found.place_name(seen.first), seen.reports);
+            flow.rate = rounded_rate(mean).map(|rate| Sourced::new(rate, source));
         }
-        Some(rate) if apart(rate.value.as_f64(), mean) => {
+        Some(rate) if are_apart(rate.value.as_f64(), mean) => {
             let what = format!(
                 "{name}: {} {what} by the trace, {} by iostat; the trace is used",
-                said(rate.value.as_f64()),
-                said(mean)
+                rate_in_words(rate.value.as_f64()),
+                rate_in_words(mean)
             );
-            out.contradiction(what, places(found, &[trace.first, seen.first]));
+            out.add_contradiction(what, place_names(found, &[trace.first, seen.first]));
         }
         Some(_) => {}
     }
 }
 
 fn of_iostat(found: &Findings, seen: &DriveSeen, column: &'static str, bytes: &'static str) -> Option<Flow> {
-    let (rate, kib) = (seen.mean(column)?, seen.mean(bytes)?);
+    let (rate, kib) = (seen.column_mean(column)?, seen.column_mean(bytes)?);
     if rate <= 0.0 {
         return None;
     }
-    let source = format!("{}, iostat, mean of {} reports", found.named(seen.first), seen.reports);
+    let source = format!("{}, iostat, mean of {} reports", found.place_name(seen.first), seen.reports);
     let mean = kib * 1024.0 / rate;
     let sizes = sizes_with_mean(mean);
     let how = if sizes.len() > 1 { format!("two sizes with the mean {mean:.0} B") } else { "the mean size".to_owned() };
     Some(Flow {
-        rate: rounded(rate).map(|rate| Sourced::new(rate, source.clone())),
+        rate: rounded_rate(rate).map(|rate| Sourced::new(rate, source.clone())),
         sizes: Some(Sourced::new(Sizes::Each(sizes), format!("{source}, {how}"))),
         ..Flow::default()
     })
@@ -195,11 +195,11 @@ fn in_bytes(sectors: f64) -> Bytes {
 
 fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> Flow {
     let words = if words.is_empty() { String::new() } else { format!(" {words}") };
-    let source = format!("{}, {} operations{words}", found.named(trace.first), side.operations);
-    let covered = found.covered(trace);
+    let source = format!("{}, {} operations{words}", found.place_name(trace.first), side.operations);
+    let covered = found.covered_time(trace);
     let seconds = covered as f64 / 1e9;
-    let rate = (covered > 0).then(|| rounded(side.operations as f64 / seconds)).flatten();
-    let (lines, rarer) = sizes(side);
+    let rate = (covered > 0).then(|| rounded_rate(side.operations as f64 / seconds)).flatten();
+    let (lines, rarer) = sizes_with_shares(side);
     let of_sizes = if rarer > 0 {
         format!("{source}; {rarer} rarer sizes are counted as the next larger one")
     } else {
@@ -211,12 +211,12 @@ fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> F
     let dispersion: Vec<(Span, f64)> = (0..WINDOWS.len())
         .filter_map(|i| {
             let counts = &counts[i];
-            let index = counts.dispersion().filter(|_| counts.count >= LEAST_WINDOWS)?;
+            let index = counts.index_of_dispersion().filter(|_| counts.count >= LEAST_WINDOWS)?;
             Some((Span::from_ns(WINDOWS[i]), (index * 100.0).round() / 100.0))
         })
         .filter(|_| timed)
         .collect();
-    let fit = side.skew.fit().filter(|_| side.addressed > 0);
+    let fit = side.skew.best_fit().filter(|_| side.addressed > 0);
     let of_fit = fit.map(|fit| format!("{source}; {} zones of {}", fit.zones, Bytes::new(fit.zone)));
     let of_fit = of_fit.unwrap_or_default();
     Flow {
@@ -224,13 +224,17 @@ fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> F
         sizes: Some(Sourced::new(Sizes::Each(lines), of_sizes)),
         durable: side.durable * 2 > side.operations,
         habits: Habits {
-            sequential: (side.addressed > 1)
-                .then(|| Sourced::new(share(percent(side.sequential, side.addressed)), source.clone())),
-            zipf: fit.map(|fit| Sourced::new((fit.zipf, share((fit.error * 1000.0).round() / 10.0)), of_fit.clone())),
+            sequential: (side.addressed > 1).then(|| {
+                Sourced::new(share_from_percent(percent_of_whole(side.sequential, side.addressed)), source.clone())
+            }),
+            zipf: fit.map(|fit| {
+                Sourced::new((fit.zipf, share_from_percent((fit.error * 1000.0).round() / 10.0)), of_fit.clone())
+            }),
             hot_zones: fit.map(|fit| {
                 let zones = [(1, fit.busiest.0), (10, fit.busiest.1)];
-                let zones =
-                    zones.map(|(percent, part)| (Share::from_percent(percent), share((part * 1000.0).round() / 10.0)));
+                let zones = zones.map(|(percent, part)| {
+                    (Share::from_percent(percent), share_from_percent((part * 1000.0).round() / 10.0))
+                });
                 Sourced::new(zones.to_vec(), of_fit)
             }),
             dispersion: (!dispersion.is_empty())
@@ -241,12 +245,12 @@ fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> F
     }
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
+fn percent_of_whole(part: u64, whole: u64) -> f64 {
     (1000.0 * part as f64 / whole.max(1) as f64).round() / 10.0
 }
 
 /// Sizes with their shares, and the number of sizes that were too rare for a line of their own.
-fn sizes(side: &TraceSide) -> (Vec<(Bytes, Share)>, usize) {
+fn sizes_with_shares(side: &TraceSide) -> (Vec<(Bytes, Share)>, usize) {
     let mut counts: Vec<u64> = side.sizes.values().copied().collect();
     counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
     let least = counts.get(SIZES_MAX - 1).copied().unwrap_or(0);
@@ -269,7 +273,7 @@ fn sizes(side: &TraceSide) -> (Vec<(Bytes, Share)>, usize) {
 }
 
 /// Operations per second in the hours of the day.
-fn hours(found: &Findings, seen: &DriveSeen) -> Option<Sourced<Vec<f64>>> {
+fn hourly_rates(found: &Findings, seen: &DriveSeen) -> Option<Sourced<Vec<f64>>> {
     let known = seen.hours.iter().filter(|hour| hour.count > 0).count();
     if known == 0 {
         return None;
@@ -277,7 +281,7 @@ fn hours(found: &Findings, seen: &DriveSeen) -> Option<Sourced<Vec<f64>>> {
     let hours = seen.hours.iter().map(|hour| hour.mean().map_or(-1.0, |mean| (mean * 10.0).round() / 10.0)).collect();
     let source = format!(
         "{}, iostat, reads and writes per second in {known} hours of the day, -1 where unknown",
-        found.named(seen.first)
+        found.place_name(seen.first)
     );
     Some(Sourced::new(hours, source))
 }

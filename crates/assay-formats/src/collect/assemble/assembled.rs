@@ -35,11 +35,11 @@ pub struct Assembled {
 }
 
 impl Assembled {
-    pub(in crate::collect) fn missing(&mut self, what: impl Into<String>, command: impl Into<String>) {
+    pub(in crate::collect) fn add_missing(&mut self, what: impl Into<String>, command: impl Into<String>) {
         self.missing.push(Missing { what: what.into(), command: command.into() });
     }
 
-    pub(in crate::collect) fn contradiction(&mut self, what: impl Into<String>, places: Vec<String>) {
+    pub(in crate::collect) fn add_contradiction(&mut self, what: impl Into<String>, places: Vec<String>) {
         self.contradictions.push(Contradiction { what: what.into(), places });
     }
 }

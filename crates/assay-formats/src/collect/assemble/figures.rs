@@ -5,23 +5,23 @@ use assay_base::{Bytes, Rate, Share, Span};
 use assay_model::profile::{Drive, Sourced};
 
 /// A rate with a resolution of a millionth of an operation per second, which is more exact than any source.
-pub(super) fn rate(value: f64) -> Option<Rate> {
+pub(super) fn measured_rate(value: f64) -> Option<Rate> {
     let millionths = (value * 1e6).round();
     (millionths.is_finite() && (0.0..1e18).contains(&millionths)).then_some(())?;
-    Rate::ratio(millionths as u128, 1_000_000)
+    Rate::from_ratio(millionths as u128, 1_000_000)
 }
 
 /// A computed rate, in hundredths; one below ten to four digits, so that a drive that does something twice a minute has
 /// a rate too.
-pub(super) fn rounded(value: f64) -> Option<Rate> {
+pub(super) fn rounded_rate(value: f64) -> Option<Rate> {
     if value <= 0.0 || value >= 10.0 {
-        return rate((value * 100.0).round() / 100.0);
+        return measured_rate((value * 100.0).round() / 100.0);
     }
     let unit = 10f64.powf(3.0 - value.log10().floor());
-    rate((value * unit).round() / unit)
+    measured_rate((value * unit).round() / unit)
 }
 
-pub(super) fn share(part: f64) -> Share {
+pub(super) fn share_from_percent(part: f64) -> Share {
     // A ten-thousandth of a percent is more exact than any source.
     Share::from_ppb((part.clamp(0.0, 100.0) * 1e4).round() as u64 * 1000)
 }
@@ -50,35 +50,35 @@ fn is_number(text: &str) -> bool {
 }
 
 /// A drive as iostat shows it.
-pub(super) fn drive(found: &Findings, node: &str, name: &str, seen: &DriveSeen) -> Drive {
+pub(super) fn drive_from_iostat(found: &Findings, node: &str, name: &str, seen: &DriveSeen) -> Drive {
     let reports = if seen.reports == 1 { "1 report".to_owned() } else { format!("mean of {} reports", seen.reports) };
-    let source = format!("{}, iostat, {reports}", found.named(seen.first));
-    let [reads, writes] = ["r/s", "w/s"].map(|column| rounded(seen.mean(column)?));
+    let source = format!("{}, iostat, {reports}", found.place_name(seen.first));
+    let [reads, writes] = ["r/s", "w/s"].map(|column| rounded_rate(seen.column_mean(column)?));
     let [read_bytes, write_bytes] = ["rkB/s", "wkB/s"].map(|column| mean_bytes(seen, column));
     let [read_await, write_await] = ["r_await", "w_await"].map(|column| mean_wait(seen, column));
-    let [reads_deviation, writes_deviation] = ["r/s", "w/s"].map(|column| deviation(seen, column));
+    let [reads_deviation, writes_deviation] = ["r/s", "w/s"].map(|column| relative_deviation(seen, column));
     Drive {
         node: node.to_owned(),
         name: name.to_owned(),
-        reads: sourced(reads, &source),
-        writes: sourced(writes, &source),
-        read_bytes: sourced(read_bytes, &source),
-        write_bytes: sourced(write_bytes, &source),
-        read_await: sourced(read_await, &source),
-        write_await: sourced(write_await, &source),
-        reads_deviation: sourced(reads_deviation, &source),
-        writes_deviation: sourced(writes_deviation, &source),
+        reads: with_source(reads, &source),
+        writes: with_source(writes, &source),
+        read_bytes: with_source(read_bytes, &source),
+        write_bytes: with_source(write_bytes, &source),
+        read_await: with_source(read_await, &source),
+        write_await: with_source(write_await, &source),
+        reads_deviation: with_source(reads_deviation, &source),
+        writes_deviation: with_source(writes_deviation, &source),
         reports: seen.reports,
     }
 }
 
-fn sourced<T>(figure: Option<T>, source: &str) -> Option<Sourced<T>> {
+fn with_source<T>(figure: Option<T>, source: &str) -> Option<Sourced<T>> {
     figure.map(|figure| Sourced::new(figure, source))
 }
 
 /// The mean of a column in KiB per second, as bytes per second.
 fn mean_bytes(seen: &DriveSeen, column: &str) -> Option<Bytes> {
-    let bytes = seen.mean(column)? * 1024.0;
+    let bytes = seen.column_mean(column)? * 1024.0;
     // In quarters of a KiB, so that the text agrees with iostat's.
     let bytes = if bytes < 1e6 { bytes.round() } else { (bytes / 256.0).round() * 256.0 };
     (bytes < 1e18).then(|| Bytes::new(bytes as u64))
@@ -86,24 +86,24 @@ fn mean_bytes(seen: &DriveSeen, column: &str) -> Option<Bytes> {
 
 /// The mean of a column in milliseconds.
 fn mean_wait(seen: &DriveSeen, column: &str) -> Option<Span> {
-    let micros = (seen.mean(column)? * 1000.0).round();
+    let micros = (seen.column_mean(column)? * 1000.0).round();
     (0.0..1e15).contains(&micros).then(|| Span::from_us(micros as u64))
 }
 
 /// The deviation of a column, as a share of its mean.
-fn deviation(seen: &DriveSeen, column: &str) -> Option<Share> {
-    let deviation = seen.columns.get(column)?.deviation()?;
-    Some(share((deviation * 1000.0).round() / 10.0))
+fn relative_deviation(seen: &DriveSeen, column: &str) -> Option<Share> {
+    let deviation = seen.columns.get(column)?.relative_deviation()?;
+    Some(share_from_percent((deviation * 1000.0).round() / 10.0))
 }
 
 /// `~1543.2/s` for use in a sentence.
-pub(super) fn said(value: f64) -> String {
+pub(super) fn rate_in_words(value: f64) -> String {
     let text = format!("{value:.1}");
     format!("{}/s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-pub(super) fn places(found: &Findings, all: &[Place]) -> Vec<String> {
-    let mut places: Vec<String> = all.iter().map(|place| found.named(*place)).collect();
+pub(super) fn place_names(found: &Findings, all: &[Place]) -> Vec<String> {
+    let mut places: Vec<String> = all.iter().map(|place| found.place_name(*place)).collect();
     places.dedup();
     places
 }

@@ -21,18 +21,18 @@ pub enum Kind {
 }
 
 /// Makes a profile from the findings.
-pub fn assemble(found: &Findings, kind: Kind) -> Assembled {
+pub fn assemble_profile(found: &Findings, kind: Kind) -> Assembled {
     let nodes = nodes::Nodes::new(found);
     let mut out = Assembled::default();
     nodes.unknown.iter().for_each(|file| {
-        out.missing(
+        out.add_missing(
             format!("the node that {file} comes from: several machines are in its directory"),
             format!("assay import … NODE={file}"),
         );
     });
     match kind {
-        Kind::Aerospike => aerospike::all(found, &nodes, &mut out),
-        Kind::Application => application::all(found, &nodes, &mut out),
+        Kind::Aerospike => aerospike::assemble_namespaces(found, &nodes, &mut out),
+        Kind::Application => application::assemble_applications(found, &nodes, &mut out),
     }
     out.missing.sort();
     out.missing.dedup();

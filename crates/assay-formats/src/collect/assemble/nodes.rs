@@ -42,12 +42,12 @@ impl Nodes {
     }
 
     /// The node of a file.
-    pub(super) fn get(&self, file: u16) -> &str {
+    pub(super) fn node_of_file(&self, file: u16) -> &str {
         self.names.get(usize::from(file)).map_or("", String::as_str)
     }
 
     /// All nodes.
-    pub(super) fn all(&self) -> BTreeSet<String> {
+    pub(super) fn all_nodes(&self) -> BTreeSet<String> {
         self.names.iter().cloned().collect()
     }
 }

@@ -48,7 +48,7 @@ struct Samples {
 }
 
 impl Samples {
-    fn add(&mut self, rate: f64) {
+    fn add_rate(&mut self, rate: f64) {
         self.min = if self.count == 0 { rate } else { self.min.min(rate) };
         self.max = self.max.max(rate);
         self.count += 1;
@@ -57,21 +57,21 @@ impl Samples {
         self.squares += off * (rate - self.mean);
     }
 
-    fn deviation(&self) -> f64 {
+    fn rate_deviation(&self) -> f64 {
         if self.count < 2 { 0.0 } else { (self.squares / (self.count - 1) as f64).sqrt() }
     }
 }
 
 impl StreamSums {
     /// Adds the figures that count whether or not the load was offered.
-    pub(super) fn see(&mut self, flow: &FlowInterval) {
+    pub(super) fn add_totals(&mut self, flow: &FlowInterval) {
         self.issued = self.issued.saturating_add(flow.issued);
         self.short = self.short.saturating_add(flow.short);
-        self.failed = self.failed.saturating_add(flow.failed());
+        self.failed = self.failed.saturating_add(flow.failed_operations());
     }
 
     /// What counts while it ran: `timings` are response, service and lag.
-    pub(super) fn count(&mut self, flow: &FlowInterval, timings: [&Timing; 3]) {
+    pub(super) fn add_timings(&mut self, flow: &FlowInterval, timings: [&Timing; 3]) {
         self.operations = self.operations.saturating_add(flow.ok);
         self.bytes = self.bytes.saturating_add(flow.bytes);
         for (exact, timing) in self.exact.iter_mut().zip(timings) {
@@ -80,23 +80,23 @@ impl StreamSums {
     }
 
     /// Adds the rates of an interval.
-    pub(super) fn sample(&mut self, operations: u64, bytes: u64, ns: u64) {
-        self.iops.add(per_second(operations, ns));
-        self.kib.add(per_second(bytes, ns) / 1024.0);
+    pub(super) fn add_sample(&mut self, operations: u64, bytes: u64, ns: u64) {
+        self.iops.add_rate(per_second(operations, ns));
+        self.kib.add_rate(per_second(bytes, ns) / 1024.0);
     }
 
     /// A job that was shorter than an interval has one sample: all of it.
     pub(super) fn sample_whole(&mut self, ran_ns: u64) {
         if self.iops.count == 0 && self.operations > 0 && ran_ns > 0 {
-            self.sample(self.operations, self.bytes, ran_ns);
+            self.add_sample(self.operations, self.bytes, ran_ns);
         }
     }
 
-    fn sync(&self) -> Value {
-        json!({ "total_ios": self.operations, "lat_ns": self.length(1, true) })
+    fn sync_json(&self) -> Value {
+        json!({ "total_ios": self.operations, "lat_ns": self.length_json(1, true) })
     }
 
-    fn direction(&self, ns: u64) -> Value {
+    fn direction_json(&self, ns: u64) -> Value {
         let (iops, bytes) = (per_second(self.operations, ns), per_second(self.bytes, ns));
         json!({
             "io_bytes": self.bytes,
@@ -108,26 +108,26 @@ impl StreamSums {
             "total_ios": self.operations,
             "short_ios": self.short,
             "drop_ios": 0,
-            "slat_ns": self.length(2, false),
-            "clat_ns": self.length(1, true),
-            "lat_ns": self.length(0, true),
+            "slat_ns": self.length_json(2, false),
+            "clat_ns": self.length_json(1, true),
+            "lat_ns": self.length_json(0, true),
             "bw_min": self.kib.min as u64,
             "bw_max": self.kib.max as u64,
             "bw_agg": if self.issued == 0 { 0.0 } else { 100.0 },
             "bw_mean": self.kib.mean,
-            "bw_dev": self.kib.deviation(),
+            "bw_dev": self.kib.rate_deviation(),
             "bw_samples": self.kib.count,
             "iops_min": self.iops.min as u64,
             "iops_max": self.iops.max as u64,
             "iops_mean": self.iops.mean,
-            "iops_stddev": self.iops.deviation(),
+            "iops_stddev": self.iops.rate_deviation(),
             "iops_samples": self.iops.count,
         })
     }
 
-    fn length(&self, which: usize, percentiles: bool) -> Value {
+    fn length_json(&self, which: usize, percentiles: bool) -> Value {
         let (times, (sum, max)) = (&self.times[which], self.exact[which]);
-        let (count, histogram) = (times.count(), times.histogram());
+        let (count, histogram) = (times.total_count(), times.to_hdr_histogram());
         let mean = if count == 0 { 0.0 } else { sum as f64 / count as f64 };
         let least = if histogram.is_empty() { 0 } else { histogram.min() };
         let mut length = json!({ "min": least, "max": max, "mean": mean, "stddev": histogram.stdev(), "N": count });
@@ -149,7 +149,7 @@ fn per_second(n: u64, ns: u64) -> f64 {
 
 impl Job {
     /// The job without its options; `all` are the sums of all streams of the step.
-    pub(super) fn json(&self, header: &Header, all: &[StreamSums], ran_ns: u64) -> Value {
+    pub(super) fn job_json(&self, header: &Header, all: &[StreamSums], ran_ns: u64) -> Value {
         let step = header.step.as_ref().map_or(String::new(), |step| format!("step {}: ", step.number));
         let own = self.streams.iter().map(|stream| (&header.streams[*stream], &all[*stream]));
         let idle = StreamSums::default();
@@ -157,20 +157,20 @@ impl Job {
             "jobname": format!("{step}{}", self.name),
             "eta": 0,
             "elapsed": ran_ns.div_ceil(1_000_000_000),
-            "read": idle.direction(ran_ns),
-            "write": idle.direction(ran_ns),
-            "trim": idle.direction(ran_ns),
-            "sync": idle.sync(),
+            "read": idle.direction_json(ran_ns),
+            "write": idle.direction_json(ran_ns),
+            "trim": idle.direction_json(ran_ns),
+            "sync": idle.sync_json(),
         });
         let mut times = Times::default();
         for (stream, sums) in own.clone() {
             match stream.direction {
-                Some(Direction::Write) => json["write"] = sums.direction(ran_ns),
+                Some(Direction::Write) => json["write"] = sums.direction_json(ran_ns),
                 // fio does not count the flush at the end of a job.
                 None if is_flush(stream) && Role::with_job(stream).0 == Role::End && self.streams.len() > 1 => continue,
-                None if is_flush(stream) => json["sync"] = sums.sync(),
+                None if is_flush(stream) => json["sync"] = sums.sync_json(),
                 // fio has no further kind of operation: another one is listed with the reads, under its own name.
-                Some(Direction::Read) | None => json["read"] = sums.direction(ran_ns),
+                Some(Direction::Read) | None => json["read"] = sums.direction_json(ran_ns),
             }
             if !is_flush(stream) || self.streams.len() == 1 {
                 times.add(&sums.times[0]);
@@ -179,7 +179,7 @@ impl Job {
         let failed = own.fold(0u64, |sum, (_, sums)| sum.saturating_add(sums.failed));
         (json["total_err"], json["error"]) = (failed.into(), (u8::from(failed > 0) * 5).into());
         for (unit, name) in UNITS {
-            json[name] = coarse(&times, unit);
+            json[name] = coarse_percents(&times, unit);
         }
         json
     }
@@ -190,8 +190,8 @@ fn percent_of(part: u64, whole: u64) -> f64 {
 }
 
 /// Percent of all times in fio's coarse cells of one unit: above the previous bound, up to this one.
-fn coarse(times: &Times, unit: u64) -> Value {
-    let (count, histogram) = (times.count(), times.histogram());
+fn coarse_percents(times: &Times, unit: u64) -> Value {
+    let (count, histogram) = (times.total_count(), times.to_hdr_histogram());
     let below = |bound: u64| if bound == 0 { 0 } else { histogram.count_between(0, bound - 1) };
     let mut cells = Map::new();
     // The first cell of a unit begins where the unit below ends.

@@ -11,7 +11,7 @@ mod role;
 #[cfg(test)]
 mod tests;
 
-use super::{Sink, add, is_measured, unwritten};
+use super::{Sink, add_times, is_measured, write_error};
 use assay_model::Plan;
 use assay_record::{Event, Header, Histograms, Interval, LifeNews, PhaseKind, Running, Stretches, Timing};
 use job::{JobTime, StreamSums};
@@ -85,7 +85,7 @@ impl Fio {
     fn finish_step(&mut self) {
         let Some(step) = self.step.take() else { return };
         // A step is what fio calls a group: jobs that run at the same time.
-        self.done.extend(step.finish(self.steps));
+        self.done.extend(step.finish_jobs(self.steps));
         self.steps += 1;
     }
 }
@@ -110,7 +110,7 @@ impl StepSums {
     }
 
     /// Continues with a segment of the same step.
-    fn resume(&mut self, header: &Header) -> Result<(), String> {
+    fn continue_with_segment(&mut self, header: &Header) -> Result<(), String> {
         if header.streams.len() != self.streams.len() || header.flows != self.header.flows {
             return Err("the continued run has other streams than the one it continues".into());
         }
@@ -123,11 +123,11 @@ impl StepSums {
         Ok(())
     }
 
-    fn add(&mut self, interval: &Interval) -> Result<(), String> {
+    fn add_interval(&mut self, interval: &Interval) -> Result<(), String> {
         let ns = interval.end_ns.saturating_sub(interval.start_ns);
         self.clock.from_ns.get_or_insert(interval.start_ns);
         for news in std::mem::take(&mut self.news) {
-            self.running.take(news, self.clock.measured_at(news.at_ns));
+            self.running.note_life_news(news, self.clock.measured_at(news.at_ns));
         }
         let is_offered = self.clock.segment_ns < self.clock.offered_ns;
         // A partial interval, at an interruption, is too short for a rate.
@@ -138,46 +138,46 @@ impl StepSums {
         self.cpu_ns += interval.host.map_or(0, |host| host.cpu_ns);
         let from_ns = self.clock.measured_at(interval.start_ns);
         let ran: Vec<Option<(u64, u64)>> = (0..interval.flows.len())
-            .map(|flow| self.running.ran(flow, from_ns, from_ns.saturating_add(ns)).filter(|_| is_offered))
+            .map(|flow| self.running.running_part(flow, from_ns, from_ns.saturating_add(ns)).filter(|_| is_offered))
             .collect();
         let mut done = vec![(0u64, 0u64); self.streams.len()];
         for (index, flow) in interval.flows.iter().enumerate() {
             let stream = self.layout.stream_of(index)?;
             let sums = &mut self.streams[stream];
-            sums.see(flow);
+            sums.add_totals(flow);
             if ran[index].is_some() {
                 // What completes while the run drains is no part of fio's figures.
                 done[stream].0 = done[stream].0.saturating_add(flow.ok);
                 done[stream].1 = done[stream].1.saturating_add(flow.bytes);
                 let timings: [&Timing; 3] = [&flow.response, &flow.service, &flow.lag];
-                sums.count(flow, timings);
+                sums.add_timings(flow, timings);
             }
         }
         for (job, time) in self.layout.jobs.iter().zip(&mut self.jobs) {
             let mut stretches = Stretches::default();
-            job.flows.iter().filter_map(|flow| *ran.get(*flow)?).for_each(|stretch| stretches.add(stretch));
+            job.flows.iter().filter_map(|flow| *ran.get(*flow)?).for_each(|stretch| stretches.add_stretch(stretch));
             let length_ns = stretches.length_ns();
             time.ran_ns = time.ran_ns.saturating_add(length_ns);
             // A part of an interval is too short for a rate as well.
             if is_whole && length_ns == ns {
                 for stream in &job.streams {
                     let (operations, bytes) = done[*stream];
-                    self.streams[*stream].sample(operations, bytes, ns);
+                    self.streams[*stream].add_sample(operations, bytes, ns);
                 }
             }
         }
         Ok(())
     }
 
-    fn finish(mut self, group: u64) -> Vec<Value> {
+    fn finish_jobs(mut self, group: u64) -> Vec<Value> {
         let jobs = std::mem::take(&mut self.jobs);
         let mut all = Vec::new();
         for (job, JobTime { ran_ns }) in self.layout.jobs.iter().zip(jobs) {
             for stream in &job.streams {
                 self.streams[*stream].sample_whole(ran_ns);
             }
-            let mut json = job.json(&self.header, &self.streams, ran_ns);
-            json["job options"] = options::options(&self.header, self.plan.as_ref(), &self.layout, job, ran_ns);
+            let mut json = job.job_json(&self.header, &self.streams, ran_ns);
+            json["job options"] = options::job_options(&self.header, self.plan.as_ref(), &self.layout, job, ran_ns);
             json["groupid"] = group.into();
             // User and system time are not counted apart.
             json["usr_cpu"] = (self.cpu_ns as f64 * 100.0 / self.measured_ns.max(1) as f64).into();
@@ -189,38 +189,38 @@ impl StepSums {
 }
 
 impl Sink for Fio {
-    fn header(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
+    fn begin_segment(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
         if let Some(step) = self.step.as_mut().filter(|_| header.continues) {
-            return step.resume(header);
+            return step.continue_with_segment(header);
         }
         self.finish_step();
         self.step = Some(StepSums::new(header)?);
         Ok(())
     }
 
-    fn event(&mut self, event: &Event, _: &mut dyn Write) -> Result<(), String> {
+    fn take_event(&mut self, event: &Event, _: &mut dyn Write) -> Result<(), String> {
         let step = self.step.as_mut().ok_or("an event before any header")?;
-        step.news.extend(step.running.news(event));
+        step.news.extend(step.running.life_news(event));
         Ok(())
     }
 
-    fn interval(&mut self, interval: &Interval, _: &mut dyn Write) -> Result<(), String> {
+    fn take_interval(&mut self, interval: &Interval, _: &mut dyn Write) -> Result<(), String> {
         let step = self.step.as_mut().ok_or("an interval before any header")?;
-        if is_measured(&step.header, interval.phase) { step.add(interval) } else { Ok(()) }
+        if is_measured(&step.header, interval.phase) { step.add_interval(interval) } else { Ok(()) }
     }
 
-    fn histograms(&mut self, histograms: &Histograms, _: &mut dyn Write) -> Result<(), String> {
+    fn take_histograms(&mut self, histograms: &Histograms, _: &mut dyn Write) -> Result<(), String> {
         let step = self.step.as_mut().ok_or("distributions before any header")?;
         if !is_measured(&step.header, histograms.phase) || !std::mem::take(&mut step.offers) {
             return Ok(());
         }
         histograms.flows.iter().try_for_each(|flow| {
             let stream = step.layout.stream_of(usize::from(flow.flow))?;
-            add(&mut step.streams[stream].times, flow)
+            add_times(&mut step.streams[stream].times, flow)
         })
     }
 
-    fn end(&mut self, out: &mut dyn Write) -> Result<(), String> {
+    fn end_log(&mut self, out: &mut dyn Write) -> Result<(), String> {
         let tool = self.step.as_ref().map_or(String::new(), |step| step.header.tool.clone());
         let created = self.step.as_ref().map_or(String::new(), |step| step.header.created.clone());
         self.finish_step();
@@ -235,6 +235,6 @@ impl Sink for Fio {
             "jobs": self.done,
         });
         let text = serde_json::to_string_pretty(&document).map_err(|e| e.to_string())?;
-        writeln!(out, "{text}").map_err(unwritten)
+        writeln!(out, "{text}").map_err(write_error)
     }
 }

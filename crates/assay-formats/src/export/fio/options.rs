@@ -17,15 +17,15 @@ struct PlannedJob<'a> {
 }
 
 /// The options of a job that ran for `ran_ns`.
-pub(super) fn options(header: &Header, plan: Option<&Plan>, layout: &Layout, job: &Job, ran_ns: u64) -> Value {
+pub(super) fn job_options(header: &Header, plan: Option<&Plan>, layout: &Layout, job: &Job, ran_ns: u64) -> Value {
     let asked = PlannedJob { header, plan, job };
     let copies = job.copies.as_ref().map_or_else(|| asked.copies_of_loop(), |copies| copies.number as u64);
     let mut options = json!({
         "name": job.copies.as_ref().map_or(&job.name, |copies| &copies.job),
-        "filename": asked.targets(layout).join(":"),
-        "rw": asked.rw(),
-        "bs": asked.sizes(),
-        "iodepth": asked.depth(layout).to_string(),
+        "filename": asked.target_names(layout).join(":"),
+        "rw": asked.rw_value(),
+        "bs": asked.sizes_value(),
+        "iodepth": asked.queue_depth(layout).to_string(),
         "numjobs": copies.to_string(),
         "direct": "1",
     });
@@ -34,41 +34,42 @@ pub(super) fn options(header: &Header, plan: Option<&Plan>, layout: &Layout, job
         let mark = header.watermarks.iter().find(|mark| mark.starts_with("PAGE CACHE"));
         options["description"] = mark.map_or("PAGE CACHE", String::as_str).into();
     }
-    asked.end(&mut options, ran_ns);
-    let rates: Vec<String> = asked.moving().filter_map(|stream| stream.rate).map(|rate| rate.to_string()).collect();
+    asked.set_end(&mut options, ran_ns);
+    let rates: Vec<String> =
+        asked.moving_streams().filter_map(|stream| stream.rate).map(|rate| rate.to_string()).collect();
     if !rates.is_empty() {
         let rates: Vec<&str> = rates.iter().map(|rate| rate.trim_end_matches("/s")).collect();
         options["rate_iops"] = rates.join(",").into();
-        options["rate_process"] = asked.first().arrival.as_str().into();
+        options["rate_process"] = asked.first_stream().arrival.as_str().into();
     }
     options
 }
 
 impl<'a> PlannedJob<'a> {
-    fn first(&self) -> &'a StreamHead {
+    fn first_stream(&self) -> &'a StreamHead {
         &self.header.streams[self.job.streams[0]]
     }
 
     /// Its streams that read or write; its first stream, where it has none.
-    fn moving(&self) -> impl Iterator<Item = &'a StreamHead> {
+    fn moving_streams(&self) -> impl Iterator<Item = &'a StreamHead> {
         let streams = self.job.streams.iter().map(|stream| &self.header.streams[*stream]);
         let none = !streams.clone().any(moves_data);
         streams.enumerate().filter(move |(at, stream)| moves_data(stream) || none && *at == 0).map(|(_, stream)| stream)
     }
 
     /// A stream of the plan.
-    fn planned(&self, stream: usize) -> Option<&'a Stream> {
+    fn planned_stream(&self, stream: usize) -> Option<&'a Stream> {
         self.plan?.load.streams.get(stream)
     }
 
     /// The loop that its streams belong to.
-    fn looped(&self) -> Option<&'a Loop> {
-        let name = self.planned(self.job.streams[0])?.arrival.loop_name()?;
+    fn closed_loop(&self) -> Option<&'a Loop> {
+        let name = self.planned_stream(self.job.streams[0])?.arrival.loop_name()?;
         self.plan?.load.loops.iter().find(|looped| looped.name == *name)
     }
 
     fn copies_of_loop(&self) -> u64 {
-        self.looped().map_or(1, |looped| u64::from(looped.copies))
+        self.closed_loop().map_or(1, |looped| u64::from(looped.copies))
     }
 
     /// The targets of its streams, as indices.
@@ -83,7 +84,7 @@ impl<'a> PlannedJob<'a> {
         all
     }
 
-    fn targets(&self, layout: &Layout) -> Vec<&'a str> {
+    fn target_names(&self, layout: &Layout) -> Vec<&'a str> {
         let indices = self.target_indices(layout).into_iter();
         indices.filter_map(|target| Some(self.header.targets.get(target)?.name.as_str())).collect()
     }
@@ -96,13 +97,13 @@ impl<'a> PlannedJob<'a> {
     }
 
     /// `read`, `randwrite`, `randrw` …; for another kind of operation its own word.
-    fn rw(&self) -> String {
-        let directions: Vec<Direction> = self.moving().filter_map(|stream| stream.direction).collect();
-        let own = self.job.streams.iter().filter_map(|stream| self.planned(*stream)?.block());
+    fn rw_value(&self) -> String {
+        let directions: Vec<Direction> = self.moving_streams().filter_map(|stream| stream.direction).collect();
+        let own = self.job.streams.iter().filter_map(|stream| self.planned_stream(*stream)?.block());
         let mut own = own.peekable();
         let sequential = own.peek().is_some() && own.all(|block| is_sequential(&block.address));
         let word = match directions.as_slice() {
-            [] => return self.first().does(),
+            [] => return self.first_stream().operation_word(),
             [Direction::Read] => "read",
             [Direction::Write] => "write",
             _ => "rw",
@@ -110,20 +111,20 @@ impl<'a> PlannedJob<'a> {
         if sequential { word.to_owned() } else { format!("rand{word}") }
     }
 
-    fn sizes(&self) -> String {
-        let mut sizes: Vec<&str> = self.moving().map(|stream| stream.size.as_str()).collect();
+    fn sizes_value(&self) -> String {
+        let mut sizes: Vec<&str> = self.moving_streams().map(|stream| stream.size.as_str()).collect();
         sizes.dedup();
         sizes.join(",")
     }
 
     /// How many of its operations may be in flight together, of one copy.
-    fn depth(&self, layout: &Layout) -> u64 {
+    fn queue_depth(&self, layout: &Layout) -> u64 {
         let Some(plan) = self.plan else { return self.depth_of_engine() };
         let targets = self.target_indices(layout).len().max(1) as u64;
-        let Some(stream) = self.planned(self.job.streams[0]) else { return self.depth_of_engine() };
+        let Some(stream) = self.planned_stream(self.job.streams[0]) else { return self.depth_of_engine() };
         let lane = plan.load.lanes.iter().find(|lane| lane.streams.contains(&stream.name));
         let bound = lane.map_or(plan.load.in_flight_bound, |lane| lane.in_flight_bound);
-        match (&stream.arrival, self.looped()) {
+        match (&stream.arrival, self.closed_loop()) {
             (_, Some(looped)) if looped.turns.is_some() => u64::from(looped.in_flight),
             (_, Some(looped)) => u64::from(looped.in_flight) * targets,
             (Arrival::Closed { in_flight }, _) => u64::from(*in_flight) * targets,
@@ -140,9 +141,10 @@ impl<'a> PlannedJob<'a> {
     }
 
     /// Sets the options for the end: a time, a number of operations or bytes, or the end of the run.
-    fn end(&self, options: &mut Value, ran_ns: u64) {
+    fn set_end(&self, options: &mut Value, ran_ns: u64) {
         let whole = Life::default();
-        let life = self.plan.and_then(|plan| Some(life_of(self.planned(self.job.streams[0])?, &plan.load.loops)));
+        let life =
+            self.plan.and_then(|plan| Some(life_of(self.planned_stream(self.job.streams[0])?, &plan.load.loops)));
         let Life { lasts, operations, bytes, .. } = life.unwrap_or(&whole);
         if let Some(operations) = operations {
             options["number_ios"] = operations.to_string().into();

@@ -27,20 +27,20 @@ fn what_completes_while_the_run_drains_and_what_an_interruption_cut_is_no_rate()
         let flow = FlowInterval { ok, bytes: ok * 1024, issued: ok, ..FlowInterval::default() };
         Interval { index, start_ns, end_ns, phase: 0, flows: vec![flow], ..Interval::default() }
     };
-    fio.header(&header(), &mut out).unwrap();
+    fio.begin_segment(&header(), &mut out).unwrap();
     // Cut after a second and a half; the rest is measured by a second segment, which drains for five microseconds.
     for (index, start_ns, end_ns, ok) in [(0, 0, 1_000_000_000, 100), (1, 1_000_000_000, 1_500_000_000, 7)] {
-        fio.interval(&interval(index, start_ns, end_ns, ok), &mut out).unwrap();
+        fio.take_interval(&interval(index, start_ns, end_ns, ok), &mut out).unwrap();
     }
     let mut rest = Header { continues: true, ..header() };
     rest.phases[0].span_ns = 1_500_000_000;
-    fio.header(&rest, &mut out).unwrap();
+    fio.begin_segment(&rest, &mut out).unwrap();
     for (index, start_ns, end_ns, ok) in
         [(0, 0, 1_000_000_000, 120), (1, 1_000_000_000, 1_500_000_000, 60), (2, 1_500_000_000, 1_500_005_000, 3)]
     {
-        fio.interval(&interval(index, start_ns, end_ns, ok), &mut out).unwrap();
+        fio.take_interval(&interval(index, start_ns, end_ns, ok), &mut out).unwrap();
     }
-    fio.end(&mut out).unwrap();
+    fio.end_log(&mut out).unwrap();
     let json: Value = serde_json::from_str(&out).unwrap();
     let job = &json["jobs"][0];
     let side = if job["read"]["total_ios"] == 0 { &job["write"] } else { &job["read"] };
@@ -80,11 +80,11 @@ fn flushes_are_of_the_job_whose_writes_they_follow() {
     head.flows = (0..11).map(|stream| FlowHead { stream, ..head.flows[0] }).collect();
     let mut fio = Fio::new(None);
     let mut out = String::new();
-    fio.header(&head, &mut out).unwrap();
+    fio.begin_segment(&head, &mut out).unwrap();
     let flow = |ok| FlowInterval { ok, issued: ok, ..FlowInterval::default() };
     let flows = (1..=11).map(flow).collect();
-    fio.interval(&Interval { end_ns: 1_000_000_000, phase: 0, flows, ..Interval::default() }, &mut out).unwrap();
-    fio.end(&mut out).unwrap();
+    fio.take_interval(&Interval { end_ns: 1_000_000_000, phase: 0, flows, ..Interval::default() }, &mut out).unwrap();
+    fio.end_log(&mut out).unwrap();
     let json: Value = serde_json::from_str(&out).unwrap();
     let shown = |job: &Value| {
         let ios = |way: &str| job[way]["total_ios"].as_u64().unwrap();
@@ -110,13 +110,13 @@ fn a_job_of_both_directions_is_one_job_and_a_step_is_a_group() {
     let mut fio = Fio::new(None);
     let mut out = String::new();
     for _ in 0..2 {
-        fio.header(&head, &mut out).unwrap();
+        fio.begin_segment(&head, &mut out).unwrap();
         let flow = |ok| FlowInterval { ok, bytes: ok * 512, issued: ok, ..FlowInterval::default() };
         let flows = vec![flow(7), flow(5), flow(3)];
         let end_ns = 1_000_000_000;
-        fio.interval(&Interval { end_ns, phase: 0, flows, ..Interval::default() }, &mut out).unwrap();
+        fio.take_interval(&Interval { end_ns, phase: 0, flows, ..Interval::default() }, &mut out).unwrap();
     }
-    fio.end(&mut out).unwrap();
+    fio.end_log(&mut out).unwrap();
     let json: Value = serde_json::from_str(&out).unwrap();
     let jobs = json["jobs"].as_array().unwrap();
     let shown = |job: &Value| {
@@ -146,22 +146,22 @@ fn exported(plan: Value, seconds: &[&[u64]], events: &[(usize, EventKind, u64, u
     head.phases[0].span_ns = seconds.len() as u64 * 1_000_000_000;
     head.plan = plan;
     let (mut fio, mut out) = (Fio::new(None), String::new());
-    fio.header(&head, &mut out).unwrap();
+    fio.begin_segment(&head, &mut out).unwrap();
     for (index, done) in seconds.iter().enumerate() {
         for (_, what, flow, at_ms) in events.iter().filter(|(second, ..)| *second == index) {
             let name = if *what == EventKind::StreamBegin { "begun_ns" } else { "completed_ns" };
             let details = [("flow", *flow), (name, at_ms * 1_000_000)];
             let details = details.map(|(name, number)| (name.to_owned(), number.to_string())).into();
             let event = Event { at_ns: 0, what: what.clone(), text: String::new(), details };
-            fio.event(&event, &mut out).unwrap();
+            fio.take_event(&event, &mut out).unwrap();
         }
         let flow = |ok: &u64| FlowInterval { ok: *ok, issued: *ok, bytes: ok * 4096, ..FlowInterval::default() };
         let flows = done.iter().map(flow).collect();
         let start_ns = index as u64 * 1_000_000_000;
         let interval = Interval { start_ns, end_ns: start_ns + 1_000_000_000, flows, ..Interval::default() };
-        fio.interval(&interval, &mut out).unwrap();
+        fio.take_interval(&interval, &mut out).unwrap();
     }
-    fio.end(&mut out).unwrap();
+    fio.end_log(&mut out).unwrap();
     let json: Value = serde_json::from_str(&out).unwrap();
     json["jobs"].as_array().unwrap().clone()
 }

@@ -37,7 +37,7 @@ pub(crate) struct UndisturbedWork {
 
 impl Disturbed {
     /// Adds an interval with these flows, of which those that `counts` names are disturbed.
-    pub(crate) fn add(
+    pub(crate) fn add_interval(
         &mut self,
         flows: &[FlowInterval],
         length_ns: u64,
@@ -49,16 +49,16 @@ impl Disturbed {
         self.ns.resize(layout.flows.len(), 0);
         for (at, flow) in flows.iter().enumerate().take(layout.flows.len()).filter(|(at, _)| counts(*at)) {
             self.ns[at] = self.ns[at].saturating_add(length_ns);
-            let cell = self.flows[at].get_or_insert_with(|| Counters::new(layout.times.thresholds.buckets()));
+            let cell = self.flows[at].get_or_insert_with(|| Counters::new(layout.times.thresholds.bucket_count()));
             // A bucket that does not exist makes the window invalid where it is added to the window itself.
             let _ = cell.add_interval(flow);
         }
         self.best.clone_from(&disturbance.best);
-        disturbance.episodes.iter().for_each(|episode| self.take(*episode));
+        disturbance.episodes.iter().for_each(|episode| self.take_episode(*episode));
     }
 
     /// A stretch that has become longer replaces what it was.
-    fn take(&mut self, episode: Episode) {
+    fn take_episode(&mut self, episode: Episode) {
         let kept = self.episodes.len();
         match self
             .episodes
@@ -72,7 +72,7 @@ impl Disturbed {
     }
 
     /// What is left of `whole`, the sum of these flows of the window; `None` where none of them was disturbed.
-    pub(crate) fn left(
+    pub(crate) fn undisturbed_work(
         &self,
         whole: &Counters,
         flows: impl Iterator<Item = usize>,
@@ -94,12 +94,12 @@ impl Disturbed {
                 // How fast it is alone was never seen.
                 (false, false) => u64::MAX,
             };
-            could = could.saturating_add(most.max(disturbed.ended()));
+            could = could.saturating_add(most.max(disturbed.ended_operations()));
         }
         if planned {
             // Everything that was due may have completed in time.
             let due = whole.carried_in.saturating_add(whole.work.scheduled);
-            could = could.max(due.saturating_sub(cell.ended()));
+            could = could.max(due.saturating_sub(cell.ended_operations()));
         }
         some.then_some(UndisturbedWork { cell, could })
     }
@@ -111,13 +111,13 @@ impl Disturbed {
 
     /// What others did on the disks of some targets, or to them.
     pub(crate) fn in_words(&self, layout: &Layout, targets: impl Fn(usize) -> bool) -> Option<OthersUse> {
-        used(&self.episodes, self.left_out, layout, targets)
+        most_disturbing_use(&self.episodes, self.left_out, layout, targets)
     }
 }
 
 /// The use of the disk on which others did most, of those that count; the target's own device comes first, unless others did
 /// much more beneath it.
-pub(crate) fn used(
+pub(crate) fn most_disturbing_use(
     episodes: &[Episode],
     more: u64,
     layout: &Layout,
@@ -133,10 +133,10 @@ pub(crate) fn used(
     let all: Vec<_> = disks
         .filter_map(|(disk, head)| Some((head.beneath, use_of(episodes, more, Used::Disk(disk), &head.name)?)))
         .collect();
-    let most = all.iter().map(|(_, used)| used.work.bytes()).max().unwrap_or(0);
+    let most = all.iter().map(|(_, used)| used.work.total_bytes()).max().unwrap_or(0);
     // What is done through the target is done beneath it too.
-    let much = all.into_iter().filter(|(_, used)| used.work.bytes() >= most / 2);
-    much.min_by_key(|(beneath, used)| (*beneath, std::cmp::Reverse(used.work.bytes()))).map(|(_, used)| used)
+    let much = all.into_iter().filter(|(_, used)| used.work.total_bytes() >= most / 2);
+    much.min_by_key(|(beneath, used)| (*beneath, std::cmp::Reverse(used.work.total_bytes()))).map(|(_, used)| used)
 }
 
 /// All that others did in one way; `None` where they did nothing.
@@ -147,7 +147,7 @@ fn use_of(episodes: &[Episode], more: u64, used: Used, name: &str) -> Option<Oth
     }
     Some(OthersUse {
         name: name.to_owned(),
-        work: mine.iter().fold(DiskWork::default(), |sum, episode| sum.plus(episode.work)),
+        work: mine.iter().fold(DiskWork::default(), |sum, episode| sum.sum_with(episode.work)),
         locked: mine.iter().fold(0, |sum: u64, episode| sum.saturating_add(episode.locked)),
         ns: mine.iter().fold(0, |sum: u64, episode| sum.saturating_add(episode.ns)),
         stretches: mine.iter().map(|episode| episode.stretch).collect(),
@@ -185,23 +185,23 @@ mod tests {
         for (rate, best, could) in [(Some(200), 0.0, 200), (None, 200.0, 220), (None, 50.0, 100), (None, 0.0, u64::MAX)]
         {
             let layout = layout(rate);
-            let mut whole = Counters::new(layout.times.thresholds.buckets());
+            let mut whole = Counters::new(layout.times.thresholds.bucket_count());
             let mut disturbed = Disturbed::default();
             for _ in 0..10 {
                 whole.add_interval(&flow(200, 5, 200)).unwrap();
             }
             let bad = flow(100, 40, 200);
             whole.add_interval(&bad).unwrap();
-            let nothing = disturbed.left(&whole, [0].into_iter(), &layout);
+            let nothing = disturbed.undisturbed_work(&whole, [0].into_iter(), &layout);
             assert!(nothing.is_none());
-            disturbed.add(
+            disturbed.add_interval(
                 &[bad, FlowInterval::default()],
                 1_000_000_000,
                 &disturbance(best),
                 |flow| flow == 0,
                 &layout,
             );
-            let left = disturbed.left(&whole, [0].into_iter(), &layout).unwrap();
+            let left = disturbed.undisturbed_work(&whole, [0].into_iter(), &layout).unwrap();
             assert_eq!(
                 (left.cell.work.ok, left.cell.response.counts[1], left.could),
                 (2000, 50, could),
@@ -214,14 +214,14 @@ mod tests {
     #[test]
     fn what_waits_at_the_end_could_have_completed() {
         let layout = layout(Some(200));
-        let mut whole = Counters::new(layout.times.thresholds.buckets());
+        let mut whole = Counters::new(layout.times.thresholds.bucket_count());
         whole.carried_in = 7;
         let (calm, bad) = (flow(150, 5, 200), flow(100, 40, 200));
         whole.add_interval(&calm).unwrap();
         whole.add_interval(&bad).unwrap();
         let mut disturbed = Disturbed::default();
-        disturbed.add(&[bad, FlowInterval::default()], 1, &disturbance(0.0), |flow| flow == 0, &layout);
-        let left = disturbed.left(&whole, [0].into_iter(), &layout).unwrap();
+        disturbed.add_interval(&[bad, FlowInterval::default()], 1, &disturbance(0.0), |flow| flow == 0, &layout);
+        let left = disturbed.undisturbed_work(&whole, [0].into_iter(), &layout).unwrap();
         assert_eq!((left.cell.work.ok, left.could), (150, 407 - 150));
     }
 
@@ -236,7 +236,7 @@ mod tests {
         };
         let mut disturbed = Disturbed::default();
         for it in [episode(0, 5, 10), episode(1, 5, 100), episode(0, 5, 30), episode(0, 9, 4)] {
-            disturbed.take(it);
+            disturbed.take_episode(it);
         }
         let disk = |name: &str, beneath| WatchedDisk { name: name.into(), targets: vec![0], beneath };
         let watched = [disk("vda", true), disk("loop0", false), disk("vdb", true)];
@@ -248,7 +248,7 @@ mod tests {
         let beneath = used(&watched[..1]).unwrap();
         assert_eq!((beneath.work.read_bytes, beneath.stretches.len()), (34, 2));
         assert_eq!(disturbed.in_words(&layout(None), |target| target == 3), None);
-        (0..100).for_each(|at| disturbed.take(episode(2, 100 + at, 1)));
+        (0..100).for_each(|at| disturbed.take_episode(episode(2, 100 + at, 1)));
         assert_eq!((disturbed.episodes.len(), disturbed.left_out), (EPISODES, 100 + 3 - EPISODES as u64));
     }
 }

@@ -30,13 +30,13 @@ pub(crate) struct Episode {
 
 impl Episode {
     /// One that begins at `at_ns` of the measured time.
-    pub(super) fn begin(used: Used, at_ns: u64) -> Episode {
+    pub(super) fn begin_at(used: Used, at_ns: u64) -> Episode {
         let stretch = Stretch { from_ns: at_ns, to_ns: at_ns };
         Episode { used, stretch, ns: 0, work: DiskWork::default(), locked: 0 }
     }
 
     /// It lasts through an interval that begins at `at_ns`, or in a warm-up.
-    pub(super) fn last(&mut self, at_ns: Option<u64>, length_ns: u64) {
+    pub(super) fn extend_through(&mut self, at_ns: Option<u64>, length_ns: u64) {
         if let Some(at) = at_ns {
             self.stretch.to_ns = at.saturating_add(length_ns);
         }

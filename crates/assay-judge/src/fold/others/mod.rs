@@ -65,12 +65,12 @@ impl Others {
             best: vec![0.0; layout.flows.len()],
             previous: Previous::default(),
         };
-        others.list(header);
+        others.list_disks(header);
         others
     }
 
     /// A disk that a segment describes as another one did is the same disk, in whatever order.
-    fn list(&mut self, header: &Header) {
+    fn list_disks(&mut self, header: &Header) {
         self.listed.clear();
         for head in header.watched.iter().take(MOST_DISKS) {
             let known = self.watched.iter().position(|known| known == head);
@@ -83,8 +83,8 @@ impl Others {
     }
 
     /// Begins another segment, on the same disks or on others.
-    pub(crate) fn resume(&mut self, header: &Header) {
-        self.list(header);
+    pub(crate) fn continue_with_segment(&mut self, header: &Header) {
+        self.list_disks(header);
         for target in &mut self.targets {
             *target = Target { usual: target.usual, ..Target::default() };
         }
@@ -102,36 +102,41 @@ impl Others {
     }
 
     /// The disks.
-    pub(crate) fn watched(&self) -> &[WatchedDisk] {
+    pub(crate) fn watched_disks(&self) -> &[WatchedDisk] {
         &self.watched
     }
 
     /// What the flows did in the interval before.
-    pub(crate) fn previous(&self) -> &Previous {
+    pub(crate) fn previous_flows(&self) -> &Previous {
         &self.previous
     }
 
     /// Takes the flows of an interval that has been added to everything: it is the interval before, from now on.
-    pub(crate) fn passed(&mut self, interval: &Interval) {
+    pub(crate) fn remember_interval(&mut self, interval: &Interval) {
         if self.may_show() {
-            self.previous.set(interval);
+            self.previous.set_interval(interval);
         }
     }
 
     /// What disturbs a target now, in words; `None` where none is disturbed.
     pub(crate) fn use_on_any_target(&self, layout: &Layout) -> Option<OthersUse> {
         let target = self.targets.iter().find(|target| target.disturbed)?;
-        disturbed::used(&target.episodes, 0, layout, |_| true)
+        disturbed::most_disturbing_use(&target.episodes, 0, layout, |_| true)
     }
 
     /// Looks at an interval of any phase, which begins at `at_ns` of the measured time; `None` where no target is disturbed.
-    pub(crate) fn observe(&mut self, at_ns: Option<u64>, interval: &Interval, layout: &Layout) -> Option<Disturbance> {
+    pub(crate) fn observe_interval(
+        &mut self,
+        at_ns: Option<u64>,
+        interval: &Interval,
+        layout: &Layout,
+    ) -> Option<Disturbance> {
         if !self.may_show() {
             return None;
         }
         let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
         let notable: Vec<usize> =
-            interval.foreign.iter().filter_map(|load| self.notable(load, at_ns, length_ns)).collect();
+            interval.foreign.iter().filter_map(|load| self.notable_disk(load, at_ns, length_ns)).collect();
         for (disk, open) in self.open.iter_mut().enumerate() {
             if !notable.contains(&disk) {
                 *open = None;
@@ -139,12 +144,12 @@ impl Others {
         }
         let before: Vec<bool> = self.targets.iter().map(|target| target.disturbed).collect();
         for at in 0..self.targets.len() {
-            let locked = self.locked(at, at_ns, interval, layout);
+            let locked = self.episode_of_locks(at, at_ns, interval, layout);
             let disks = notable
                 .iter()
                 .filter(|disk| self.watched[**disk].targets.iter().any(|target| usize::from(*target) == at));
             let episodes: Vec<Episode> = disks.filter_map(|disk| self.open[*disk]).chain(locked).collect();
-            self.targets[at].observe(episodes);
+            self.targets[at].observe_episodes(episodes);
             self.count_open(at, interval, layout);
         }
         self.keep_best(interval, length_ns, layout);
@@ -161,28 +166,34 @@ impl Others {
     }
 
     /// The disk on which others did a notable part; its stretch goes on or begins.
-    fn notable(&mut self, load: &ForeignLoad, at_ns: Option<u64>, length_ns: u64) -> Option<usize> {
+    fn notable_disk(&mut self, load: &ForeignLoad, at_ns: Option<u64>, length_ns: u64) -> Option<usize> {
         let disk = *self.listed.get(usize::from(load.disk))?;
-        let open = self.open.get_mut(disk).filter(|_| load.share() >= ForeignLoad::NOTABLE)?;
-        let episode = open.get_or_insert_with(|| Episode::begin(Used::Disk(disk), at_ns.unwrap_or(0)));
-        episode.last(at_ns, length_ns);
-        episode.work = episode.work.plus(load.work());
+        let open = self.open.get_mut(disk).filter(|_| load.largest_share() >= ForeignLoad::NOTABLE)?;
+        let episode = open.get_or_insert_with(|| Episode::begin_at(Used::Disk(disk), at_ns.unwrap_or(0)));
+        episode.extend_through(at_ns, length_ns);
+        episode.work = episode.work.sum_with(load.foreign_work());
         Some(disk)
     }
 
     /// The stretch of locks on a database that an interval belongs to.
-    fn locked(&mut self, at: usize, at_ns: Option<u64>, interval: &Interval, layout: &Layout) -> Option<Episode> {
+    fn episode_of_locks(
+        &mut self,
+        at: usize,
+        at_ns: Option<u64>,
+        interval: &Interval,
+        layout: &Layout,
+    ) -> Option<Episode> {
         if !self.databases {
             return None;
         }
         let mine = layout.flows.iter().zip(&interval.flows).filter(|(head, _)| usize::from(head.target) == at);
-        let found = mine.fold(0u64, |sum, (_, flow)| sum.saturating_add(locks(flow)));
+        let found = mine.fold(0u64, |sum, (_, flow)| sum.saturating_add(count_locks(flow)));
         if found == 0 {
             self.locks[at] = None;
             return None;
         }
-        let episode = self.locks[at].get_or_insert_with(|| Episode::begin(Used::Lock(at), at_ns.unwrap_or(0)));
-        episode.last(at_ns, interval.end_ns.saturating_sub(interval.start_ns));
+        let episode = self.locks[at].get_or_insert_with(|| Episode::begin_at(Used::Lock(at), at_ns.unwrap_or(0)));
+        episode.extend_through(at_ns, interval.end_ns.saturating_sub(interval.start_ns));
         episode.locked = episode.locked.saturating_add(found);
         Some(*episode)
     }
@@ -192,7 +203,7 @@ impl Others {
         let flows = layout.flows.iter().zip(&interval.flows).filter(|(head, _)| usize::from(head.target) == at);
         let mine = flows.filter(|(head, _)| layout.streams[usize::from(head.stream)].head.is_open_loop());
         let (open, ended) = mine.fold((0u64, 0u64), |(open, ended), (_, flow)| {
-            (open.saturating_add(flow.carried_out()), ended.saturating_add(flow.ended()))
+            (open.saturating_add(flow.carried_out()), ended.saturating_add(flow.ended_operations()))
         });
         let length = u128::from(interval.end_ns.saturating_sub(interval.start_ns).max(1));
         let threshold = layout.times.smallest.map_or(0, |span| span.as_ns());
@@ -209,14 +220,14 @@ impl Others {
     fn keep_best(&mut self, interval: &Interval, length_ns: u64, layout: &Layout) {
         for ((best, head), flow) in self.best.iter_mut().zip(&layout.flows).zip(&interval.flows) {
             if !self.targets[usize::from(head.target)].disturbed {
-                *best = best.max(flow.ended() as f64 * 1e9 / length_ns.max(1) as f64);
+                *best = best.max(flow.ended_operations() as f64 * 1e9 / length_ns.max(1) as f64);
             }
         }
     }
 }
 
 /// How often transactions of a flow found a lock of somebody else: they were tried again, or failed.
-fn locks(flow: &FlowInterval) -> u64 {
+fn count_locks(flow: &FlowInterval) -> u64 {
     if flow.errors.is_empty() && flow.counted.is_empty() {
         return 0;
     }
@@ -233,7 +244,7 @@ const AFTER: u32 = 1;
 
 impl Target {
     /// Takes what others do now; nothing where they do nothing notable.
-    fn observe(&mut self, episodes: Vec<Episode>) {
+    fn observe_episodes(&mut self, episodes: Vec<Episode>) {
         if !episodes.is_empty() {
             if !self.disturbed {
                 self.usual = self.usual_before;
@@ -293,7 +304,8 @@ mod tests {
         let (mut others, layout) = others(rate);
         let (mut disturbed, mut begins) = (Vec::new(), Vec::new());
         for (second, (disk, reads, open)) in (0u64..).zip(all) {
-            let found = others.observe(Some(second * SECOND), &interval(second, *disk, *reads, *open), &layout);
+            let found =
+                others.observe_interval(Some(second * SECOND), &interval(second, *disk, *reads, *open), &layout);
             disturbed.extend(found.as_ref().filter(|it| it.now[0]).map(|_| second));
             begins.extend(found.filter(|it| it.begins[0]).map(|_| second));
         }
@@ -346,10 +358,10 @@ mod tests {
             interval.flows[1].errors = [("SQLITE_BUSY".to_owned(), failed)].into();
             interval
         };
-        assert!(others.observe(Some(0), &second(0, 0), &layout).is_none());
-        let found = others.observe(Some(SECOND), &second(3, 0), &layout).unwrap();
+        assert!(others.observe_interval(Some(0), &second(0, 0), &layout).is_none());
+        let found = others.observe_interval(Some(SECOND), &second(3, 0), &layout).unwrap();
         assert_eq!((found.now[0], found.begins[0]), (true, true));
-        let found = others.observe(Some(2 * SECOND), &second(0, 2), &layout).unwrap();
+        let found = others.observe_interval(Some(2 * SECOND), &second(0, 2), &layout).unwrap();
         assert_eq!((found.episodes[0].used, found.episodes[0].locked), (Used::Lock(0), 5));
         assert_eq!(
             others.use_on_any_target(&layout).unwrap().to_string(),
@@ -360,16 +372,16 @@ mod tests {
     #[test]
     fn a_stretch_has_what_others_did_in_it() {
         let (mut others, layout) = others(Some(100));
-        others.observe(None, &interval(0, 0, 400, 0), &layout);
-        others.observe(Some(0), &interval(1, 0, 100, 0), &layout);
-        let found = others.observe(Some(SECOND), &interval(2, 0, 50, 0), &layout).unwrap();
+        others.observe_interval(None, &interval(0, 0, 400, 0), &layout);
+        others.observe_interval(Some(0), &interval(1, 0, 100, 0), &layout);
+        let found = others.observe_interval(Some(SECOND), &interval(2, 0, 50, 0), &layout).unwrap();
         let episode = found.episodes[0];
         assert_eq!((episode.stretch, episode.ns), (Stretch { from_ns: 0, to_ns: 2 * SECOND }, 3 * SECOND));
         assert_eq!((episode.work.reads, episode.work.read_bytes), (550, 550 * 4096));
-        let after = others.observe(Some(2 * SECOND), &interval(3, 0, 0, 0), &layout).unwrap();
+        let after = others.observe_interval(Some(2 * SECOND), &interval(3, 0, 0, 0), &layout).unwrap();
         assert_eq!(after.episodes, [episode], "what it was is still known");
-        assert!(others.observe(Some(3 * SECOND), &interval(4, 0, 0, 0), &layout).is_none());
-        let again = others.observe(Some(4 * SECOND), &interval(5, 0, 70, 0), &layout).unwrap();
+        assert!(others.observe_interval(Some(3 * SECOND), &interval(4, 0, 0, 0), &layout).is_none());
+        let again = others.observe_interval(Some(4 * SECOND), &interval(5, 0, 70, 0), &layout).unwrap();
         assert_eq!((again.episodes[0].stretch.from_ns, again.episodes[0].work.reads), (4 * SECOND, 70));
     }
 }

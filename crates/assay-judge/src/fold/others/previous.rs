@@ -13,14 +13,14 @@ pub(crate) struct Previous {
 
 impl Previous {
     /// Becomes this interval.
-    pub(super) fn set(&mut self, interval: &Interval) {
+    pub(super) fn set_interval(&mut self, interval: &Interval) {
         self.length_ns = interval.end_ns.saturating_sub(interval.start_ns);
         self.flows.resize_with(interval.flows.len(), FlowInterval::default);
-        self.flows.iter_mut().zip(&interval.flows).for_each(|(mine, theirs)| copy(mine, theirs));
+        self.flows.iter_mut().zip(&interval.flows).for_each(|(mine, theirs)| copy_flow(mine, theirs));
     }
 }
 
-fn copy(mine: &mut FlowInterval, theirs: &FlowInterval) {
+fn copy_flow(mine: &mut FlowInterval, theirs: &FlowInterval) {
     (mine.scheduled, mine.issued, mine.ok, mine.bytes) = (theirs.scheduled, theirs.issued, theirs.ok, theirs.bytes);
     (mine.short, mine.in_flight, mine.waiting) = (theirs.short, theirs.in_flight, theirs.waiting);
     if !(mine.errors.is_empty() && theirs.errors.is_empty()) {
@@ -72,7 +72,7 @@ mod tests {
         for flows in
             [vec![full.clone(), FlowInterval::default()], vec![FlowInterval::default(), full.clone()], vec![full]]
         {
-            previous.set(&interval(flows.clone()));
+            previous.set_interval(&interval(flows.clone()));
             assert_eq!((&previous.flows, previous.length_ns), (&flows, 20));
         }
     }

@@ -1,7 +1,7 @@
 //! One axis: the place of a value, and the places of the ticks.
 
-use crate::render::html::figures::count;
-use crate::words::clock;
+use crate::render::html::figures::count_text;
+use crate::words::clock_text;
 use assay_base::{Bytes, Span};
 
 /// Upper bound on the ticks of an axis, so that their labels do not touch even on a phone.
@@ -40,17 +40,17 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// From zero to at least `high`.
-    pub(crate) fn linear(title: &str, unit: Unit, high: f64) -> Axis {
+    pub(crate) fn with_linear_scale(title: &str, unit: Unit, high: f64) -> Axis {
         let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
         Axis { title: title.to_owned(), unit, low: 0.0, high, logarithmic: false }
     }
 
     /// Logarithmic, from at most `low` to at least `high`, both ends at 1, 2 or 5 times a power of ten.
-    pub(crate) fn log(title: &str, unit: Unit, low: f64, high: f64) -> Axis {
+    pub(crate) fn with_log_scale(title: &str, unit: Unit, low: f64, high: f64) -> Axis {
         let (low, high) = if is_usable(low) && is_usable(high) { (low.min(high), low.max(high)) } else { (1.0, 10.0) };
         let (low, high) = match unit {
             Unit::Bytes => (low.log2().floor().exp2(), high.log2().ceil().exp2()),
-            _ => (rounded(low, false), rounded(high, true)),
+            _ => (round_to_tick(low, false), round_to_tick(high, true)),
         };
         let high = if high > low { high } else { low * 10.0 };
         Axis { title: title.to_owned(), unit, low, high, logarithmic: true }
@@ -58,7 +58,7 @@ impl Axis {
 
     /// The place of a value, 0 to 1; the edge for values outside the axis, the beginning for a value that is not a
     /// number.
-    pub(crate) fn place(&self, value: f64) -> f64 {
+    pub(crate) fn place_of_value(&self, value: f64) -> f64 {
         let place = if self.logarithmic {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
         } else {
@@ -68,15 +68,15 @@ impl Axis {
     }
 
     /// Values and their labels.
-    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
+    pub(crate) fn labelled_ticks(&self) -> Vec<(f64, String)> {
         let values = if self.logarithmic { self.logarithmic_ticks() } else { self.linear_ticks() };
-        values.into_iter().map(|value| (value, self.label(value))).collect()
+        values.into_iter().map(|value| (value, self.tick_label(value))).collect()
     }
 
     fn linear_ticks(&self) -> Vec<f64> {
         let least = self.high / (MOST_TICKS - 1) as f64;
         let of_clock = CLOCK.iter().map(|seconds| f64::from(*seconds) * 1e9).find(|step| *step >= least);
-        let step = of_clock.filter(|_| self.unit == Unit::Clock).unwrap_or_else(|| rounded(least, true));
+        let step = of_clock.filter(|_| self.unit == Unit::Clock).unwrap_or_else(|| round_to_tick(least, true));
         (0..MOST_TICKS).map(|n| n as f64 * step).filter(|value| *value <= self.high * 1.000_001).collect()
     }
 
@@ -104,15 +104,15 @@ impl Axis {
         tens.into_iter().skip(skip).step_by(every).collect()
     }
 
-    fn label(&self, value: f64) -> String {
+    fn tick_label(&self, value: f64) -> String {
         match self.unit {
-            Unit::Time => Span::from_ns(value.round() as u64).human(),
-            Unit::Share => format!("{}%", plain(value * 100.0)),
-            Unit::PerSecond if value >= 10.0 => count(value.round() as u64),
-            Unit::PerSecond => plain(value),
-            Unit::Load => format!("{}x", plain(value)),
-            Unit::Clock => clock(value.round() as u64),
-            Unit::Bytes => Bytes::new(value.round() as u64).human(),
+            Unit::Time => Span::from_ns(value.round() as u64).human_text(),
+            Unit::Share => format!("{}%", plain_decimals(value * 100.0)),
+            Unit::PerSecond if value >= 10.0 => count_text(value.round() as u64),
+            Unit::PerSecond => plain_decimals(value),
+            Unit::Load => format!("{}x", plain_decimals(value)),
+            Unit::Clock => clock_text(value.round() as u64),
+            Unit::Bytes => Bytes::new(value.round() as u64).human_text(),
         }
     }
 }
@@ -123,7 +123,7 @@ fn is_usable(value: f64) -> bool {
 }
 
 /// The next 1, 2 or 5 times a power of ten, upwards or downwards.
-fn rounded(value: f64, up: bool) -> f64 {
+fn round_to_tick(value: f64, up: bool) -> f64 {
     let power = 10f64.powi(value.log10().floor() as i32);
     let all = [1.0, 2.0, 5.0, 10.0].map(|n| n * power);
     // A value that is already such a number must not move because of the last digit of its logarithm.
@@ -136,7 +136,7 @@ fn rounded(value: f64, up: bool) -> f64 {
 }
 
 /// With as many decimals as it needs, at most six.
-fn plain(value: f64) -> String {
+fn plain_decimals(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -146,39 +146,45 @@ mod tests {
     use super::*;
 
     fn labels(axis: &Axis) -> Vec<String> {
-        axis.ticks().into_iter().map(|(_, label)| label).collect()
+        axis.labelled_ticks().into_iter().map(|(_, label)| label).collect()
     }
 
     #[test]
     fn ticks_are_few_and_carry_their_unit() {
-        let time = Axis::log("t", Unit::Time, 130_000.0, 4_100_000.0);
+        let time = Axis::with_log_scale("t", Unit::Time, 130_000.0, 4_100_000.0);
         assert_eq!(labels(&time), ["100 µs", "200 µs", "500 µs", "1 ms", "2 ms", "5 ms"]);
-        assert_eq!(labels(&Axis::log("t", Unit::Time, 3e4, 4e6)), ["50 µs", "100 µs", "500 µs", "1 ms", "5 ms"]);
-        assert_eq!(labels(&Axis::log("t", Unit::Time, 1e3, 9e9)), ["10 µs", "1 ms", "100 ms", "10 s"]);
-        let bytes = Axis::log("b", Unit::Bytes, 5000.0, 1e9);
+        assert_eq!(
+            labels(&Axis::with_log_scale("t", Unit::Time, 3e4, 4e6)),
+            ["50 µs", "100 µs", "500 µs", "1 ms", "5 ms"]
+        );
+        assert_eq!(labels(&Axis::with_log_scale("t", Unit::Time, 1e3, 9e9)), ["10 µs", "1 ms", "100 ms", "10 s"]);
+        let bytes = Axis::with_log_scale("b", Unit::Bytes, 5000.0, 1e9);
         assert_eq!(labels(&bytes), ["4 KiB", "64 KiB", "1 MiB", "16 MiB", "256 MiB"]);
-        let share = Axis::log("s", Unit::Share, 0.000_01, 1.0);
+        let share = Axis::with_log_scale("s", Unit::Share, 0.000_01, 1.0);
         assert_eq!(labels(&share), ["0.001%", "0.01%", "0.1%", "1%", "10%", "100%"]);
-        assert_eq!(labels(&Axis::linear("l", Unit::Load, 130.0)), ["0x", "50x", "100x"]);
-        assert_eq!(labels(&Axis::linear("r", Unit::PerSecond, 60_000.0)), ["0", "20,000", "40,000", "60,000"]);
-        let clock = Axis::linear("c", Unit::Clock, 12.0 * 3600e9);
+        assert_eq!(labels(&Axis::with_linear_scale("l", Unit::Load, 130.0)), ["0x", "50x", "100x"]);
+        assert_eq!(
+            labels(&Axis::with_linear_scale("r", Unit::PerSecond, 60_000.0)),
+            ["0", "20,000", "40,000", "60,000"]
+        );
+        let clock = Axis::with_linear_scale("c", Unit::Clock, 12.0 * 3600e9);
         assert_eq!(labels(&clock), ["0:00:00", "3:00:00", "6:00:00", "9:00:00", "12:00:00"]);
-        assert_eq!(labels(&Axis::linear("s", Unit::Share, 0.034)), ["0%", "1%", "2%", "3%"]);
+        assert_eq!(labels(&Axis::with_linear_scale("s", Unit::Share, 0.034)), ["0%", "1%", "2%", "3%"]);
     }
 
     #[test]
     fn places_and_ugly_values() {
-        let axis = Axis::log("t", Unit::Time, 1e5, 1e7);
-        assert!((axis.place(1e6) - 0.5).abs() < 1e-9);
-        assert_eq!([0.0, -1.0, f64::INFINITY, f64::NAN].map(|value| axis.place(value)), [0.0, 0.0, 1.0, 0.0]);
+        let axis = Axis::with_log_scale("t", Unit::Time, 1e5, 1e7);
+        assert!((axis.place_of_value(1e6) - 0.5).abs() < 1e-9);
+        assert_eq!([0.0, -1.0, f64::INFINITY, f64::NAN].map(|value| axis.place_of_value(value)), [0.0, 0.0, 1.0, 0.0]);
         for (low, high) in [(0.0, 0.0), (f64::NAN, 5.0), (5.0, 5.0), (1.0, f64::INFINITY), (1e300, 1e305)] {
-            let axis = Axis::log("t", Unit::Load, low, high);
-            assert!(axis.low < axis.high && axis.ticks().len() <= MOST_TICKS + 1, "{axis:?}");
-            assert!(!axis.ticks().is_empty(), "{axis:?}");
+            let axis = Axis::with_log_scale("t", Unit::Load, low, high);
+            assert!(axis.low < axis.high && axis.labelled_ticks().len() <= MOST_TICKS + 1, "{axis:?}");
+            assert!(!axis.labelled_ticks().is_empty(), "{axis:?}");
         }
         for high in [0.0, -3.0, f64::NAN, f64::INFINITY, 1e-12, 1e18] {
-            let axis = Axis::linear("t", Unit::PerSecond, high);
-            assert!((1..=MOST_TICKS).contains(&axis.ticks().len()), "{axis:?}");
+            let axis = Axis::with_linear_scale("t", Unit::PerSecond, high);
+            assert!((1..=MOST_TICKS).contains(&axis.labelled_ticks().len()), "{axis:?}");
         }
     }
 }

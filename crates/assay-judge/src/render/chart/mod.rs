@@ -54,78 +54,89 @@ pub(crate) fn series_class(series: usize) -> String {
 }
 
 impl Chart {
-    fn x(&self, value: f64) -> f64 {
-        LEFT + self.x.place(value) * (WIDTH - LEFT - RIGHT)
+    fn x_coordinate(&self, value: f64) -> f64 {
+        LEFT + self.x.place_of_value(value) * (WIDTH - LEFT - RIGHT)
     }
 
-    fn y(&self, value: f64) -> f64 {
-        TOP + (1.0 - self.y.place(value)) * (self.height - TOP - BOTTOM)
+    fn y_coordinate(&self, value: f64) -> f64 {
+        TOP + (1.0 - self.y.place_of_value(value)) * (self.height - TOP - BOTTOM)
     }
 
-    fn path(&self, points: &[(f64, f64)]) -> String {
+    fn svg_path(&self, points: &[(f64, f64)]) -> String {
         let mut path = String::new();
         for (at, (x, y)) in points.iter().enumerate() {
-            path += &format!("{}{:.1} {:.1}", if at == 0 { "M" } else { "L" }, self.x(*x), self.y(*y));
+            path += &format!(
+                "{}{:.1} {:.1}",
+                if at == 0 { "M" } else { "L" },
+                self.x_coordinate(*x),
+                self.y_coordinate(*y)
+            );
         }
         path
     }
 
     /// The same as a filled area with a step at each point.
-    fn area(&self, points: &[(f64, f64)]) -> String {
+    fn svg_area(&self, points: &[(f64, f64)]) -> String {
         let Some((first, last)) = points.first().zip(points.last()) else { return String::new() };
         let bottom = self.height - BOTTOM;
-        let mut path = format!("M{:.1} {bottom:.1}", self.x(first.0));
+        let mut path = format!("M{:.1} {bottom:.1}", self.x_coordinate(first.0));
         let mut before = first.0;
         for (x, y) in points {
-            path += &format!("L{:.1} {:.1}L{:.1} {:.1}", self.x(before), self.y(*y), self.x(*x), self.y(*y));
+            path += &format!(
+                "L{:.1} {:.1}L{:.1} {:.1}",
+                self.x_coordinate(before),
+                self.y_coordinate(*y),
+                self.x_coordinate(*x),
+                self.y_coordinate(*y)
+            );
             before = *x;
         }
-        path + &format!("L{:.1} {bottom:.1}Z", self.x(last.0))
+        path + &format!("L{:.1} {bottom:.1}Z", self.x_coordinate(last.0))
     }
 
-    fn axes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_axes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (right, bottom) = (WIDTH - RIGHT, self.height - BOTTOM);
-        for (value, label) in self.y.ticks() {
-            let y = self.y(value);
+        for (value, label) in self.y.labelled_ticks() {
+            let y = self.y_coordinate(value);
             write!(f, "<path class=\"rule\" d=\"M{LEFT} {y:.1}H{right}\"/>")?;
             write!(f, "<text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">", LEFT - 6.0, y + 4.0)?;
-            write!(f, "{}</text>", escaped(&label))?;
+            write!(f, "{}</text>", escaped_text(&label))?;
         }
-        for (value, label) in self.x.ticks() {
-            let x = self.x(value);
+        for (value, label) in self.x.labelled_ticks() {
+            let x = self.x_coordinate(value);
             write!(f, "<path class=\"rule\" d=\"M{x:.1} {TOP}V{bottom}\"/>")?;
             write!(f, "<text class=\"tick\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">", bottom + 16.0)?;
-            write!(f, "{}</text>", escaped(&label))?;
+            write!(f, "{}</text>", escaped_text(&label))?;
         }
         let middle = (LEFT + right) / 2.0;
         write!(f, "<text class=\"title\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">", self.height - 8.0)?;
-        write!(f, "{}</text>", escaped(&self.x.title))?;
+        write!(f, "{}</text>", escaped_text(&self.x.title))?;
         let up = (TOP + bottom) / 2.0;
         write!(f, "<text class=\"title\" transform=\"translate(12 {up}) rotate(-90)\" text-anchor=\"middle\">")?;
-        write!(f, "{}</text>", escaped(&self.y.title))
+        write!(f, "{}</text>", escaped_text(&self.y.title))
     }
 
-    fn mark(&self, mark: &Mark, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_mark(&self, mark: &Mark, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match mark {
             Mark::Line { series, points } => {
-                write!(f, "<path class=\"line {}\" d=\"{}\"/>", series_class(*series), self.path(points))
+                write!(f, "<path class=\"line {}\" d=\"{}\"/>", series_class(*series), self.svg_path(points))
             }
             Mark::Area { series, points } => {
-                write!(f, "<path class=\"area {}\" d=\"{}\"/>", series_class(*series), self.area(points))
+                write!(f, "<path class=\"area {}\" d=\"{}\"/>", series_class(*series), self.svg_area(points))
             }
             Mark::Dot { class, at, text } => {
-                let (x, y) = (self.x(at.0), self.y(at.1));
-                write!(f, "<circle class=\"dot {}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.4\">", escaped(class))?;
-                write!(f, "<title>{}</title></circle>", escaped(text))
+                let (x, y) = (self.x_coordinate(at.0), self.y_coordinate(at.1));
+                write!(f, "<circle class=\"dot {}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.4\">", escaped_text(class))?;
+                write!(f, "<title>{}</title></circle>", escaped_text(text))
             }
             Mark::Sign { class, at, sign, text } => {
-                let (x, y) = (self.x(at.0), self.y(at.1) + 5.0);
+                let (x, y) = (self.x_coordinate(at.0), self.y_coordinate(at.1) + 5.0);
                 write!(f, "<text class=\"sign {class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">")?;
-                write!(f, "{}<title>{}</title></text>", escaped(sign), escaped(text))
+                write!(f, "{}<title>{}</title></text>", escaped_text(sign), escaped_text(text))
             }
-            Mark::Vertical { at, text } => self.vertical(*at, text, f),
+            Mark::Vertical { at, text } => self.write_vertical(*at, text, f),
             Mark::Stretch { class, from, to } => {
-                let (from, to) = (self.x(*from), self.x(*to));
+                let (from, to) = (self.x_coordinate(*from), self.x_coordinate(*to));
                 let (width, height) = ((to - from).max(0.0), self.height - TOP - BOTTOM);
                 write!(f, "<rect class=\"stretch {class}\" x=\"{from:.1}\" y=\"{TOP}\" ")?;
                 write!(f, "width=\"{width:.1}\" height=\"{height:.1}\"/>")
@@ -134,13 +145,13 @@ impl Chart {
     }
 
     /// The label is on the side with more space.
-    fn vertical(&self, at: f64, text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let x = self.x(at);
+    fn write_vertical(&self, at: f64, text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let x = self.x_coordinate(at);
         let left = x > WIDTH / 2.0;
         let (anchor, beside) = if left { ("end", x - 5.0) } else { ("start", x + 5.0) };
         write!(f, "<path class=\"vertical\" d=\"M{x:.1} {TOP}V{:.1}\"/>", self.height - BOTTOM)?;
         write!(f, "<text class=\"note\" x=\"{beside:.1}\" y=\"{}\" text-anchor=\"{anchor}\">", TOP + 12.0)?;
-        write!(f, "{}</text>", escaped(text))
+        write!(f, "{}</text>", escaped_text(text))
     }
 }
 
@@ -150,10 +161,10 @@ impl HtmlSafe for Chart {}
 impl fmt::Display for Chart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" ", self.height)?;
-        write!(f, "aria-label=\"{}\">", escaped(&self.alternative))?;
-        self.marks.iter().filter(is_stretch).try_for_each(|mark| self.mark(mark, f))?;
-        self.axes(f)?;
-        self.marks.iter().filter(|mark| !is_stretch(mark)).try_for_each(|mark| self.mark(mark, f))?;
+        write!(f, "aria-label=\"{}\">", escaped_text(&self.alternative))?;
+        self.marks.iter().filter(is_stretch).try_for_each(|mark| self.write_mark(mark, f))?;
+        self.write_axes(f)?;
+        self.marks.iter().filter(|mark| !is_stretch(mark)).try_for_each(|mark| self.write_mark(mark, f))?;
         f.write_str("</svg>")
     }
 }
@@ -162,7 +173,7 @@ fn is_stretch(mark: &&Mark) -> bool {
     matches!(mark, Mark::Stretch { .. })
 }
 
-fn escaped(text: &str) -> impl fmt::Display + '_ {
+fn escaped_text(text: &str) -> impl fmt::Display + '_ {
     askama::filters::escape(text, askama::filters::Html).unwrap_or_else(|never| match never {})
 }
 
@@ -171,8 +182,8 @@ mod tests {
     use super::*;
 
     fn chart(marks: Vec<Mark>) -> Chart {
-        let x = Axis::log("response", Unit::Time, 1e5, 1e7);
-        let y = Axis::linear("share", Unit::Share, 0.5);
+        let x = Axis::with_log_scale("response", Unit::Time, 1e5, 1e7);
+        let y = Axis::with_linear_scale("share", Unit::Share, 0.5);
         Chart { alternative: "a & b".into(), x, y, height: 240.0, marks }
     }
 

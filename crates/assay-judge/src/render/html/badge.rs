@@ -33,7 +33,7 @@ pub(crate) struct Watermark<'a> {
 
 impl Watermark<'_> {
     /// All watermarks of a result.
-    pub(crate) fn all(marks: &[String]) -> Vec<Watermark<'_>> {
+    pub(crate) fn all_from_marks(marks: &[String]) -> Vec<Watermark<'_>> {
         marks.iter().map(|mark| Watermark::new(mark)).collect()
     }
 

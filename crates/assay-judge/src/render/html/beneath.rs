@@ -2,7 +2,7 @@
 //! axis, so that a reader sees which follows which. So is what others did on the disks.
 
 use super::figures::Cell;
-use super::still::{drawn, thin, time};
+use super::still::{line_marks, thin_out, time_axis};
 use crate::judgement::{Counted, ForeignFigures, MeterFigures, StepFigures};
 use crate::render::chart::{Axis, Chart, Unit, series_class};
 
@@ -33,15 +33,15 @@ pub(crate) struct Panel {
 type Line = (String, Vec<Option<f64>>);
 
 /// Nothing where nothing else was counted.
-pub(crate) fn beneath(part: &StepFigures, root: &str) -> Option<Beneath> {
+pub(crate) fn view_beneath(part: &StepFigures, root: &str) -> Option<Beneath> {
     if part.targets.meters.is_empty() && used_by_others(part).next().is_none() {
         return None;
     }
     let all = [
-        panel(part, "Per minute", "per minute", Unit::PerSecond, per_minute(part)),
-        panel(part, "Operations per second", "per second", Unit::PerSecond, events(part)),
-        panel(part, "MB per second", "MB per second", Unit::PerSecond, megabytes(part)),
-        panel(
+        build_panel(part, "Per minute", "per minute", Unit::PerSecond, per_minute(part)),
+        build_panel(part, "Operations per second", "per second", Unit::PerSecond, events_lines(part)),
+        build_panel(part, "MB per second", "MB per second", Unit::PerSecond, megabytes_lines(part)),
+        build_panel(
             part,
             "Mean time of one",
             "mean time",
@@ -49,10 +49,10 @@ pub(crate) fn beneath(part: &StepFigures, root: &str) -> Option<Beneath> {
             of_kind(part, |counted| matches!(counted, Counted::TimeOf(_)), 1.0),
         ),
     ];
-    Some(Beneath { rows: rows(part, root), panels: all.into_iter().flatten().collect() })
+    Some(Beneath { rows: counter_rows(part, root), panels: all.into_iter().flatten().collect() })
 }
 
-fn rows(part: &StepFigures, root: &str) -> Vec<Row> {
+fn counter_rows(part: &StepFigures, root: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     for (at, meter) in part.targets.meters.iter().enumerate() {
         let counters = 0..meter.head.counters.len();
@@ -70,19 +70,19 @@ fn meter_row(meter: &MeterFigures, index: usize, json: String) -> Option<Row> {
     let not_measured = meter.not_measured(index);
     let figure = match not_measured {
         Some(why) => format!("not measured: {why}"),
-        None => match meter.mean(index) {
-            Some(figure) => meter.said(index, figure),
+        None => match meter.mean_figure(index) {
+            Some(figure) => meter.figure_in_words(index, figure),
             None => super::figures::ABSENT.to_owned(),
         },
     };
-    let label = meter.label(index);
-    let (what, total) = match meter.kind(index)? {
+    let label = meter.counter_label(index);
+    let (what, total) = match meter.counted_kind(index)? {
         Counted::TimeOf(_) if not_measured.is_some() => (format!("time of each {label}"), Cell::absent()),
-        Counted::Events => (label, Cell::count(total, json)),
-        Counted::Bytes => (format!("bytes {label}"), Cell::bytes(total, json)),
-        Counted::TimeOf(_) => (format!("time of each {label}"), Cell::time(Some(total), json)),
+        Counted::Events => (label, Cell::from_count(total, json)),
+        Counted::Bytes => (format!("bytes {label}"), Cell::from_bytes(total, json)),
+        Counted::TimeOf(_) => (format!("time of each {label}"), Cell::from_time(Some(total), json)),
     };
-    Some(Row { name: meter.name(), what, figure: Cell::text(figure), total })
+    Some(Row { name: meter.meter_name(), what, figure: Cell::from_text(figure), total })
 }
 
 /// The disks on which others did something, each with its place in the result.
@@ -96,10 +96,14 @@ fn rows_of_others(part: &StepFigures, root: &str) -> Vec<Row> {
     for (at, disk) in used_by_others(part) {
         let json = format!("{root}/foreign/{at}");
         let figures = [
-            ("reads", disk.reads, Cell::count(disk.reads, format!("{json}/reads"))),
-            ("bytes read", disk.read_bytes, Cell::bytes(disk.read_bytes, format!("{json}/read_bytes"))),
-            ("writes", disk.writes, Cell::count(disk.writes, format!("{json}/writes"))),
-            ("bytes written", disk.written_bytes, Cell::bytes(disk.written_bytes, format!("{json}/written_bytes"))),
+            ("reads", disk.reads, Cell::from_count(disk.reads, format!("{json}/reads"))),
+            ("bytes read", disk.read_bytes, Cell::from_bytes(disk.read_bytes, format!("{json}/read_bytes"))),
+            ("writes", disk.writes, Cell::from_count(disk.writes, format!("{json}/writes"))),
+            (
+                "bytes written",
+                disk.written_bytes,
+                Cell::from_bytes(disk.written_bytes, format!("{json}/written_bytes")),
+            ),
         ];
         let mut figure = if disk.notable_ns > 0 {
             format!("{:.1}% of what the disk did in their time", disk.share * 100.0)
@@ -108,7 +112,7 @@ fn rows_of_others(part: &StepFigures, root: &str) -> Vec<Row> {
         };
         for (what, _, total) in figures.into_iter().filter(|(_, total, _)| *total > 0) {
             let name = format!("others on {}", disk.head.name);
-            rows.push(Row { name, what: what.to_owned(), figure: Cell::text(std::mem::take(&mut figure)), total });
+            rows.push(Row { name, what: what.to_owned(), figure: Cell::from_text(std::mem::take(&mut figure)), total });
         }
     }
     rows
@@ -120,14 +124,14 @@ fn of_others(part: &StepFigures, figure: fn(&ForeignFigures) -> &[f64], unit: f6
     for (_, disk) in used_by_others(part) {
         // The points end with the last at which others did something.
         let known = figure(disk).iter().copied().chain(std::iter::repeat(0.0));
-        let values = known.take(offered(part)).map(|value| Some(value / unit)).collect();
+        let values = known.take(offered_points(part)).map(|value| Some(value / unit)).collect();
         lines.push((format!("{} others", disk.head.name), values));
     }
     lines
 }
 
 /// Bytes of each meter, and of others, in millions a second.
-fn megabytes(part: &StepFigures) -> Vec<Line> {
+fn megabytes_lines(part: &StepFigures) -> Vec<Line> {
     let mut lines = of_kind(part, |counted| *counted == Counted::Bytes, 1e6);
     lines.extend(of_others(part, |disk| &disk.bytes_per_second, 1e6));
     lines
@@ -138,21 +142,23 @@ fn per_minute(part: &StepFigures) -> Vec<Line> {
     part.streams
         .per_minute
         .iter()
-        .map(|figure| (figure.name.clone(), figure.over_time.iter().take(offered(part)).copied().map(Some).collect()))
+        .map(|figure| {
+            (figure.name.clone(), figure.over_time.iter().take(offered_points(part)).copied().map(Some).collect())
+        })
         .collect()
 }
 
 /// The number of points at which load was offered. After the planned end the run only drains, for moments in which a few
 /// events would be a rate without meaning.
-fn offered(part: &StepFigures) -> usize {
+fn offered_points(part: &StepFigures) -> usize {
     part.course.series.at_ns.partition_point(|at| *at < part.time.planned_ns)
 }
 
 /// All operations together first, then the events of each meter.
-fn events(part: &StepFigures) -> Vec<Line> {
+fn events_lines(part: &StepFigures) -> Vec<Line> {
     let operations = (
         "operations completed".to_owned(),
-        (0..offered(part))
+        (0..offered_points(part))
             .map(|point| {
                 Some(part.course.series.streams.iter().filter_map(|line| line.achieved.get(point)).sum::<f64>())
             })
@@ -169,28 +175,28 @@ fn of_kind(part: &StepFigures, wanted: impl Fn(&Counted) -> bool, unit: f64) -> 
     for meter in &part.targets.meters {
         for index in (0..meter.head.counters.len())
             .filter(|index| meter.counted.get(*index).is_some_and(|total| *total > 0))
-            .filter(|index| meter.kind(*index).is_some_and(|kind| wanted(&kind)))
+            .filter(|index| meter.counted_kind(*index).is_some_and(|kind| wanted(&kind)))
         {
             let values = part
                 .course
                 .series
                 .width_ns
                 .iter()
-                .take(offered(part))
+                .take(offered_points(part))
                 .enumerate()
                 .map(|(point, width)| {
                     meter
-                        .figure(index, |index: usize| *meter.series.get(index)?.get(point)?, *width)
+                        .counter_figure(index, |index: usize| *meter.series.get(index)?.get(point)?, *width)
                         .map(|figure| figure / unit)
                 })
                 .collect();
-            lines.push((format!("{} {}", meter.head.name, meter.label(index)), values));
+            lines.push((format!("{} {}", meter.head.name, meter.counter_label(index)), values));
         }
     }
     lines
 }
 
-fn panel(part: &StepFigures, title: &'static str, axis: &str, unit: Unit, lines: Vec<Line>) -> Option<Panel> {
+fn build_panel(part: &StepFigures, title: &'static str, axis: &str, unit: Unit, lines: Vec<Line>) -> Option<Panel> {
     let highest = lines.iter().flat_map(|(_, values)| values.iter().flatten()).copied().fold(0.0, f64::max);
     if highest <= 0.0 {
         return None;
@@ -199,9 +205,9 @@ fn panel(part: &StepFigures, title: &'static str, axis: &str, unit: Unit, lines:
         .iter()
         .enumerate()
         .flat_map(|(series, (_, values))| {
-            drawn(
+            line_marks(
                 series,
-                thin(&part.course.series.at_ns[..offered(part)], values, |list: &[Option<f64>]| {
+                thin_out(&part.course.series.at_ns[..offered_points(part)], values, |list: &[Option<f64>]| {
                     let known: Vec<f64> = list.iter().flatten().copied().collect();
                     (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
                 }),
@@ -212,8 +218,8 @@ fn panel(part: &StepFigures, title: &'static str, axis: &str, unit: Unit, lines:
         lines.iter().enumerate().map(|(series, (name, _))| (series_class(series), name.clone())).collect();
     let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
     let alternative = format!("{title} over time: {}.", names.join(", "));
-    let y = Axis::linear(axis, unit, highest * 1.08);
-    Some(Panel { title, keys, chart: Chart { alternative, x: time(&part.time), y, height: HEIGHT, marks } })
+    let y = Axis::with_linear_scale(axis, unit, highest * 1.08);
+    Some(Panel { title, keys, chart: Chart { alternative, x: time_axis(&part.time), y, height: HEIGHT, marks } })
 }
 
 #[cfg(test)]
@@ -251,7 +257,7 @@ mod tests {
             vec![Some(40_000), Some(0)],
             vec![Some(0), Some(0)],
         ]);
-        let lines = events(&part);
+        let lines = events_lines(&part);
         // The third point is a drain.
         assert_eq!(lines[0], ("operations completed".to_owned(), vec![Some(6.0), Some(10.0)]));
         assert_eq!(lines[1], ("vda reads".to_owned(), vec![Some(10.0), Some(30.0)]));
@@ -259,7 +265,7 @@ mod tests {
         assert_eq!(of_kind(&part, |it| *it == Counted::Bytes, 1e6), [("vda read".to_owned(), vec![Some(2.0), None])]);
         let times = of_kind(&part, |it| matches!(it, Counted::TimeOf(_)), 1.0);
         assert_eq!(times, [("vda read".to_owned(), vec![Some(4_000.0), Some(0.0)])]);
-        let drawn = beneath(&part, "").unwrap();
+        let drawn = view_beneath(&part, "").unwrap();
         assert_eq!((drawn.panels.len(), drawn.rows.len()), (3, 4));
         assert!(drawn.rows[2].figure.to_string().contains("a read 975 ns"), "{}", drawn.rows[2].figure);
     }
@@ -273,7 +279,7 @@ mod tests {
             ..ForeignFigures::default()
         };
         part.targets.foreign = vec![disk("vda"), disk("vdb")];
-        assert!(beneath(&part, "").is_none(), "nobody did anything");
+        assert!(view_beneath(&part, "").is_none(), "nobody did anything");
         part.targets.foreign[1] = ForeignFigures {
             reads: 90,
             read_bytes: 90 << 20,
@@ -283,20 +289,20 @@ mod tests {
             bytes_per_second: vec![9e6],
             ..disk("vdb")
         };
-        let drawn = beneath(&part, "/part").unwrap();
+        let drawn = view_beneath(&part, "/part").unwrap();
         let told: Vec<(&str, &str)> = drawn.rows.iter().map(|row| (row.name.as_str(), row.what.as_str())).collect();
         assert_eq!(told, [("others on vdb", "reads"), ("others on vdb", "bytes read")]);
         assert!(drawn.rows[0].figure.to_string().contains("25.0% of what the disk did"), "{}", drawn.rows[0].figure);
         assert!(drawn.rows[0].total.to_string().contains("/part/foreign/1/reads"), "{}", drawn.rows[0].total);
-        assert_eq!(events(&part)[1], ("vdb others".to_owned(), vec![Some(90.0), Some(0.0)]));
-        assert_eq!(megabytes(&part), [("vdb others".to_owned(), vec![Some(9.0), Some(0.0)])]);
+        assert_eq!(events_lines(&part)[1], ("vdb others".to_owned(), vec![Some(90.0), Some(0.0)]));
+        assert_eq!(megabytes_lines(&part), [("vdb others".to_owned(), vec![Some(9.0), Some(0.0)])]);
     }
 
     #[test]
     fn nothing_is_drawn_of_what_was_not_counted() {
-        assert!(beneath(&StepFigures::default(), "").is_none());
+        assert!(view_beneath(&StepFigures::default(), "").is_none());
         let hostile = part(vec![vec![None, Some(u64::MAX)], Vec::new(), vec![Some(1)]]);
-        let drawn = beneath(&hostile, "").unwrap();
+        let drawn = view_beneath(&hostile, "").unwrap();
         let text: String = drawn.panels.iter().map(|panel| panel.chart.to_string()).collect();
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }

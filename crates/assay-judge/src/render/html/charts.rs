@@ -1,12 +1,12 @@
 //! Which charts a stream has, and a description of each for readers who cannot see it.
 
 use super::bounds::bound_over;
-use super::figures::megabytes;
-use super::figures::{per_second, percent, time};
+use super::figures::megabytes_text;
+use super::figures::{per_second, percent_text, time_text};
 
-use super::still::{Still, still};
+use super::still::{Still, still_charts};
 use crate::judgement::{StepFigures, StreamFigures, StreamSeries, StreamTotals};
-use crate::words::clock;
+use crate::words::clock_text;
 use assay_base::Span;
 
 /// The charts of a stream; the script finds their data by these indices.
@@ -41,28 +41,38 @@ pub(crate) struct StreamCharts<'a> {
 }
 
 /// The charts of all groups of streams, then of all streams.
-pub(crate) fn charts(part: &StepFigures) -> Vec<StreamCharts<'_>> {
+pub(crate) fn all_charts(part: &StepFigures) -> Vec<StreamCharts<'_>> {
     // A group stands for its streams.
-    let none_judged =
-        part.streams.groups.is_empty() && !part.course.series.streams.iter().any(|line| part.judges(&line.stream));
+    let none_judged = part.streams.groups.is_empty()
+        && !part.course.series.streams.iter().any(|line| part.judges_stream(&line.stream));
     let groups = part.course.series.groups.iter().enumerate().map(|(index, line)| {
         let totals = part.streams.groups.get(index).map(|totals| (index, totals));
-        shown(part, StreamCharts { of: "groups", ..chart(part, index, line, totals) }, line, true)
+        with_still_charts(part, StreamCharts { of: "groups", ..stream_charts(part, index, line, totals) }, line, true)
     });
     let streams = part.course.series.streams.iter().enumerate().map(|(index, line)| {
         let totals = totals_of(&part.streams, &line.stream).map(|index| (index, &part.streams.each[index]));
-        shown(part, chart(part, index, line, totals), line, part.judges(&line.stream) || none_judged)
+        with_still_charts(
+            part,
+            stream_charts(part, index, line, totals),
+            line,
+            part.judges_stream(&line.stream) || none_judged,
+        )
     });
     groups.chain(streams).collect()
 }
 
 /// The charts of one, with those for a reader without scripts where it is shown immediately.
-fn shown<'a>(part: &StepFigures, charts: StreamCharts<'a>, line: &StreamSeries, judged: bool) -> StreamCharts<'a> {
-    let still = judged.then(|| still(part, line, (charts.response.as_ref(), &charts.rate)));
+fn with_still_charts<'a>(
+    part: &StepFigures,
+    charts: StreamCharts<'a>,
+    line: &StreamSeries,
+    judged: bool,
+) -> StreamCharts<'a> {
+    let still = judged.then(|| still_charts(part, line, (charts.response.as_ref(), &charts.rate)));
     StreamCharts { judged, still, ..charts }
 }
 
-fn chart<'a>(
+fn stream_charts<'a>(
     part: &StepFigures,
     series: usize,
     line: &'a StreamSeries,
@@ -81,13 +91,13 @@ fn chart<'a>(
         errors: line.errors.iter().any(|n| *n > 0),
         over_counted: line.share_over.iter().flatten().next().is_some(),
         lag_counted: line.lag_mean_ns.iter().flatten().next().is_some(),
-        response: response(line),
-        share: share(line, bound),
-        rate: rate(line),
-        bytes: totals.and_then(|totals| bytes(line, totals)),
-        lag: lag(line),
-        heat: heat(line),
-        nines: totals.and_then(nines),
+        response: response_in_words(line),
+        share: share_in_words(line, bound),
+        rate: rate_in_words(line),
+        bytes: totals.and_then(|totals| bytes_in_words(line, totals)),
+        lag: lag_in_words(line),
+        heat: heat_in_words(line),
+        nines: totals.and_then(nines_in_words),
         still: None,
     }
 }
@@ -100,39 +110,39 @@ fn totals_of(streams: &StreamFigures, stream: &str) -> Option<usize> {
 }
 
 /// Smallest and largest of the counted values.
-fn ends<T: Copy + PartialOrd>(values: impl Iterator<Item = T>) -> Option<(T, T)> {
+fn smallest_and_largest<T: Copy + PartialOrd>(values: impl Iterator<Item = T>) -> Option<(T, T)> {
     values.fold(None, |ends, value| match ends {
         None => Some((value, value)),
         Some((low, high)) => Some((if value < low { value } else { low }, if value > high { value } else { high })),
     })
 }
 
-fn response(line: &StreamSeries) -> Option<String> {
+fn response_in_words(line: &StreamSeries) -> Option<String> {
     let bands = [("p50", &line.bands.p50_ns), ("p99", &line.bands.p99_ns), ("p99.9", &line.bands.p99_9_ns)];
     let in_words = bands.into_iter().filter_map(|(name, list)| {
-        let (low, high) = ends(list.iter().flatten().copied())?;
-        Some(format!("{name} between {} and {}", time(low), time(high)))
+        let (low, high) = smallest_and_largest(list.iter().flatten().copied())?;
+        Some(format!("{name} between {} and {}", time_text(low), time_text(high)))
     });
     let in_words: Vec<String> = in_words.collect();
     (!in_words.is_empty()).then(|| format!("Response of {} over time: {}.", line.stream, in_words.join(", ")))
 }
 
 /// Nothing to draw where nothing was over the threshold and no criterion bounds it.
-fn share(line: &StreamSeries, bound: Option<f64>) -> Option<String> {
-    let (low, high) = ends(line.share_over.iter().flatten().copied())?;
-    let bound_text = bound.map(|bound| format!("; the bound is {}", percent(bound))).unwrap_or_default();
+fn share_in_words(line: &StreamSeries, bound: Option<f64>) -> Option<String> {
+    let (low, high) = smallest_and_largest(line.share_over.iter().flatten().copied())?;
+    let bound_text = bound.map(|bound| format!("; the bound is {}", percent_text(bound))).unwrap_or_default();
     (high > 0.0 || bound.is_some()).then(|| {
         format!(
             "Share of slow responses of {} over time: between {} and {}{bound_text}.",
             line.stream,
-            percent(low),
-            percent(high)
+            percent_text(low),
+            percent_text(high)
         )
     })
 }
 
-fn rate(line: &StreamSeries) -> String {
-    let ends = ends(line.achieved.iter().copied());
+fn rate_in_words(line: &StreamSeries) -> String {
+    let ends = smallest_and_largest(line.achieved.iter().copied());
     let in_words = ends
         .map_or("nothing".to_owned(), |(low, high)| format!("between {} and {}", per_second(low), per_second(high)));
     let errors = line.errors.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
@@ -140,36 +150,36 @@ fn rate(line: &StreamSeries) -> String {
     format!("Operations per second of {} over time: {in_words} achieved{errors}.", line.stream)
 }
 
-fn bytes(line: &StreamSeries, totals: &StreamTotals) -> Option<String> {
+fn bytes_in_words(line: &StreamSeries, totals: &StreamTotals) -> Option<String> {
     let mean = totals.bytes_per_second().filter(|_| totals.counts.bytes > 0)?;
-    Some(format!("Throughput of {} over time: {} MB/s on average.", line.stream, megabytes(mean)))
+    Some(format!("Throughput of {} over time: {} MB/s on average.", line.stream, megabytes_text(mean)))
 }
 
 /// Nothing to draw where nothing ever lagged.
-fn lag(line: &StreamSeries) -> Option<String> {
+fn lag_in_words(line: &StreamSeries) -> Option<String> {
     let most = line.lag_max_ns.iter().copied().max().unwrap_or(0);
-    (most > 0).then(|| format!("Lag of {} over time: at most {}.", line.stream, time(most)))
+    (most > 0).then(|| format!("Lag of {} over time: at most {}.", line.stream, time_text(most)))
 }
 
-fn heat(line: &StreamSeries) -> Option<String> {
+fn heat_in_words(line: &StreamSeries) -> Option<String> {
     let heat = &line.heat;
     let counts = || heat.columns.iter().flat_map(|column| column.chunks_exact(2));
-    let (low, high) = ends(counts().map(|pair| pair[0]))?;
+    let (low, high) = smallest_and_largest(counts().map(|pair| pair[0]))?;
     let bound = |row: u64| usize::try_from(row).ok().and_then(|row| heat.bounds_ns.get(row)).copied();
-    let from = low.checked_sub(1).and_then(bound).map_or("nothing".to_owned(), time);
-    let to = bound(high).map_or("times above its range".to_owned(), time);
+    let from = low.checked_sub(1).and_then(bound).map_or("nothing".to_owned(), time_text);
+    let to = bound(high).map_or("times above its range".to_owned(), time_text);
     let most = counts().map(|pair| pair[1]).max().unwrap_or(0);
     let columns = heat.at_ns.len();
     (!heat.bounds_ns.is_empty()).then(|| {
         format!(
             "Heat map of the responses of {}: {columns} intervals up to {}, responses from {from} to {to}, at most {most} operations in one cell.",
             line.stream,
-            clock(heat.at_ns.last().copied().unwrap_or(0)),
+            clock_text(heat.at_ns.last().copied().unwrap_or(0)),
         )
     })
 }
 
-fn nines(totals: &StreamTotals) -> Option<String> {
+fn nines_in_words(totals: &StreamTotals) -> Option<String> {
     let (response, service) = (nines_of(&totals.response), nines_of(&totals.service));
     (!totals.response.nines.is_empty())
         .then(|| format!("Distribution of {}: response {response}; service {service}.", totals.name))
@@ -188,7 +198,7 @@ fn nines_of(times: &crate::judgement::TimesSummary) -> String {
 
 /// `p99 1.23 ms`
 fn named_time(name: &str, ns: Option<u64>) -> Option<String> {
-    ns.map(|ns| format!("{name} {}", time(ns)))
+    ns.map(|ns| format!("{name} {}", time_text(ns)))
 }
 
 #[cfg(test)]
@@ -203,12 +213,15 @@ mod tests {
             share_over: vec![Some(0.0), None],
             ..StreamSeries::default()
         };
-        assert_eq!((lag(&quiet), share(&quiet, None), response(&quiet), heat(&quiet)), (None, None, None, None));
         assert_eq!(
-            share(&quiet, Some(0.05)).unwrap(),
+            (lag_in_words(&quiet), share_in_words(&quiet, None), response_in_words(&quiet), heat_in_words(&quiet)),
+            (None, None, None, None)
+        );
+        assert_eq!(
+            share_in_words(&quiet, Some(0.05)).unwrap(),
             "Share of slow responses of reads over time: between 0.00% and 0.00%; the bound is 5.00%."
         );
         let late = StreamSeries { lag_max_ns: vec![0, 7], ..quiet };
-        assert_eq!(lag(&late).unwrap(), "Lag of reads over time: at most 7 ns.");
+        assert_eq!(lag_in_words(&late).unwrap(), "Lag of reads over time: at most 7 ns.");
     }
 }

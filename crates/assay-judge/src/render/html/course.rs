@@ -3,7 +3,7 @@
 use super::beneath::{self, Beneath};
 use super::charts::{self, StreamCharts};
 use crate::judgement::{Steadiness, StepFigures};
-use crate::words::{change, clock, level};
+use crate::words::{change_sentence, clock_text, level_text};
 use assay_base::Span;
 
 /// What is shown along the measured time.
@@ -35,9 +35,9 @@ pub(crate) struct LastRounds {
 impl<'a> CourseView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str, decided: bool) -> CourseView<'a> {
         CourseView {
-            charts: charts::charts(part),
+            charts: charts::all_charts(part),
             decided,
-            beneath: beneath::beneath(part, root),
+            beneath: beneath::view_beneath(part, root),
             steadiness: part.course.steadiness.iter().map(SteadyRow::new).collect(),
         }
     }
@@ -46,15 +46,19 @@ impl<'a> CourseView<'a> {
 impl SteadyRow<'_> {
     fn new(it: &Steadiness) -> SteadyRow<'_> {
         SteadyRow {
-            round: Span::from_ns(it.round_ns).human(),
-            from: it.steady_from_ns.map_or("never".to_owned(), clock),
+            round: Span::from_ns(it.round_ns).human_text(),
+            from: it.steady_from_ns.map_or("never".to_owned(), clock_text),
             last: it.last.as_ref().map(|last| LastRounds {
                 steady: last.steady,
-                average: level(it, last.average),
+                average: level_text(it, last.average),
                 excursion: format!("{:.1}%", last.excursion * 100.0),
                 slope: format!("{:+.1}%", last.slope * 100.0),
             }),
-            changes: it.changes.iter().map(|at| format!("{}: {}", clock(at.at_ns), change(it, at))).collect(),
+            changes: it
+                .changes
+                .iter()
+                .map(|at| format!("{}: {}", clock_text(at.at_ns), change_sentence(it, at)))
+                .collect(),
             it,
         }
     }

@@ -1,7 +1,7 @@
 //! The section on the criteria: what was measured of each, and its bound.
 
 use crate::judgement::{CriterionOutcome, Figure, MeasuredTime, Outcome, StepFigures};
-use crate::words::clock;
+use crate::words::clock_text;
 use assay_base::Span;
 
 /// The table of criteria, and the time over which they were judged.
@@ -35,16 +35,16 @@ impl<'a> CriteriaView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str) -> CriteriaView<'a> {
         let MeasuredTime { planned_ns, measured_ns, slice_ns, .. } = part.time;
         CriteriaView {
-            rows: rows(&part.criteria, root),
+            rows: criterion_rows(&part.criteria, root),
             planned: Span::from_ns(planned_ns).to_string(),
-            measured: clock(measured_ns),
+            measured: clock_text(measured_ns),
             slice: Span::from_ns(slice_ns).to_string(),
             stress: part.stress,
         }
     }
 }
 
-fn rows<'a>(criteria: &'a [CriterionOutcome], root: &str) -> Vec<CriterionRow<'a>> {
+fn criterion_rows<'a>(criteria: &'a [CriterionOutcome], root: &str) -> Vec<CriterionRow<'a>> {
     criteria.iter().enumerate().map(|(index, outcome)| row_of(index, outcome, root)).collect()
 }
 
@@ -65,10 +65,10 @@ fn row_of<'a>(index: usize, outcome: &'a CriterionOutcome, root: &str) -> Criter
 /// A figure with its place, and its path in the result.
 fn figure_view<'a>(figure: &'a Option<Figure>, index: usize, name: &str, root: &str) -> Option<FigureView<'a>> {
     let json = format!("{root}/criteria/{index}/{name}/value");
-    figure.as_ref().map(|figure| FigureView { place: place(figure), figure, json })
+    figure.as_ref().map(|figure| FigureView { place: place_of_figure(figure), figure, json })
 }
 
-fn place(figure: &Figure) -> String {
+fn place_of_figure(figure: &Figure) -> String {
     let target = figure.target.as_ref().map(|target| format!(", {target}")).unwrap_or_default();
-    format!("slice {} ({} to {}){target}", figure.window, clock(figure.start_ns), clock(figure.end_ns))
+    format!("slice {} ({} to {}){target}", figure.window, clock_text(figure.start_ns), clock_text(figure.end_ns))
 }

@@ -24,7 +24,11 @@ pub(crate) struct MinuteView<'a> {
 
 impl<'a> DatabaseView<'a> {
     pub(crate) fn new(part: &'a StepFigures) -> DatabaseView<'a> {
-        DatabaseView { minutes: minutes(part), counted: counted(&part.streams), databases: &part.databases }
+        DatabaseView {
+            minutes: minute_views(part),
+            counted: counted_by_name(&part.streams),
+            databases: &part.databases,
+        }
     }
 
     /// True when the target is a database, or there are figures per minute.
@@ -33,25 +37,28 @@ impl<'a> DatabaseView<'a> {
     }
 }
 
-fn minutes(part: &StepFigures) -> Vec<MinuteView<'_>> {
+fn minute_views(part: &StepFigures) -> Vec<MinuteView<'_>> {
     let mut views = Vec::new();
     for figure in &part.streams.per_minute {
         let on_each = part.databases.iter().zip(&figure.targets).map(|(database, value)| {
-            (format!("{} on {}", figure.name, database.head.url), Cell::figure(PerMinuteFigures::shown(*value)))
+            (
+                format!("{} on {}", figure.name, database.head.url),
+                Cell::from_figure(PerMinuteFigures::value_text(*value)),
+            )
         });
         views.push(MinuteView {
             name: &figure.name,
-            value: Cell::figure(figure.figure()),
+            value: Cell::from_figure(figure.figure_text()),
             targets: on_each.collect(),
-            chart: still::minutes(part, figure),
+            chart: still::minutes_chart(part, figure),
         });
     }
     views
 }
 
 /// What else the operations of each stream report.
-fn counted(streams: &StreamFigures) -> Vec<(&str, &str, u64)> {
-    let each = streams.whole();
+fn counted_by_name(streams: &StreamFigures) -> Vec<(&str, &str, u64)> {
+    let each = streams.streams_over_all_targets();
     each.flat_map(|stream| stream.counts.counted.iter().map(move |(name, n)| (stream.name.as_str(), name.as_str(), *n)))
         .collect()
 }

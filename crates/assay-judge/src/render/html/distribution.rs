@@ -1,7 +1,7 @@
 //! Distributions of times, drawn over each other: the share of the operations that took longer than each time, and how
 //! many took about that time. For the pages that compare runs.
 
-use super::figures::{percent, time};
+use super::figures::{percent_text, time_text};
 use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
 
 /// Percentiles that are marked on a line, each with the share of operations that took longer.
@@ -55,21 +55,21 @@ impl<'a> Distribution<'a> {
     }
 
     /// `array A: p50 180 µs, p99 987 µs`.
-    fn words(&self) -> String {
+    fn label_in_words(&self) -> String {
         let in_words: Vec<String> =
-            self.percentiles.iter().map(|(name, _, ns)| format!("{name} {}", time(*ns as u64))).collect();
+            self.percentiles.iter().map(|(name, _, ns)| format!("{name} {}", time_text(*ns as u64))).collect();
         format!("{}: {}", self.label, in_words.join(", "))
     }
 }
 
-fn lengths(measure: &str, all: &[Distribution<'_>]) -> Axis {
+fn length_axis(measure: &str, all: &[Distribution<'_>]) -> Axis {
     let ends = all.iter().flat_map(|one| &one.longer).map(|(ns, _)| ns.max(1.0));
     let (low, high) = ends.fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
-    Axis::log(&format!("{measure} (logarithmic)"), Unit::Time, low, high)
+    Axis::with_log_scale(&format!("{measure} (logarithmic)"), Unit::Time, low, high)
 }
 
-fn words(what: &str, all: &[Distribution<'_>]) -> String {
-    let each: Vec<String> = all.iter().map(Distribution::words).collect();
+fn distributions_in_words(what: &str, all: &[Distribution<'_>]) -> String {
+    let each: Vec<String> = all.iter().map(Distribution::label_in_words).collect();
     format!("{what} {}.", each.join("; "))
 }
 
@@ -88,12 +88,12 @@ impl Overlay {
             .map(|(series, (label, nines))| Distribution::of_nines(series, label, nines))
             .collect();
         let keys = all.iter().enumerate().map(|(series, (label, _))| (series_class(series), label.clone())).collect();
-        (!drawn.is_empty()).then(|| Overlay { keys, chart: beyond(title, "response", &drawn) })
+        (!drawn.is_empty()).then(|| Overlay { keys, chart: tail_chart(title, "response", &drawn) })
     }
 }
 
 /// The share of operations that took longer, over the time, both logarithmic: this shows the tails.
-pub(crate) fn beyond(title: &str, measure: &str, all: &[Distribution<'_>]) -> Chart {
+pub(crate) fn tail_chart(title: &str, measure: &str, all: &[Distribution<'_>]) -> Chart {
     let shares = all.iter().flat_map(|one| &one.longer).map(|(_, left)| *left).filter(|left| *left >= SMALLEST);
     let smallest = shares.fold(0.1, f64::min);
     let mut marks = Vec::new();
@@ -106,32 +106,33 @@ pub(crate) fn beyond(title: &str, measure: &str, all: &[Distribution<'_>]) -> Ch
         marks.extend(one.percentiles.iter().map(|(name, share, ns)| Mark::Dot {
             class: series_class(one.series),
             at: (*ns, *share),
-            text: format!("{}: {name} {}", one.label, time(*ns as u64)),
+            text: format!("{}: {name} {}", one.label, time_text(*ns as u64)),
         }));
     }
     Chart {
-        alternative: words(&format!("Share of operations beyond each length, {title}."), all),
-        x: lengths(measure, all),
-        y: Axis::log("operations that took longer", Unit::Share, smallest, 1.0),
+        alternative: distributions_in_words(&format!("Share of operations beyond each length, {title}."), all),
+        x: length_axis(measure, all),
+        y: Axis::with_log_scale("operations that took longer", Unit::Share, smallest, 1.0),
         height: HEIGHT,
         marks,
     }
 }
 
 /// How many operations took about which time.
-pub(crate) fn density(title: &str, measure: &str, all: &[Distribution<'_>]) -> Chart {
+pub(crate) fn density_chart(title: &str, measure: &str, all: &[Distribution<'_>]) -> Chart {
     let highest = all.iter().flat_map(|one| &one.steps).map(|(_, share)| *share).fold(0.0, f64::max);
     let peaks: Vec<String> = all
         .iter()
         .filter_map(|one| {
-            peak_of(one)
-                .map(|(ns, share)| format!("{}: most often about {}, {}", one.label, time(ns as u64), percent(share)))
+            peak_of(one).map(|(ns, share)| {
+                format!("{}: most often about {}, {}", one.label, time_text(ns as u64), percent_text(share))
+            })
         })
         .collect();
     Chart {
         alternative: format!("How many operations took how long, {title}. {}.", peaks.join("; ")),
-        x: lengths(measure, all),
-        y: Axis::linear("share of operations", Unit::Share, highest * 1.05),
+        x: length_axis(measure, all),
+        y: Axis::with_linear_scale("share of operations", Unit::Share, highest * 1.05),
         height: HEIGHT,
         marks: all.iter().map(area_of).collect(),
     }
@@ -160,7 +161,7 @@ mod tests {
         let counted = Distribution::of_counts(0, "a", &[(100, 50), (200, 0), (300, 49), (900, 1)], figure);
         assert_eq!(counted.percentiles, [("p99", 0.01, 297.0)]);
         assert_eq!(counted.longer, [(100.0, 0.5), (200.0, 0.5), (300.0, 0.01), (900.0, 0.0)]);
-        assert_eq!(counted.words(), "a: p99 297 ns");
+        assert_eq!(counted.label_in_words(), "a: p99 297 ns");
         let in_words =
             Distribution::of_nines(0, "a", &[(0.5, 100), (0.75, 200), (0.99, 300), (0.999, 400), (1.0, 900)]);
         assert_eq!(in_words.percentiles, [("p50", 0.5, 100.0), ("p99", 0.01, 300.0), ("p99.9", 0.001, 400.0)]);
@@ -170,7 +171,7 @@ mod tests {
     fn nothing_and_a_single_length_are_drawn() {
         for counts in [&[][..], &[(0, 0)], &[(5, 7)], &[(u64::MAX, u64::MAX), (u64::MAX, u64::MAX)]] {
             let all = [Distribution::of_counts(0, "<b>", counts, |_| Some(f64::NAN))];
-            for chart in [beyond("t", "response", &all), density("t", "response", &all)] {
+            for chart in [tail_chart("t", "response", &all), density_chart("t", "response", &all)] {
                 let text = chart.to_string();
                 assert!(!text.contains("NaN") && !text.contains("<b>"), "{text}");
             }

@@ -24,7 +24,7 @@ pub(crate) const STYLE: &str = include_str!("../../../templates/report.css");
 const MOST_JSON: usize = 2_000_000;
 
 /// Content of the `meta` tag of a page that has these scripts and styles and no others.
-pub(crate) fn policy(scripts: &[&str], styles: &[&str]) -> String {
+pub(crate) fn security_policy(scripts: &[&str], styles: &[&str]) -> String {
     let (scripts, styles) = (hashes_of(scripts), hashes_of(styles));
     format!("default-src 'none'; script-src{scripts}; style-src{styles}; base-uri 'none'; form-action 'none'")
 }
@@ -53,16 +53,16 @@ const THINNINGS: [Thinning; 5] = [
             j.part.course.series = Series::default();
         }
     }),
-    ("the time lines of each target", |j| parts(j).for_each(|part| part.course.series.flows.clear())),
+    ("the time lines of each target", |j| parts_mut(j).for_each(|part| part.course.series.flows.clear())),
     ("the distributions by nines of each target", |j| {
-        let streams = parts(j).filter(|part| part.targets.each.len() > 1).flat_map(|part| &mut part.streams.each);
+        let streams = parts_mut(j).filter(|part| part.targets.each.len() > 1).flat_map(|part| &mut part.streams.each);
         streams.filter(|totals| totals.target.is_some()).for_each(|totals| {
             let kinds = [&mut totals.response, &mut totals.service, &mut totals.lag, &mut totals.own_lag];
             kinds.into_iter().for_each(|times| times.nines.clear());
         });
     }),
     ("the slices of each target", |j| {
-        parts(j).filter(|part| part.targets.each.len() > 1).for_each(|part| {
+        parts_mut(j).filter(|part| part.targets.each.len() > 1).for_each(|part| {
             part.slices.listed.iter_mut().for_each(|slice| slice.streams.retain(|entry| entry.target.is_none()));
         });
     }),
@@ -76,15 +76,15 @@ const THINNINGS: [Thinning; 5] = [
 ];
 
 /// Serialises `judgement`, made smaller as far as its size requires; `Err` when it cannot be written as JSON at all.
-pub(crate) fn embed(judgement: &Judgement) -> Result<Embedded, serde_json::Error> {
-    let mut embedded = Embedded { json: json(judgement)?, lacks: Vec::new() };
+pub(crate) fn embed_judgement(judgement: &Judgement) -> Result<Embedded, serde_json::Error> {
+    let mut embedded = Embedded { json: json_for_script(judgement)?, lacks: Vec::new() };
     if embedded.json.len() <= MOST_JSON {
         return Ok(embedded);
     }
     let mut thin = judgement.clone();
     for (lacks, thinning) in THINNINGS {
         thinning(&mut thin);
-        let json = json(&thin)?;
+        let json = json_for_script(&thin)?;
         if json.len() < embedded.json.len() {
             embedded.json = json;
             embedded.lacks.push(lacks);
@@ -96,14 +96,14 @@ pub(crate) fn embed(judgement: &Judgement) -> Result<Embedded, serde_json::Error
     Ok(embedded)
 }
 
-fn parts(judgement: &mut Judgement) -> impl Iterator<Item = &mut StepFigures> {
+fn parts_mut(judgement: &mut Judgement) -> impl Iterator<Item = &mut StepFigures> {
     std::iter::once(&mut judgement.part).chain(judgement.steps.iter_mut().map(|step| &mut step.part))
 }
 
 /// In JSON, `<`, `>` and `&` occur only within strings, where an escape means the same; so neither `</script>` nor
 /// `<!--` can end or comment out the element. The two line separators are escaped because old JavaScript treats them as
 /// line ends.
-pub(crate) fn json<T: Serialize>(document: &T) -> Result<String, serde_json::Error> {
+pub(crate) fn json_for_script<T: Serialize>(document: &T) -> Result<String, serde_json::Error> {
     let plain = serde_json::to_string(document)?;
     let mut safe = String::with_capacity(plain.len());
     for c in plain.chars() {

@@ -47,40 +47,40 @@ impl Cell {
     }
 
     /// A whole number.
-    pub(crate) fn count(n: u64, json: String) -> Cell {
-        Cell::new(count(n), json)
+    pub(crate) fn from_count(n: u64, json: String) -> Cell {
+        Cell::new(count_text(n), json)
     }
 
     /// A time in nanoseconds.
-    pub(crate) fn time(ns: Option<u64>, json: String) -> Cell {
-        ns.map_or_else(Cell::absent, |ns| Cell::new(time(ns), json))
+    pub(crate) fn from_time(ns: Option<u64>, json: String) -> Cell {
+        ns.map_or_else(Cell::absent, |ns| Cell::new(time_text(ns), json))
     }
 
     /// `part` of `whole`, each with its place in the JSON.
-    pub(crate) fn part(part: Option<u64>, whole: u64, json: String, of: String) -> Cell {
+    pub(crate) fn from_part(part: Option<u64>, whole: u64, json: String, of: String) -> Cell {
         match part {
-            Some(part) if whole > 0 => Cell { of, ..Cell::new(percent(part as f64 / whole as f64), json) },
+            Some(part) if whole > 0 => Cell { of, ..Cell::new(percent_text(part as f64 / whole as f64), json) },
             _ => Cell::absent(),
         }
     }
 
     /// Operations per second.
-    pub(crate) fn rate(rate: Option<f64>, json: String) -> Cell {
+    pub(crate) fn from_rate(rate: Option<f64>, json: String) -> Cell {
         rate.map_or_else(Cell::absent, |rate| Cell::new(per_second(rate), json))
     }
 
     /// A figure that is text already.
-    pub(crate) fn figure(text: String) -> Cell {
+    pub(crate) fn from_figure(text: String) -> Cell {
         Cell::new(text, String::new())
     }
 
     /// A number of bytes.
-    pub(crate) fn bytes(n: u64, json: String) -> Cell {
-        Cell::new(Bytes::new(n).human(), json)
+    pub(crate) fn from_bytes(n: u64, json: String) -> Cell {
+        Cell::new(Bytes::new(n).human_text(), json)
     }
 
     /// A figure in words.
-    pub(crate) fn text(text: String) -> Cell {
+    pub(crate) fn from_text(text: String) -> Cell {
         Cell::new(text, String::new())
     }
 
@@ -90,29 +90,29 @@ impl Cell {
     }
 
     /// The same cell, marked when `bad`.
-    pub(crate) fn marked(self, bad: bool) -> Cell {
+    pub(crate) fn marked_if(self, bad: bool) -> Cell {
         Cell { bad, ..self }
     }
 }
 
 /// A time to three digits: `1.23 ms`.
-pub(crate) fn time(ns: u64) -> String {
-    Span::from_ns(ns).human()
+pub(crate) fn time_text(ns: u64) -> String {
+    Span::from_ns(ns).human_text()
 }
 
 /// A share as ACT prints it, with two decimals; a smaller share that is not zero is shown as such.
-pub(crate) fn percent(share: f64) -> String {
+pub(crate) fn percent_text(share: f64) -> String {
     if share > 0.0 && share < 0.00005 { "<0.01%".to_owned() } else { format!("{:.2}%", share * 100.0) }
 }
 
 /// Operations per second to one decimal.
 pub(crate) fn per_second(rate: f64) -> String {
     let tenths = (rate * 10.0).round().clamp(0.0, u64::MAX as f64) as u64;
-    format!("{}.{}/s", count(tenths / 10), tenths % 10)
+    format!("{}.{}/s", count_text(tenths / 10), tenths % 10)
 }
 
 /// A whole number in groups of three digits.
-pub(crate) fn count(n: u64) -> String {
+pub(crate) fn count_text(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -126,16 +126,16 @@ pub(crate) fn count(n: u64) -> String {
 
 /// `1,234 of 5,678`.
 pub(crate) fn part_of_whole(part: u64, whole: u64) -> String {
-    format!("{} of {}", count(part), count(whole))
+    format!("{} of {}", count_text(part), count_text(whole))
 }
 
 /// Bytes in the megabyte used for throughput: disks are sold in powers of ten.
 const MEGABYTE: f64 = 1e6;
 
 /// `12.3`, with as many decimals as the size of the number needs.
-pub(crate) fn megabytes(bytes_per_second: f64) -> String {
+pub(crate) fn megabytes_text(bytes_per_second: f64) -> String {
     match bytes_per_second / MEGABYTE {
-        large if large >= 999.5 => count(large.round() as u64),
+        large if large >= 999.5 => count_text(large.round() as u64),
         middle if middle >= 99.95 => format!("{middle:.0}"),
         small if small >= 9.995 => format!("{small:.1}"),
         tiny => format!("{tiny:.2}"),
@@ -148,9 +148,12 @@ mod tests {
 
     #[test]
     fn texts() {
-        assert_eq!([count(0), count(999), count(1000), count(7_200_000)], ["0", "999", "1,000", "7,200,000"]);
         assert_eq!(
-            [percent(0.0), percent(0.00001), percent(0.0270), percent(1.0)],
+            [count_text(0), count_text(999), count_text(1000), count_text(7_200_000)],
+            ["0", "999", "1,000", "7,200,000"]
+        );
+        assert_eq!(
+            [percent_text(0.0), percent_text(0.00001), percent_text(0.0270), percent_text(1.0)],
             ["0.00%", "<0.01%", "2.70%", "100.00%"]
         );
         assert_eq!([per_second(1999.96), per_second(0.04)], ["2,000.0/s", "0.0/s"]);
@@ -158,15 +161,15 @@ mod tests {
 
     #[test]
     fn a_cell_escapes_and_marks() {
-        let cell = Cell::new("<b>".into(), "/a\"b".into()).marked(true).to_string();
+        let cell = Cell::new("<b>".into(), "/a\"b".into()).marked_if(true).to_string();
         assert_eq!(cell, "<td class=\"n bad\" data-json=\"/a&#34;b\">&#60;b&#62;<b class=\"sign\"> ✗</b></td>");
-        assert_eq!(Cell::part(Some(0), 0, String::new(), String::new()).text, ABSENT);
-        assert_eq!(Cell::part(None, 5, String::new(), String::new()).text, ABSENT);
+        assert_eq!(Cell::from_part(Some(0), 0, String::new(), String::new()).text, ABSENT);
+        assert_eq!(Cell::from_part(None, 5, String::new(), String::new()).text, ABSENT);
     }
 
     #[test]
     fn throughput_has_the_digits_it_needs() {
-        let shown = [4_000_000.0, 23_400_000.0, 512_300_000.0, 6_400_000_000.0].map(megabytes);
+        let shown = [4_000_000.0, 23_400_000.0, 512_300_000.0, 6_400_000_000.0].map(megabytes_text);
         assert_eq!(shown, ["4.00", "23.4", "512", "6,400"]);
     }
 }

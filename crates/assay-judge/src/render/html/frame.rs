@@ -1,7 +1,7 @@
 //! What surrounds every page: the policy that allows only the scripts and styles known here, and those scripts and
 //! styles.
 
-use super::embed::{CHARTS, CHARTS_STYLE, SCRIPT, STYLE, policy};
+use super::embed::{CHARTS, CHARTS_STYLE, SCRIPT, STYLE, security_policy};
 use askama::Template;
 use std::fmt;
 
@@ -15,22 +15,22 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// The frame of a page without a script.
-    pub(crate) fn still() -> Frame {
+    pub(crate) fn without_script() -> Frame {
         Frame::new(&[], &[STYLE])
     }
 
     /// The frame of a page whose charts are drawn by scripts.
-    pub(crate) fn drawn() -> Frame {
+    pub(crate) fn with_scripts() -> Frame {
         Frame::new(&[CHARTS, SCRIPT], &[CHARTS_STYLE, STYLE])
     }
 
     fn new(scripts: &'static [&'static str], styles: &'static [&'static str]) -> Frame {
-        Frame { policy: policy(scripts, styles), scripts, styles }
+        Frame { policy: security_policy(scripts, styles), scripts, styles }
     }
 }
 
 /// Writes a page.
-pub(crate) fn write(page: &impl Template, out: &mut dyn fmt::Write) -> fmt::Result {
+pub(crate) fn write_page(page: &impl Template, out: &mut dyn fmt::Write) -> fmt::Result {
     page.render_into(&mut Sink(out)).map_err(|_| fmt::Error)
 }
 

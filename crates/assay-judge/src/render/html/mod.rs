@@ -29,11 +29,11 @@ mod targets;
 mod tested;
 
 pub(crate) use badge::{Badge, Watermark};
-pub(crate) use frame::{Frame, write};
+pub(crate) use frame::{Frame, write_page};
 
 use crate::Judgement;
 use crate::judgement::{Damaged, Deciding};
-use crate::words::clock;
+use crate::words::clock_text;
 use askama::Template;
 use headline::Headline;
 
@@ -41,21 +41,21 @@ use part::PartView;
 use std::fmt;
 
 /// Writes the report of `judgement` to `out`. `Err` only when `out` fails or a figure has no JSON form.
-pub fn html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
-    let embedded = embed::embed(judgement).map_err(|_| fmt::Error)?;
+pub fn write_html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
+    let embedded = embed::embed_judgement(judgement).map_err(|_| fmt::Error)?;
     let page = Page {
-        frame: Frame::drawn(),
+        frame: Frame::with_scripts(),
         judgement,
         badge: Badge::for_verdict(judgement.verdict),
         headline: Headline::new(judgement),
-        when: judgement.when(),
+        when: judgement.time_of_run(),
         deciding: judgement.deciding.as_ref().map(deciding_text),
-        watermarks: Watermark::all(&judgement.watermarks),
+        watermarks: Watermark::all_from_marks(&judgement.watermarks),
         damage: &judgement.damage,
-        parts: parts(judgement),
+        parts: part_views(judgement),
         embedded,
     };
-    write(&page, out)
+    write_page(&page, out)
 }
 
 /// The path to the report of a run, for a page in a directory above it; `None` for a path that is not simply below the
@@ -84,11 +84,11 @@ struct Page<'a> {
     embedded: embed::Embedded,
 }
 
-fn parts(judgement: &Judgement) -> Vec<PartView<'_>> {
+fn part_views(judgement: &Judgement) -> Vec<PartView<'_>> {
     if judgement.steps.is_empty() {
-        return vec![PartView::whole(judgement)];
+        return vec![PartView::from_judgement(judgement)];
     }
-    (0..judgement.steps.len()).map(|step| PartView::step(judgement, step)).collect()
+    (0..judgement.steps.len()).map(|step| PartView::from_step(judgement, step)).collect()
 }
 
 /// The place that decided: `step 2, slice 6 (5:00:00 to 6:00:00), reads on /dev/sdb: 7.91% measured, bound < 5%`.
@@ -97,10 +97,10 @@ fn deciding_text(deciding: &Deciding) -> String {
     if deciding.step > 1 {
         place.push(format!("step {}", deciding.step));
     }
-    let stretch = format!("{} to {}", clock(deciding.start_ns), clock(deciding.end_ns));
+    let stretch = format!("{} to {}", clock_text(deciding.start_ns), clock_text(deciding.end_ns));
     let slice = match deciding.window_ns {
         None => "slice".to_owned(),
-        Some(ns) => format!("{} slice", assay_base::Span::from_ns(ns).human()),
+        Some(ns) => format!("{} slice", assay_base::Span::from_ns(ns).human_text()),
     };
     place.push(deciding.slice.map_or(stretch.clone(), |number| format!("{slice} {number} ({stretch})")));
     if let Some(stream) = &deciding.stream {

@@ -2,7 +2,7 @@
 //! glance. Drawn here as SVG: they need no script and print as they are.
 
 use super::bounds::bound_over;
-use super::figures::percent;
+use super::figures::percent_text;
 use crate::judgement::{FlowSeries, Series, StepFigures, TimesSummary};
 use assay_base::Span;
 use std::fmt::Write;
@@ -41,11 +41,11 @@ pub(crate) struct Multiple<'a> {
 type Line = Vec<(f64, Option<f64>)>;
 
 /// The streams that a criterion judges, or the first stream; nothing for a single target.
-pub(crate) fn multiples(part: &StepFigures) -> Vec<Multiples<'_>> {
+pub(crate) fn small_multiples(part: &StepFigures) -> Vec<Multiples<'_>> {
     let flows = &part.course.series.flows;
     let mut streams: Vec<&str> = Vec::new();
-    for flow in flows.iter().filter(|flow| part.judges(&flow.stream)).chain(flows.first()) {
-        if !streams.contains(&flow.stream.as_str()) && (streams.is_empty() || part.judges(&flow.stream)) {
+    for flow in flows.iter().filter(|flow| part.judges_stream(&flow.stream)).chain(flows.first()) {
+        if !streams.contains(&flow.stream.as_str()) && (streams.is_empty() || part.judges_stream(&flow.stream)) {
             streams.push(&flow.stream);
         }
     }
@@ -56,27 +56,27 @@ fn of_stream<'a>(part: &'a StepFigures, stream: &'a str) -> Multiples<'a> {
     let series = &part.course.series;
     let bound = bound_over(part, stream, series.threshold);
     let flows = series.flows.iter().filter(|flow| flow.stream == stream);
-    let lines: Vec<(&FlowSeries, Line)> = flows.map(|flow| (flow, thin(series, flow))).collect();
+    let lines: Vec<(&FlowSeries, Line)> = flows.map(|flow| (flow, thinned_line(series, flow))).collect();
     let largest = lines.iter().flat_map(|(_, line)| line.iter().filter_map(|(_, share)| *share)).fold(0.0, f64::max);
     let top = largest.max(bound.map_or(0.0, |bound| bound * 1.2)).max(0.001);
     let multiple = |(flow, line): &(&'a FlowSeries, Line)| Multiple {
         target: &flow.target,
-        outlier: outlier(part, stream, &flow.target).is_some(),
-        worst: percent(flow.share_over.iter().flatten().copied().fold(0.0, f64::max)),
-        line: path(line, top),
-        bound_y: bound.map(|bound| format!("{:.1}", y(bound, top))),
+        outlier: find_outlier(part, stream, &flow.target).is_some(),
+        worst: percent_text(flow.share_over.iter().flatten().copied().fold(0.0, f64::max)),
+        line: svg_path(line, top),
+        bound_y: bound.map(|bound| format!("{:.1}", y_coordinate(bound, top))),
     };
     Multiples {
         stream,
         threshold: series.threshold,
-        top: percent(top),
-        bound: bound.map(percent),
+        top: percent_text(top),
+        bound: bound.map(percent_text),
         targets: lines.iter().map(multiple).collect(),
     }
 }
 
 /// Merges neighbouring points: shares are weighted by their operations, never averaged directly.
-fn thin(series: &Series, flow: &FlowSeries) -> Line {
+fn thinned_line(series: &Series, flow: &FlowSeries) -> Line {
     let count = series.at_ns.len().min(flow.share_over.len()).min(flow.achieved.len()).min(series.width_ns.len());
     let each = count.div_ceil(POINTS).max(1);
     let point = |from: usize| {
@@ -97,11 +97,11 @@ fn weight_at(series: &Series, flow: &FlowSeries, at: usize) -> f64 {
     flow.achieved[at] * series.width_ns[at] as f64
 }
 
-fn y(share: f64, top: f64) -> f64 {
+fn y_coordinate(share: f64, top: f64) -> f64 {
     HEIGHT - 2.0 - (share / top).clamp(0.0, 1.0) * (HEIGHT - 6.0)
 }
 
-fn path(line: &[(f64, Option<f64>)], top: f64) -> String {
+fn svg_path(line: &[(f64, Option<f64>)], top: f64) -> String {
     let mut path = String::new();
     let mut down = false;
     for (x, share) in line {
@@ -110,7 +110,7 @@ fn path(line: &[(f64, Option<f64>)], top: f64) -> String {
             continue;
         };
         // Writing to a String does not fail.
-        let _ = write!(path, "{}{:.1} {:.1}", if down { "L" } else { "M" }, x * WIDTH, y(*share, top));
+        let _ = write!(path, "{}{:.1} {:.1}", if down { "L" } else { "M" }, x * WIDTH, y_coordinate(*share, top));
         down = true;
     }
     path
@@ -129,7 +129,7 @@ pub(crate) struct Outlier {
 
 /// Set where the target's responses are that much longer than the median of the other targets', over the whole time or
 /// in the worst slice of a criterion.
-pub(crate) fn outlier(part: &StepFigures, stream: &str, target: &str) -> Option<Outlier> {
+pub(crate) fn find_outlier(part: &StepFigures, stream: &str, target: &str) -> Option<Outlier> {
     let whole = [
         ("p99".to_owned(), response_by_target(part, stream, |times| times.p99_ns)),
         ("mean".to_owned(), response_by_target(part, stream, |times| times.mean_ns)),
@@ -139,8 +139,9 @@ pub(crate) fn outlier(part: &StepFigures, stream: &str, target: &str) -> Option<
             let worst = outcome.targets.iter().filter_map(|figure| Some((figure.target.as_deref()?, figure.value)));
             (format!("worst slice ({})", outcome.asked.title), worst.collect())
         });
-    let outlier =
-        |(by, figures): (String, Vec<(&str, f64)>)| factor(&figures, target).map(|factor| Outlier { factor, by });
+    let outlier = |(by, figures): (String, Vec<(&str, f64)>)| {
+        factor_to_median(&figures, target).map(|factor| Outlier { factor, by })
+    };
     whole.into_iter().chain(criteria).filter_map(outlier).find(|outlier| outlier.factor >= OUTLIER)
 }
 
@@ -155,7 +156,7 @@ fn response_by_target<'a>(
 }
 
 /// The ratio of the target's figure to the median of the others'; `None` without others.
-fn factor(figures: &[(&str, f64)], target: &str) -> Option<f64> {
+fn factor_to_median(figures: &[(&str, f64)], target: &str) -> Option<f64> {
     let (_, mine) = figures.iter().find(|(name, _)| *name == target)?;
     let mut others: Vec<f64> = figures.iter().filter(|(name, _)| *name != target).map(|(_, figure)| *figure).collect();
     others.sort_unstable_by(f64::total_cmp);
@@ -175,7 +176,7 @@ mod tests {
             ((0..count).map(|at| if at % 2 == 0 { 1.0 } else { 3.0 }), (0..count).map(|at| Some((at % 2) as f64)));
         let flow =
             FlowSeries { achieved: achieved.collect(), share_over: share_over.collect(), ..FlowSeries::default() };
-        let line = thin(&series, &flow);
+        let line = thinned_line(&series, &flow);
         assert_eq!(line.len(), POINTS);
         assert!(line.iter().all(|(_, share)| *share == Some(0.75)), "{line:?}");
     }
@@ -183,17 +184,20 @@ mod tests {
     #[test]
     fn the_odd_one_out() {
         let figures = [("a", 0.010), ("b", 0.012), ("c", 0.090), ("d", 0.011)];
-        assert!(factor(&figures, "c").unwrap() > 8.0 && factor(&figures, "b").unwrap() < OUTLIER);
-        assert!(factor(&[("a", 0.000_5), ("b", 0.0)], "a").unwrap() < OUTLIER, "five in ten thousand are nothing");
-        assert_eq!(factor(&figures[..1], "a"), None);
+        assert!(factor_to_median(&figures, "c").unwrap() > 8.0 && factor_to_median(&figures, "b").unwrap() < OUTLIER);
+        assert!(
+            factor_to_median(&[("a", 0.000_5), ("b", 0.0)], "a").unwrap() < OUTLIER,
+            "five in ten thousand are nothing"
+        );
+        assert_eq!(factor_to_median(&figures[..1], "a"), None);
     }
 
     #[test]
     fn a_hole_breaks_the_line() {
         assert_eq!(
-            path(&[(0.0, Some(0.0)), (0.25, None), (0.5, Some(1.0)), (0.75, Some(0.5))], 1.0),
+            svg_path(&[(0.0, Some(0.0)), (0.25, None), (0.5, Some(1.0)), (0.75, Some(0.5))], 1.0),
             "M0.0 54.0M110.0 4.0L165.0 29.0"
         );
-        assert_eq!(path(&[], 1.0), "");
+        assert_eq!(svg_path(&[], 1.0), "");
     }
 }

@@ -4,8 +4,8 @@ use super::badge::Badge;
 use super::course::CourseView;
 use super::criteria::CriteriaView;
 use super::database::DatabaseView;
-use super::figures::{ABSENT, megabytes};
-use super::headline::iops;
+use super::figures::{ABSENT, megabytes_text};
+use super::headline::iops_text;
 use super::proof::ProofView;
 use super::slices::SlicesView;
 use super::streams::StreamsView;
@@ -13,7 +13,7 @@ use super::targets::BesideView;
 use super::tested::TestedView;
 use crate::judgement::StepFigures;
 use crate::render::shown;
-use crate::words::clock;
+use crate::words::clock_text;
 use crate::{Judgement, Verdict};
 
 /// The data for `templates/part.html`.
@@ -60,25 +60,25 @@ pub(crate) struct StepCells {
 
 impl StepCells {
     fn new(part: &StepFigures) -> StepCells {
-        let (operations, bytes) = part.streams.throughput().unzip();
+        let (operations, bytes) = part.streams.total_throughput().unzip();
         StepCells {
-            measured: clock(part.time.measured_ns),
-            operations: operations.map_or_else(|| ABSENT.to_owned(), iops),
-            megabytes: bytes.filter(|_| part.streams.moves_bytes()).map_or_else(|| ABSENT.to_owned(), megabytes),
-            responses: part.streams.whole().filter_map(shown::response).collect(),
+            measured: clock_text(part.time.measured_ns),
+            operations: operations.map_or_else(|| ABSENT.to_owned(), iops_text),
+            megabytes: bytes.filter(|_| part.streams.moves_bytes()).map_or_else(|| ABSENT.to_owned(), megabytes_text),
+            responses: part.streams.streams_over_all_targets().filter_map(shown::response_text).collect(),
         }
     }
 }
 
 impl<'a> PartView<'a> {
     /// The result of a log without steps.
-    pub(crate) fn whole(judgement: &'a Judgement) -> PartView<'a> {
+    pub(crate) fn from_judgement(judgement: &'a Judgement) -> PartView<'a> {
         let decided = judgement.deciding.is_some() && judgement.verdict != Verdict::Pass;
         PartView::new(&judgement.part, -1, None, &judgement.warnings, decided)
     }
 
     /// Step `index` of a certificate.
-    pub(crate) fn step(judgement: &'a Judgement, index: usize) -> PartView<'a> {
+    pub(crate) fn from_step(judgement: &'a Judgement, index: usize) -> PartView<'a> {
         let step = &judgement.steps[index];
         let head = Head {
             number: step.number,

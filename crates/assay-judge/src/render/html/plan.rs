@@ -30,51 +30,51 @@ impl PlanView {
         let json = serde_json::to_string_pretty(plan).unwrap_or_default();
         let mut view = PlanView { json, ..PlanView::default() };
         let Value::Object(plan) = plan else { return view };
-        for name in ordered(plan.keys()) {
+        for name in ordered_names(plan.keys()) {
             match &plan[name] {
                 Value::Array(all) if !all.is_empty() && all.iter().all(Value::is_object) => {
-                    view.tables.push(table(name, all));
+                    view.tables.push(plan_table(name, all));
                 }
-                Value::Array(all) => view.facts.push((words(name), all.iter().map(text).collect())),
-                other => view.facts.push((words(name), vec![text(other)])),
+                Value::Array(all) => view.facts.push((name_in_words(name), all.iter().map(value_in_words).collect())),
+                other => view.facts.push((name_in_words(name), vec![value_in_words(other)])),
             }
         }
         view
     }
 }
 
-fn ordered<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
+fn ordered_names<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
     let mut names: Vec<&String> = names.collect::<BTreeSet<_>>().into_iter().collect();
     names.sort_by_key(|name| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
     names
 }
 
-fn table(name: &str, all: &[Value]) -> PlanTable {
+fn plan_table(name: &str, all: &[Value]) -> PlanTable {
     let rows: Vec<&Map<String, Value>> = all.iter().filter_map(Value::as_object).collect();
-    let columns = ordered(rows.iter().flat_map(|row| row.keys()));
+    let columns = ordered_names(rows.iter().flat_map(|row| row.keys()));
     PlanTable {
-        title: words(name),
+        title: name_in_words(name),
         rows: rows
             .iter()
-            .map(|row| columns.iter().map(|column| row.get(*column).map_or("–".to_owned(), text)).collect())
+            .map(|row| columns.iter().map(|column| row.get(*column).map_or("–".to_owned(), value_in_words)).collect())
             .collect(),
-        columns: columns.into_iter().map(|column| words(column)).collect(),
+        columns: columns.into_iter().map(|column| name_in_words(column)).collect(),
     }
 }
 
-fn words(name: &str) -> String {
+fn name_in_words(name: &str) -> String {
     name.replace('_', " ")
 }
 
 /// A value in words: `1536B` for a size from 1536 B to 1536 B, `poisson, rate 2000/s`.
-fn text(value: &Value) -> String {
+fn value_in_words(value: &Value) -> String {
     match value {
         Value::Null => "–".to_owned(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
-        Value::Array(all) => all.iter().map(text).collect::<Vec<_>>().join(", "),
+        Value::Array(all) => all.iter().map(value_in_words).collect::<Vec<_>>().join(", "),
         Value::Object(members) => of_members(members),
     }
 }
@@ -82,12 +82,16 @@ fn text(value: &Value) -> String {
 fn of_members(members: &Map<String, Value>) -> String {
     let pair = members.get("from").zip(members.get("to")).filter(|_| members.len() == 2);
     if let Some((from, to)) = pair {
-        return if from == to { text(from) } else { format!("{} to {}", text(from), text(to)) };
+        return if from == to {
+            value_in_words(from)
+        } else {
+            format!("{} to {}", value_in_words(from), value_in_words(to))
+        };
     }
     let in_words = members.iter().map(|(name, value)| match value {
-        Value::Object(inner) if inner.is_empty() => words(name),
-        Value::Object(_) => format!("{}, {}", words(name), text(value)),
-        other => format!("{} {}", words(name), text(other)),
+        Value::Object(inner) if inner.is_empty() => name_in_words(name),
+        Value::Object(_) => format!("{}, {}", name_in_words(name), value_in_words(value)),
+        other => format!("{} {}", name_in_words(name), value_in_words(other)),
     });
     in_words.collect::<Vec<_>>().join("; ")
 }

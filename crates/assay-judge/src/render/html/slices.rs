@@ -5,10 +5,10 @@
 //! table and in the totals. (The mean of the slices' shares, which ACT prints, is in `assay as act_latency`.) This
 //! table decides nothing.
 
-use super::figures::{Cell, percent};
+use super::figures::{Cell, percent_text};
 use crate::judgement::{Slice, SliceList, SliceStream, SliceTimes, StepFigures, UnkeptBound};
 use crate::render::slices::is_over;
-use crate::words::clock;
+use crate::words::clock_text;
 use assay_base::{Measure, Span};
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ pub(crate) struct SliceRow<'a> {
 }
 
 /// Which rows the tables show when there are too many: first those with a problem, then the beginning.
-pub(crate) fn shown(slices: &[Slice]) -> BTreeSet<usize> {
+pub(crate) fn shown_rows(slices: &[Slice]) -> BTreeSet<usize> {
     let all = 0..slices.len();
     if slices.len() <= MOST_ROWS {
         return all.collect();
@@ -69,15 +69,15 @@ pub(crate) fn shown(slices: &[Slice]) -> BTreeSet<usize> {
 impl<'a> SlicesView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str) -> SlicesView<'a> {
         let (per_target, per_target_left_out) = per_target(part, root);
-        SlicesView { together: together(part, root), per_target, per_target_left_out }
+        SlicesView { together: tables_together(part, root), per_target, per_target_left_out }
     }
 }
 
 /// One table for each stream over all its targets.
-fn together<'a>(part: &'a StepFigures, root: &str) -> Vec<SliceTable<'a>> {
+fn tables_together<'a>(part: &'a StepFigures, root: &str) -> Vec<SliceTable<'a>> {
     let several = part.targets.each.len() > 1;
-    let keys = keys(&part.slices).into_iter().filter(|(_, target)| !several || target.is_none());
-    keys.map(|key| table(part, root, key)).collect()
+    let keys = stream_keys(&part.slices).into_iter().filter(|(_, target)| !several || target.is_none());
+    keys.map(|key| slice_table(part, root, key)).collect()
 }
 
 /// One table for each target of each stream that a criterion judges; true when there are too many to show.
@@ -85,16 +85,18 @@ fn per_target<'a>(part: &'a StepFigures, root: &str) -> (Vec<SliceTable<'a>>, bo
     if part.targets.each.len() < 2 {
         return (Vec::new(), false);
     }
-    let keys: Vec<_> =
-        keys(&part.slices).into_iter().filter(|(stream, target)| target.is_some() && part.judges(stream)).collect();
+    let keys: Vec<_> = stream_keys(&part.slices)
+        .into_iter()
+        .filter(|(stream, target)| target.is_some() && part.judges_stream(stream))
+        .collect();
     if keys.len() * part.slices.listed.len().min(MOST_ROWS) > MOST_TARGET_ROWS {
         return (Vec::new(), true);
     }
-    (keys.into_iter().map(|key| table(part, root, key)).collect(), false)
+    (keys.into_iter().map(|key| slice_table(part, root, key)).collect(), false)
 }
 
 /// Streams and targets in the order in which the slices name them.
-fn keys(slices: &SliceList) -> Vec<(&str, Option<&str>)> {
+fn stream_keys(slices: &SliceList) -> Vec<(&str, Option<&str>)> {
     let mut keys = Vec::new();
     for entry in slices.listed.iter().flat_map(|slice| &slice.streams) {
         let key = (entry.stream.as_str(), entry.target.as_deref());
@@ -105,21 +107,21 @@ fn keys(slices: &SliceList) -> Vec<(&str, Option<&str>)> {
     keys
 }
 
-fn entry<'a>(slice: &'a Slice, key: (&str, Option<&str>)) -> Option<(usize, &'a SliceStream)> {
+fn entry_of_stream<'a>(slice: &'a Slice, key: (&str, Option<&str>)) -> Option<(usize, &'a SliceStream)> {
     slice.streams.iter().enumerate().find(|(_, entry)| entry.stream == key.0 && entry.target.as_deref() == key.1)
 }
 
-fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>)) -> SliceTable<'a> {
-    let entries = || part.slices.listed.iter().filter_map(move |slice| Some((slice, entry(slice, key)?.1)));
+fn slice_table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>)) -> SliceTable<'a> {
+    let entries = || part.slices.listed.iter().filter_map(move |slice| Some((slice, entry_of_stream(slice, key)?.1)));
     let thresholds: BTreeSet<Span> =
         entries().flat_map(|(_, entry)| entry.response.over.keys().chain(entry.service.over.keys())).copied().collect();
     let thresholds: Vec<Span> = thresholds.into_iter().collect();
-    let shown = shown(&part.slices.listed);
+    let shown = shown_rows(&part.slices.listed);
     let rows = shown.iter().filter_map(|&index| {
         let slice = &part.slices.listed[index];
-        let (at, entry) = entry(slice, key)?;
+        let (at, entry) = entry_of_stream(slice, key)?;
         let over = is_over(part, slice, key.0, key.1);
-        Some(row(slice, over, entry, format!("{root}/slices/{index}/streams/{at}"), &thresholds))
+        Some(slice_row(slice, over, entry, format!("{root}/slices/{index}/streams/{at}"), &thresholds))
     });
     let rows: Vec<SliceRow<'a>> = rows.collect();
     let complete: Vec<&SliceStream> = entries().filter(|(slice, _)| slice.complete).map(|(_, entry)| entry).collect();
@@ -129,8 +131,8 @@ fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>))
         left_out: part.slices.left_out.saturating_add((part.slices.listed.len() - shown.len()) as u64),
         rows,
         summaries: [
-            ("avg of all operations", summary(&complete, &thresholds, false)),
-            ("max", summary(&complete, &thresholds, true)),
+            ("avg of all operations", summary_cells(&complete, &thresholds, false)),
+            ("max", summary_cells(&complete, &thresholds, true)),
         ],
         complete: complete.len(),
         thresholds,
@@ -138,7 +140,7 @@ fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>))
 }
 
 /// The share over all operations together, or the largest share of any slice, as the terminal shows them.
-fn summary(entries: &[&SliceStream], thresholds: &[Span], largest: bool) -> Vec<String> {
+fn summary_cells(entries: &[&SliceStream], thresholds: &[Span], largest: bool) -> Vec<String> {
     let kinds: [fn(&SliceStream) -> &SliceTimes; 2] = [|entry| &entry.response, |entry| &entry.service];
     kinds
         .into_iter()
@@ -162,10 +164,10 @@ fn summary_of(
     } else {
         (all > 0.0).then_some(over / all)
     };
-    share.map_or_else(|| "–".to_owned(), percent)
+    share.map_or_else(|| "–".to_owned(), percent_text)
 }
 
-fn row<'a>(slice: &'a Slice, over: bool, entry: &SliceStream, at: String, thresholds: &[Span]) -> SliceRow<'a> {
+fn slice_row<'a>(slice: &'a Slice, over: bool, entry: &SliceStream, at: String, thresholds: &[Span]) -> SliceRow<'a> {
     // What does not count is not marked.
     let unkept = if slice.complete && slice.valid { entry.unkept.as_slice() } else { &[] };
     let (class, state) = match (slice.complete, slice.valid, over) {
@@ -177,10 +179,10 @@ fn row<'a>(slice: &'a Slice, over: bool, entry: &SliceStream, at: String, thresh
     SliceRow {
         slice,
         at,
-        start: clock(slice.start_ns),
+        start: clock_text(slice.start_ns),
         class,
         state,
-        operations: Cell::count(entry.counts.operations, "operations".to_owned()),
+        operations: Cell::from_count(entry.counts.operations, "operations".to_owned()),
         response: time_cells("response", Measure::Response, &entry.response, thresholds, unkept),
         service: time_cells("service", Measure::Service, &entry.service, thresholds, unkept),
     }
@@ -194,16 +196,16 @@ fn time_cells(
     thresholds: &[Span],
     unkept: &[UnkeptBound],
 ) -> Vec<Cell> {
-    let mean = Cell::time(times.mean_ns, format!("{name}/mean_ns"));
+    let mean = Cell::from_time(times.mean_ns, format!("{name}/mean_ns"));
     let slow = unkept.iter().any(|bound| bound.is_of_mean(measure));
-    let ends = [mean.marked(slow), Cell::time(times.max_ns, format!("{name}/max_ns"))];
+    let ends = [mean.marked_if(slow), Cell::from_time(times.max_ns, format!("{name}/max_ns"))];
     thresholds
         .iter()
         .map(|over| {
             let (json, of) = (format!("{name}/over/{over}"), format!("{name}/operations"));
             let part = times.over.get(over).copied();
             let broken = unkept.iter().any(|bound| bound.is_of_share(measure, *over));
-            Cell::part(part, times.operations, json, of).marked(broken)
+            Cell::from_part(part, times.operations, json, of).marked_if(broken)
         })
         .chain(ends)
         .collect()

@@ -2,7 +2,7 @@
 
 use super::figures::Cell;
 use crate::judgement::{PhaseFigures, PhaseStream, StepFigures, StreamFigures, StreamTotals, TimesSummary};
-use crate::render::shown::ran;
+use crate::render::shown::running_time_text;
 use assay_base::Span;
 
 /// The tables of streams and of phases.
@@ -34,12 +34,12 @@ pub(crate) struct PhaseRow<'a> {
 impl<'a> StreamsView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str) -> StreamsView<'a> {
         let several = part.targets.each.len() > 1;
-        StreamsView { rows: rows(part, several, root), phases: phases(&part.streams, root) }
+        StreamsView { rows: stream_rows(part, several, root), phases: phase_rows(&part.streams, root) }
     }
 }
 
 /// With several targets only the sums; each single target is in a table of its own.
-fn rows<'a>(part: &'a StepFigures, several: bool, root: &str) -> Vec<StreamRow<'a>> {
+fn stream_rows<'a>(part: &'a StepFigures, several: bool, root: &str) -> Vec<StreamRow<'a>> {
     let streams = &part.streams;
     let each = streams.each.iter().enumerate().filter(|(_, totals)| !several || totals.target.is_none());
     let together = streams.together.iter().map(|totals| ("together".to_owned(), totals));
@@ -57,23 +57,24 @@ fn stream_row<'a>(place: String, totals: &'a StreamTotals, part: &StepFigures, r
     let counts = &totals.counts;
     StreamRow {
         totals,
-        ran: ran(part, totals),
-        asked: Cell::rate(totals.rate_asked, format!("{path}/rate_asked")),
+        ran: running_time_text(part, totals),
+        asked: Cell::from_rate(totals.rate_asked, format!("{path}/rate_asked")),
         counts: vec![
-            Cell::rate(totals.rate_achieved, format!("{path}/rate_achieved")),
-            Cell::count(counts.operations, format!("{path}/operations")),
+            Cell::from_rate(totals.rate_achieved, format!("{path}/rate_achieved")),
+            Cell::from_count(counts.operations, format!("{path}/operations")),
             if counts.bytes == 0 && (totals.size.is_empty() || part.lacks_bytes()) {
                 Cell::absent()
             } else {
-                Cell::bytes(counts.bytes, format!("{path}/bytes"))
+                Cell::from_bytes(counts.bytes, format!("{path}/bytes"))
             },
-            Cell::count(counts.failed().saturating_add(counts.short), String::new()).marked(counts.failed() > 0),
+            Cell::from_count(counts.failed_operations().saturating_add(counts.short), String::new())
+                .marked_if(counts.failed_operations() > 0),
             if !part.lacks_in_flight() {
-                Cell::count(totals.in_flight_max, format!("{path}/in_flight_max"))
+                Cell::from_count(totals.in_flight_max, format!("{path}/in_flight_max"))
             } else {
                 Cell::absent()
             },
-            Cell::count(totals.waiting_max, format!("{path}/waiting_max")),
+            Cell::from_count(totals.waiting_max, format!("{path}/waiting_max")),
         ],
         response: time_cells("response", &totals.response, &path),
         service: time_cells("service", &totals.service, &path),
@@ -91,10 +92,10 @@ fn time_cells(name: &str, times: &TimesSummary, path: &str) -> Vec<Cell> {
         ("p99_99_ns", times.p99_99_ns),
         ("max_ns", times.max_ns),
     ];
-    figures.map(|(field, ns)| Cell::time(ns, format!("{path}/{name}/{field}"))).to_vec()
+    figures.map(|(field, ns)| Cell::from_time(ns, format!("{path}/{name}/{field}"))).to_vec()
 }
 
-fn phases<'a>(streams: &'a StreamFigures, root: &str) -> Vec<PhaseRow<'a>> {
+fn phase_rows<'a>(streams: &'a StreamFigures, root: &str) -> Vec<PhaseRow<'a>> {
     let mut rows = Vec::new();
     for (index, phase) in streams.phases.iter().enumerate() {
         for (at, stream) in phase.streams.iter().enumerate() {
@@ -117,12 +118,12 @@ fn phase_row<'a>(phase: &'a PhaseFigures, stream: &'a PhaseStream, path: &str) -
         ("p99_9_ns", times.p99_9_ns),
         ("max_ns", times.max_ns),
     ];
-    let times = figures.map(|(field, ns)| Cell::time(ns, format!("{path}/response/{field}")));
-    let rate = Cell::rate(stream.rate_achieved, format!("{path}/rate_achieved"));
-    let failed = Cell::count(stream.failed, format!("{path}/failed")).marked(stream.failed > 0);
+    let times = figures.map(|(field, ns)| Cell::from_time(ns, format!("{path}/response/{field}")));
+    let rate = Cell::from_rate(stream.rate_achieved, format!("{path}/rate_achieved"));
+    let failed = Cell::from_count(stream.failed, format!("{path}/failed")).marked_if(stream.failed > 0);
     PhaseRow {
         name: &phase.name,
-        measured: Span::from_ns(phase.measured_ns).human(),
+        measured: Span::from_ns(phase.measured_ns).human_text(),
         within: format!("{} of {}", phase.slices_within, phase.slices),
         stream: &stream.name,
         cells: [rate, failed].into_iter().chain(times).collect(),

@@ -1,6 +1,6 @@
 //! The targets: what they are, what their block devices counted, and how each compares with the others.
 
-use super::figures::{Cell, percent};
+use super::figures::{Cell, percent_text};
 use super::multiples::{self, Multiples};
 use crate::judgement::{StepFigures, StreamTotals, TargetTotals};
 use assay_base::Bytes;
@@ -39,12 +39,12 @@ pub(crate) struct FigureRow<'a> {
 
 impl<'a> BesideView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str) -> BesideView<'a> {
-        BesideView { tables: tables(part, root), multiples: multiples::multiples(part) }
+        BesideView { tables: target_tables(part, root), multiples: multiples::small_multiples(part) }
     }
 }
 
 /// All targets.
-pub(crate) fn rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> {
+pub(crate) fn target_rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> {
     let targets = &part.targets;
     let counts_bytes = !part.lacks_bytes();
     targets.each.iter().enumerate().map(|(index, target)| target_row(index, target, root, counts_bytes)).collect()
@@ -54,33 +54,33 @@ pub(crate) fn rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> 
 fn target_row<'a>(index: usize, target: &'a TargetTotals, root: &str, counts_bytes: bool) -> TargetRow<'a> {
     TargetRow {
         target,
-        size: Bytes::new(target.head.size_bytes).human(),
+        size: Bytes::new(target.head.size_bytes).human_text(),
         written: bytes_or_absent(target.written_bytes, format!("{root}/targets/{index}/written_bytes"), counts_bytes),
         read: bytes_or_absent(target.read_bytes, format!("{root}/targets/{index}/read_bytes"), counts_bytes),
         drive_writes: (target.head.size_bytes > 0 && counts_bytes)
             .then(|| format!("{:.2}", target.written_bytes as f64 / target.head.size_bytes as f64)),
         prepared: target.head.prepared.as_ref().map(|prepared| {
-            let [salted, zeroed] = [prepared.salted_bytes, prepared.zeroed_bytes].map(|n| Bytes::new(n).human());
+            let [salted, zeroed] = [prepared.salted_bytes, prepared.zeroed_bytes].map(|n| Bytes::new(n).human_text());
             let blocks = prepared.verified_blocks;
             format!("finished {}: {salted} salted, {zeroed} zeroed, {blocks} blocks read back", prepared.finished)
         }),
-        disk: target.disk.as_ref().map(|disk| percent(disk.mismatch)),
+        disk: target.disk.as_ref().map(|disk| percent_text(disk.mismatch)),
     }
 }
 
 /// A number of bytes, where operations have bytes.
 fn bytes_or_absent(n: u64, at: String, counts_bytes: bool) -> Cell {
-    if counts_bytes { Cell::bytes(n, at) } else { Cell::absent() }
+    if counts_bytes { Cell::from_bytes(n, at) } else { Cell::absent() }
 }
 
 /// A table for each stream that runs on several targets.
-fn tables<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetTable<'a>> {
+fn target_tables<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetTable<'a>> {
     let mut tables: Vec<TargetTable<'a>> = Vec::new();
     for (index, totals) in part.streams.each.iter().enumerate() {
         let Some(target) = totals.target.as_deref().filter(|_| part.targets.each.len() > 1) else { continue };
-        let outlier = multiples::outlier(part, &totals.name, target);
+        let outlier = multiples::find_outlier(part, &totals.name, target);
         let outlier = outlier.map(|outlier| format!("{:.1}× the others' {}", outlier.factor, outlier.by));
-        let figures = FigureRow { target, outlier, cells: cells(totals, &format!("{root}/streams/{index}")) };
+        let figures = FigureRow { target, outlier, cells: total_cells(totals, &format!("{root}/streams/{index}")) };
         match tables.iter_mut().find(|table| table.stream == totals.name) {
             Some(table) => table.rows.push(figures),
             None => tables.push(TargetTable { stream: &totals.name, rows: vec![figures] }),
@@ -89,22 +89,22 @@ fn tables<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetTable<'a>> {
     tables
 }
 
-fn cells(totals: &StreamTotals, at: &str) -> Vec<Cell> {
+fn total_cells(totals: &StreamTotals, at: &str) -> Vec<Cell> {
     let counts = &totals.counts;
-    let bad = counts.failed().saturating_add(counts.short);
+    let bad = counts.failed_operations().saturating_add(counts.short);
     vec![
-        Cell::rate(totals.rate_achieved, format!("{at}/rate_achieved")),
-        Cell::count(counts.operations, format!("{at}/operations")),
-        Cell::count(bad, String::new()).marked(bad > 0),
+        Cell::from_rate(totals.rate_achieved, format!("{at}/rate_achieved")),
+        Cell::from_count(counts.operations, format!("{at}/operations")),
+        Cell::from_count(bad, String::new()).marked_if(bad > 0),
         response_cell(at, "mean_ns", totals.response.mean_ns),
         response_cell(at, "p99_ns", totals.response.p99_ns),
         response_cell(at, "p99_9_ns", totals.response.p99_9_ns),
         response_cell(at, "max_ns", totals.response.max_ns),
-        Cell::time(totals.service.p99_ns, format!("{at}/service/p99_ns")),
+        Cell::from_time(totals.service.p99_ns, format!("{at}/service/p99_ns")),
     ]
 }
 
 /// A time of the response, which is at this path in the result.
 fn response_cell(at: &str, field: &str, ns: Option<u64>) -> Cell {
-    Cell::time(ns, format!("{at}/response/{field}"))
+    Cell::from_time(ns, format!("{at}/response/{field}"))
 }

@@ -16,7 +16,7 @@ impl<'a> TestedView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str) -> TestedView<'a> {
         let plan = &part.plan.json;
         TestedView {
-            targets: targets::rows(part, root),
+            targets: targets::target_rows(part, root),
             generator: &part.generator,
             plan: (!plan.is_null()).then(|| PlanView::new(plan)),
         }

@@ -5,7 +5,7 @@
 
 use crate::certificate::records::Mark;
 use crate::files;
-use crate::open::targets::Real;
+use crate::open::targets::RealTarget;
 use assay_cache::{Index, Range, Shape};
 use assay_record::TargetHead;
 use serde::{Deserialize, Serialize};
@@ -36,10 +36,10 @@ pub(super) enum Trace {
 
 impl Trace {
     /// The trace of a target; `None` if nothing shows whether somebody wrote to it.
-    pub(super) fn from_target(real: &Real) -> Option<Trace> {
+    pub(super) fn from_target(real: &RealTarget) -> Option<Trace> {
         match real.disk {
             Some(_) => Mark::from_target(real).map(Trace::Device),
-            None => real.changed().map(|(seconds, nanoseconds)| Trace::Changed(seconds, nanoseconds)),
+            None => real.last_change().map(|(seconds, nanoseconds)| Trace::Changed(seconds, nanoseconds)),
         }
     }
 }
@@ -70,7 +70,7 @@ struct Head {
 
 impl KeptCache {
     /// The file's bytes.
-    pub(super) fn bytes(&self) -> io::Result<Vec<u8>> {
+    pub(super) fn to_bytes(&self) -> io::Result<Vec<u8>> {
         let Shape { block, blocks, segments } = self.index.shape();
         let head = Head {
             assay_cache: VERSION,
@@ -91,24 +91,24 @@ impl KeptCache {
 
 /// Reads what the file says about a cache of this shape. `None` means that there is no file; `Some(None)` means that a run is
 /// using the cache, or was using it when that run was killed. The error says what is wrong with the file.
-pub(super) fn read(path: &Path, shape: Shape) -> Result<Option<Option<KeptCache>>, String> {
-    let file = match files::look(path) {
+pub(super) fn read_kept_cache(path: &Path, shape: Shape) -> Result<Option<Option<KeptCache>>, String> {
+    let file = match files::open_own_file(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(|e| format!("it cannot be read: {e}"))?,
     };
-    let longest = LONGEST + 8 * (u64::from(shape.slots()) + 1) + SUM as u64;
+    let longest = LONGEST + 8 * (u64::from(shape.slot_count()) + 1) + SUM as u64;
     let mut bytes = Vec::new();
     file.take(longest + 1).read_to_end(&mut bytes).map_err(|e| format!("it cannot be read: {e}"))?;
     if bytes == IN_USE {
         return Ok(Some(None));
     }
-    parse(&bytes, shape).map(|kept| Some(Some(kept)))
+    parse_kept_cache(&bytes, shape).map(|kept| Some(Some(kept)))
 }
 
 /// The reason why metadata cannot be used.
 const DAMAGED: &str = "it is damaged, or not a cache's metadata";
 
-fn parse(bytes: &[u8], shape: Shape) -> Result<KeptCache, String> {
+fn parse_kept_cache(bytes: &[u8], shape: Shape) -> Result<KeptCache, String> {
     let (content, sum) = bytes.split_at_checked(bytes.len().saturating_sub(SUM)).ok_or(DAMAGED)?;
     if blake3::hash(content).as_bytes() != sum {
         return Err(DAMAGED.to_owned());
@@ -122,9 +122,9 @@ fn parse(bytes: &[u8], shape: Shape) -> Result<KeptCache, String> {
     if theirs != shape {
         return Err(format!(
             "it belongs to a cache of {} bytes in blocks of {}, and this one has {} bytes in blocks of {}",
-            theirs.bytes(),
+            theirs.occupied_bytes(),
             theirs.block,
-            shape.bytes(),
+            shape.occupied_bytes(),
             shape.block
         ));
     }
@@ -142,34 +142,34 @@ mod tests {
     #[test]
     fn what_is_kept_reads_back_and_no_changed_byte_does() {
         let shape = Shape::new(2 << 20, 4096, 512).unwrap();
-        let words = (0..=shape.slots()).map(|n| if n == 0 { 3 } else { u64::from(n) * 7 });
+        let words = (0..=shape.slot_count()).map(|n| if n == 0 { 3 } else { u64::from(n) * 7 });
         let kept = KeptCache {
             heads: vec![TargetHead { name: "a".into(), ..TargetHead::default() }],
             ranges: vec![Range { target: 0, start: 0, end: 8192 }],
             traces: vec![Some(Trace::Changed(5, 6)), None],
             index: Index::from_stored(shape, words).unwrap(),
         };
-        let bytes = kept.bytes().unwrap();
+        let bytes = kept.to_bytes().unwrap();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("index");
-        assert!(matches!(read(&path, shape), Ok(None)));
-        files::replace(&path, &bytes).unwrap();
-        let again = read(&path, shape).unwrap().flatten().unwrap();
+        assert!(matches!(read_kept_cache(&path, shape), Ok(None)));
+        files::replace_file(&path, &bytes).unwrap();
+        let again = read_kept_cache(&path, shape).unwrap().flatten().unwrap();
         assert!(again.index.to_stored().eq(kept.index.to_stored()));
         assert_eq!((again.heads, again.ranges, again.traces), (kept.heads, kept.ranges, kept.traces));
         let other = Shape::new(3 << 20, 4096, 512).unwrap();
-        assert!(read(&path, other).unwrap_err().contains("2097152 bytes"));
+        assert!(read_kept_cache(&path, other).unwrap_err().contains("2097152 bytes"));
         for at in (0..bytes.len()).step_by(97) {
             let mut wrong = bytes.clone();
             wrong[at] ^= 1;
-            assert!(parse(&wrong, shape).is_err(), "byte {at}");
+            assert!(parse_kept_cache(&wrong, shape).is_err(), "byte {at}");
         }
         for length in [0, 7, SUM, bytes.len() - 1] {
-            assert!(parse(&bytes[..length], shape).is_err(), "{length} bytes");
+            assert!(parse_kept_cache(&bytes[..length], shape).is_err(), "{length} bytes");
         }
-        files::replace(&path, IN_USE).unwrap();
-        assert!(matches!(read(&path, shape), Ok(Some(None))));
+        files::replace_file(&path, IN_USE).unwrap();
+        assert!(matches!(read_kept_cache(&path, shape), Ok(Some(None))));
         std::os::unix::fs::symlink(&path, dir.path().join("link")).unwrap();
-        assert!(read(&dir.path().join("link"), shape).is_err(), "no link is followed");
+        assert!(read_kept_cache(&dir.path().join("link"), shape).is_err(), "no link is followed");
     }
 }

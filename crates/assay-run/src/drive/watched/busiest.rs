@@ -2,7 +2,7 @@
 
 use crate::failure::one_line;
 use assay_base::Bytes;
-use assay_device::probe::{ProcessIo, Processes, busiest, processes};
+use assay_device::probe::{ProcessIo, Processes, busiest_processes, visible_processes};
 use assay_device::safety::Roots;
 use assay_record::{Event, EventKind, ForeignLoad};
 use std::collections::BTreeMap;
@@ -23,35 +23,35 @@ pub(crate) struct Neighbours {
 
 impl Neighbours {
     /// Looks for the first time, so that later looks tell what was moved since; without disks there is nothing to look for.
-    pub(crate) fn begin(is_watched: bool) -> Neighbours {
-        let before = if is_watched { processes(&Roots::host()).0 } else { Processes::new() };
+    pub(crate) fn begin_looking(is_watched: bool) -> Neighbours {
+        let before = if is_watched { visible_processes(&Roots::of_machine()).0 } else { Processes::new() };
         Neighbours { before, looked_ns: None, looks: 0 }
     }
 
     /// The event that names programs, where others did a notable part of what a disk did in an interval that ended at
     /// `at_ns`. `ours` are processes that work for the run.
-    pub(crate) fn look(
+    pub(crate) fn foreign_programs(
         &mut self,
         at_ns: u64,
         foreign: &[ForeignLoad],
         ours: impl FnOnce() -> Vec<u32>,
     ) -> Option<Event> {
-        let notable = foreign.iter().any(|load| load.share() >= ForeignLoad::NOTABLE);
+        let notable = foreign.iter().any(|load| load.largest_share() >= ForeignLoad::NOTABLE);
         let soon = self.looked_ns.is_some_and(|looked| at_ns.saturating_sub(looked) < BETWEEN_NS);
         if !notable || soon || self.looks >= LOOKS {
             return None;
         }
-        let (now, hidden) = processes(&Roots::host());
+        let (now, hidden) = visible_processes(&Roots::of_machine());
         let mut without = ours();
         without.push(std::process::id());
-        let found = busiest(&self.before, &now, &without, NAMED);
+        let found = busiest_processes(&self.before, &now, &without, NAMED);
         let since = self.looked_ns.map_or("since the run began", |_| "since the last look");
         (self.before, self.looked_ns, self.looks) = (now, Some(at_ns), self.looks + 1);
-        Some(event(at_ns, &found, hidden, since))
+        Some(programs_event(at_ns, &found, hidden, since))
     }
 }
 
-fn event(at_ns: u64, found: &[(u32, ProcessIo)], hidden: usize, since: &str) -> Event {
+fn programs_event(at_ns: u64, found: &[(u32, ProcessIo)], hidden: usize, since: &str) -> Event {
     let named: Vec<String> = found.iter().map(|(pid, moved)| in_words(*pid, moved)).collect();
     let text = match (named.is_empty(), hidden) {
         (false, _) => {
@@ -75,7 +75,7 @@ fn event(at_ns: u64, found: &[(u32, ProcessIo)], hidden: usize, since: &str) -> 
 fn in_words(pid: u32, moved: &ProcessIo) -> String {
     let figures = [("read", moved.read_bytes), ("wrote", moved.written_bytes)];
     let said = figures.into_iter().filter(|(_, bytes)| *bytes > 0);
-    let said: Vec<String> = said.map(|(word, bytes)| format!("{word} {}", Bytes::new(bytes).human())).collect();
+    let said: Vec<String> = said.map(|(word, bytes)| format!("{word} {}", Bytes::new(bytes).human_text())).collect();
     format!("{} ({pid}) {}", one_line(&moved.name), said.join(" and "))
 }
 
@@ -89,9 +89,9 @@ mod tests {
 
     #[test]
     fn it_looks_where_others_do_much_and_not_too_often() {
-        let mut neighbours = Neighbours::begin(true);
+        let mut neighbours = Neighbours::begin_looking(true);
         let second = 1_000_000_000;
-        let mut looks = |at: u64, reads| neighbours.look(at * second, &[load(reads)], Vec::new).is_some();
+        let mut looks = |at: u64, reads| neighbours.foreign_programs(at * second, &[load(reads)], Vec::new).is_some();
         assert!(!looks(1, 0) && !looks(2, 9), "too little");
         assert!(looks(3, 10));
         assert!(!looks(4, 500) && !looks(12, 500) && looks(13, 500), "not each second");
@@ -103,9 +103,9 @@ mod tests {
     fn programs_are_named_on_one_line_and_what_may_not_be_seen_is_said() {
         let moved = |name: &str, read_bytes, written_bytes| ProcessIo { name: name.into(), read_bytes, written_bytes };
         let found = [(7, moved("dd", 3 << 20, 0)), (9, moved("x\n\u{1b}[2Jy", 1 << 20, 2 << 20))];
-        let said = event(5, &found, 0, "since the run began").text;
+        let said = programs_event(5, &found, 0, "since the run began").text;
         assert!(said.contains("since the run began: dd (7) read 3 MiB, x"), "{said}");
         assert!(said.ends_with("(9) read 1 MiB and wrote 2 MiB") && !said.contains(['\n', '\u{1b}']), "{said}");
-        assert!(event(5, &[], 12, "").text.contains("12 processes of others may not be looked at"));
+        assert!(programs_event(5, &[], 12, "").text.contains("12 processes of others may not be looked at"));
     }
 }

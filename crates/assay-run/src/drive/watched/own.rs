@@ -2,7 +2,7 @@
 
 use crate::open::targets::Targets;
 use assay_base::Direction;
-use assay_device::probe::Served;
+use assay_device::probe::ServingDisks;
 use assay_model::Plan;
 use assay_record::{CacheCounters, DiskWork, FlowInterval, Interval, OwnWork};
 
@@ -60,20 +60,20 @@ impl IntervalWork<'_> {
     }
 
     /// Of operations of which so many end in the interval, how many may end within `late_ns` around its end.
-    fn late(&self, ended: u64, late_ns: u64) -> u64 {
-        OwnWork::late(ended, late_ns, self.length_ns())
+    fn late_operations(&self, ended: u64, late_ns: u64) -> u64 {
+        OwnWork::late_operations(ended, late_ns, self.length_ns())
     }
 
     /// A part of what the journal of a file system may write in the interval.
-    fn journal(&self) -> DiskWork {
+    fn journal_work(&self) -> DiskWork {
         let seconds = self.length_ns().div_ceil(SECOND).min(JOURNAL_PART);
-        DiskWork::from_figures(JOURNAL.figures().map(|figure| figure * seconds / JOURNAL_PART))
+        DiskWork::from_figures(JOURNAL.figures_in_order().map(|figure| figure * seconds / JOURNAL_PART))
     }
 }
 
 /// The kind of work that the operations of a flow do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
+enum WorkKind {
     Read,
     Write { durable: bool },
     Flush,
@@ -84,7 +84,7 @@ enum Does {
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     target: u16,
-    does: Does,
+    does: WorkKind,
     /// Bytes of its largest operation.
     largest: u64,
 }
@@ -112,14 +112,14 @@ impl Flows {
         let mut each = Vec::new();
         for (stream, target) in plan.load.flows() {
             let stream = &plan.load.streams[usize::from(stream)];
-            let block = targets.geometry(target.into()).block;
+            let block = targets.target_geometry(target.into()).block;
             let does = match (stream.block(), stream.flush()) {
-                (Some(operation), _) if operation.direction == Direction::Read => Does::Read,
-                (Some(operation), _) => Does::Write { durable: operation.durable },
-                (None, Some(_)) => Does::Flush,
-                (None, None) => Does::Nothing,
+                (Some(operation), _) if operation.direction == Direction::Read => WorkKind::Read,
+                (Some(operation), _) => WorkKind::Write { durable: operation.durable },
+                (None, Some(_)) => WorkKind::Flush,
+                (None, None) => WorkKind::Nothing,
             };
-            let own = stream.block().map_or(0, |operation| operation.size.in_blocks(block).largest());
+            let own = stream.block().map_or(0, |operation| operation.size.in_blocks(block).largest_size());
             // A simulated cache before the target makes operations of whole blocks.
             let largest = if plan.caches.simulated.is_some() { plan.largest_operation(block) } else { own };
             each.push(Flow { target, does, largest });
@@ -129,22 +129,23 @@ impl Flows {
     }
 
     /// The work of a target's disks that the operations on it caused.
-    pub(super) fn on_target(&self, target: u16, served: &Served, made: &IntervalWork<'_>) -> OwnWork {
-        let mut own = nothing();
+    pub(super) fn on_target(&self, target: u16, served: &ServingDisks, made: &IntervalWork<'_>) -> OwnWork {
+        let mut own = no_work();
         for (flow, counted) in self.each.iter().zip(&made.interval.flows).filter(|(flow, _)| flow.target == target) {
             // The cache says what of the reads went on to the target.
             let onward = made.cache.and_then(|cache| cache.onward.get(usize::from(target)));
-            if flow.does != Does::Read || onward.is_none() {
-                own.completed = own.completed.plus(work(flow.does, served, completed(flow, counted)));
+            if flow.does != WorkKind::Read || onward.is_none() {
+                own.completed =
+                    own.completed.sum_with(disk_work(flow.does, served, completed_operations(flow, counted)));
             }
-            own.open = own.open.plus(work(flow.does, served, open(flow, counted, made)));
-            own.likely = own.likely.plus(work(flow.does, served, unfound(flow, counted, made)));
+            own.open = own.open.sum_with(disk_work(flow.does, served, open_operations(flow, counted, made)));
+            own.likely = own.likely.sum_with(disk_work(flow.does, served, unfound_operations(flow, counted, made)));
         }
         if let Some(onward) = made.cache.and_then(|cache| cache.onward.get(usize::from(target))) {
             let largest = self.each.iter().map(|flow| flow.largest).max().unwrap_or(0);
             // How long they took is in the times of the reads, of which the cache answered others.
             let reads = Operations { count: onward.reads, bytes: onward.bytes, largest, time_ns: made.length_ns() };
-            own.completed = own.completed.plus(work(Does::Read, served, reads));
+            own.completed = own.completed.sum_with(disk_work(WorkKind::Read, served, reads));
         }
         let rounded = ROUNDED_NS * served.disks.len() as u64;
         own.open.time_ns = own.open.time_ns.saturating_add(rounded);
@@ -153,8 +154,8 @@ impl Flows {
     }
 
     /// The work of the cache's own device.
-    pub(super) fn of_cache(&self, served: &Served, made: &IntervalWork<'_>) -> OwnWork {
-        let Some(cache) = made.cache else { return nothing() };
+    pub(super) fn of_cache(&self, served: &ServingDisks, made: &IntervalWork<'_>) -> OwnWork {
+        let Some(cache) = made.cache else { return no_work() };
         let (block, segment) = (self.cache_block, self.cache_segment);
         let hits = cache.read_hits.saturating_sub(cache.ram_hits).max(cache.device_reads.count);
         let blocks = |count: u64, each: u64, time_ns: u64| Operations {
@@ -163,16 +164,19 @@ impl Flows {
             largest: each,
             time_ns,
         };
-        let reads = work(Does::Read, served, blocks(hits, block, cache.device_reads.sum_ns));
-        let segments = work(Does::Read, served, blocks(cache.segment_reads.count, segment, cache.segment_reads.sum_ns));
-        let writes = Does::Write { durable: false };
-        let writes = work(writes, served, blocks(cache.segment_writes.count, segment, cache.segment_writes.sum_ns));
-        let completed = reads.plus(segments).plus(writes);
+        let reads = disk_work(WorkKind::Read, served, blocks(hits, block, cache.device_reads.sum_ns));
+        let segments =
+            disk_work(WorkKind::Read, served, blocks(cache.segment_reads.count, segment, cache.segment_reads.sum_ns));
+        let writes = WorkKind::Write { durable: false };
+        let writes =
+            disk_work(writes, served, blocks(cache.segment_writes.count, segment, cache.segment_writes.sum_ns));
+        let completed = reads.sum_with(segments).sum_with(writes);
         // What the cache has in flight is not counted: as much as it did, and a few segments.
-        let few = work(Does::Read, served, blocks(4, segment, made.length_ns()));
-        let few = few.plus(work(Does::Write { durable: false }, served, blocks(4, segment, made.length_ns())));
-        let open = completed.plus(few);
-        through_memory_and_file_system(OwnWork { completed, open, likely: open, ..nothing() }, served, made)
+        let few = disk_work(WorkKind::Read, served, blocks(4, segment, made.length_ns()));
+        let few =
+            few.sum_with(disk_work(WorkKind::Write { durable: false }, served, blocks(4, segment, made.length_ns())));
+        let open = completed.sum_with(few);
+        through_memory_and_file_system(OwnWork { completed, open, likely: open, ..no_work() }, served, made)
     }
 }
 
@@ -180,11 +184,11 @@ impl Flows {
 const SEGMENT: u64 = 512 << 10;
 
 /// The operations of a flow that completed, including those that failed or were short.
-fn completed(flow: &Flow, counted: &FlowInterval) -> Operations {
-    let failed = counted.failed().saturating_add(counted.short);
+fn completed_operations(flow: &Flow, counted: &FlowInterval) -> Operations {
+    let failed = counted.failed_operations().saturating_add(counted.short);
     let failed_ns = counted.failures.as_ref().map_or(0, |failures| failures.response.sum_ns);
     Operations {
-        count: counted.ended(),
+        count: counted.ended_operations(),
         bytes: counted.bytes.saturating_add(failed.saturating_mul(flow.largest.max(OF_A_FAILED_ONE))),
         largest: flow.largest,
         time_ns: counted.service.sum_ns.saturating_add(failed_ns),
@@ -192,18 +196,18 @@ fn completed(flow: &Flow, counted: &FlowInterval) -> Operations {
 }
 
 /// The most work that the disk may have done for operations that the run has not found completed.
-fn open(flow: &Flow, counted: &FlowInterval, made: &IntervalWork<'_>) -> Operations {
-    let late = made.late(counted.ended(), made.late_ns);
+fn open_operations(flow: &Flow, counted: &FlowInterval, made: &IntervalWork<'_>) -> Operations {
+    let late = made.late_operations(counted.ended_operations(), made.late_ns);
     let open = counted.in_flight.saturating_add(counted.stuck);
     share_of_flow(open.saturating_add(late), flow, counted)
 }
 
 /// The likely part of that work: a worker looks for completions all the time, unless it overslept.
-fn unfound(flow: &Flow, counted: &FlowInterval, made: &IntervalWork<'_>) -> Operations {
+fn unfound_operations(flow: &Flow, counted: &FlowInterval, made: &IntervalWork<'_>) -> Operations {
     let late = made.interval.lateness.iter().find(|late| late.target == flow.target);
     let unseen_ns = LOOK_NS.saturating_add(late.map_or(0, |late| late.overslept.max_ns));
-    let unfound = made.late(counted.ended(), unseen_ns).min(counted.in_flight);
-    share_of_flow(unfound.saturating_add(made.late(counted.ended(), made.late_ns)), flow, counted)
+    let unfound = made.late_operations(counted.ended_operations(), unseen_ns).min(counted.in_flight);
+    share_of_flow(unfound.saturating_add(made.late_operations(counted.ended_operations(), made.late_ns)), flow, counted)
 }
 
 /// Operations of a flow, each of which is as large as it can be, and took as long as the longest did.
@@ -218,26 +222,26 @@ fn share_of_flow(count: u64, flow: &Flow, counted: &FlowInterval) -> Operations 
 }
 
 /// The work of disks for the operations that they serve.
-fn work(does: Does, served: &Served, operations: Operations) -> DiskWork {
+fn disk_work(does: WorkKind, served: &ServingDisks, operations: Operations) -> DiskWork {
     let Operations { count, bytes, largest, time_ns } = operations;
     let (fan_out, disks) = (served.fan_out, served.disks.len() as u64);
-    let pieces = served.pieces.most(count, bytes, largest);
+    let pieces = served.pieces.most_pieces(count, bytes, largest);
     // The pieces of an operation take their time beside each other.
     let divided = pieces.div_ceil(count.max(1)).max(1);
     match does {
-        Does::Nothing => DiskWork::default(),
-        Does::Flush => DiskWork {
+        WorkKind::Nothing => DiskWork::default(),
+        WorkKind::Flush => DiskWork {
             flushes: count.saturating_mul(disks),
             time_ns: time_ns.saturating_mul(disks),
             ..DiskWork::default()
         },
-        Does::Read => DiskWork {
+        WorkKind::Read => DiskWork {
             reads: pieces.saturating_mul(fan_out.reads_of_read),
             read_bytes: bytes.saturating_mul(fan_out.reads_of_read),
             time_ns: time_ns.saturating_mul(divided.saturating_mul(fan_out.reads_of_read)),
             ..DiskWork::default()
         },
-        Does::Write { durable } => {
+        WorkKind::Write { durable } => {
             let whole = if fan_out.reads_of_write > 0 { bytes.max(pieces.saturating_mul(PAGE)) } else { bytes };
             let flushes = if durable { count.saturating_mul(disks) } else { 0 };
             let each =
@@ -256,15 +260,15 @@ fn work(does: Does, served: &Served, operations: Operations) -> DiskWork {
 }
 
 /// Adds what a file system and the kernel's memory between the run and the disks make of it.
-fn through_memory_and_file_system(own: OwnWork, served: &Served, made: &IntervalWork<'_>) -> OwnWork {
+fn through_memory_and_file_system(own: OwnWork, served: &ServingDisks, made: &IntervalWork<'_>) -> OwnWork {
     let mut own = own;
     if served.through_file_system {
-        own.caused = own.caused.plus(made.journal()).plus(journal_of(own.completed.flushes));
+        own.caused = own.caused.sum_with(made.journal_work()).sum_with(journal_of(own.completed.flushes));
     }
     if served.through_memory {
         // Reads may be answered from memory, so that what is missing says nothing; writes come some time later.
         let late = DiskWork { reads: 0, read_bytes: 0, ..own.completed };
-        own.caused = own.caused.plus(late);
+        own.caused = own.caused.sum_with(late);
         own.completed =
             DiskWork { reads: own.completed.reads, read_bytes: own.completed.read_bytes, ..DiskWork::default() };
     }
@@ -289,7 +293,7 @@ pub(super) fn of_log(made: &IntervalWork<'_>) -> OwnWork {
         written_bytes: made.log_bytes.next_multiple_of(PAGE),
         ..DiskWork::default()
     };
-    OwnWork { caused: lines.plus(journal_of(syncs)).plus(made.journal()), ..nothing() }
+    OwnWork { caused: lines.sum_with(journal_of(syncs)).sum_with(made.journal_work()), ..no_work() }
 }
 
 /// The work of disks for processes: reads happen at once, and writes pass through memory.
@@ -297,7 +301,7 @@ pub(super) fn of_processes(read: u64, written: u64) -> OwnWork {
     let completed = DiskWork { read_bytes: read, ..DiskWork::default() };
     // A page that is written many times may be written to the disk as often.
     let caused = DiskWork { written_bytes: written, ..DiskWork::default() };
-    OwnWork { completed, caused, ..nothing() }
+    OwnWork { completed, caused, ..no_work() }
 }
 
 /// The same where the number of operations is not known: it counts as the run's own, whatever the disk counted, and so do
@@ -314,22 +318,22 @@ pub(super) fn without_operations(own: OwnWork, counted: Option<DiskWork>) -> Own
             time_ns: counted.time_ns,
             ..completed
         },
-        caused: own.caused.plus(journal_of(counted.flushes)),
+        caused: own.caused.sum_with(journal_of(counted.flushes)),
         ..own
     }
 }
 
 /// No work.
-pub(super) fn nothing() -> OwnWork {
+pub(super) fn no_work() -> OwnWork {
     OwnWork::default()
 }
 
 /// The sum of what the run does on two ways.
-pub(super) fn plus(one: OwnWork, other: OwnWork) -> OwnWork {
+pub(super) fn sum_work(one: OwnWork, other: OwnWork) -> OwnWork {
     OwnWork {
-        completed: one.completed.plus(other.completed),
-        open: one.open.plus(other.open),
-        likely: one.likely.plus(other.likely),
-        caused: one.caused.plus(other.caused),
+        completed: one.completed.sum_with(other.completed),
+        open: one.open.sum_with(other.open),
+        likely: one.likely.sum_with(other.likely),
+        caused: one.caused.sum_with(other.caused),
     }
 }

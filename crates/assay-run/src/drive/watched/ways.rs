@@ -3,9 +3,9 @@
 use super::own::{self, Flows, IntervalWork};
 use crate::cache::page_cache;
 use crate::databases::Database;
-use crate::open::targets::{Real, Targets};
+use crate::open::targets::{RealTarget, Targets};
 use assay_device::probe::{
-    Beneath, FanOut, Served, beneath_device, beneath_file, disk_name, of_another_host, pieces_of, process_io,
+    Beneath, FanOut, ServingDisks, beneath_device, beneath_file, disk_name, of_another_host, pieces_of, process_io,
 };
 use assay_device::safety::{DevNum, Roots};
 use assay_model::Plan;
@@ -44,27 +44,27 @@ pub(super) enum Account {
 }
 
 /// One way of the run to disks.
-pub(super) struct Way {
+pub(super) struct DiskPath {
     traffic: Traffic,
-    pub(super) served: Served,
+    pub(super) served: ServingDisks,
     /// Whether it leads through something else first.
     pub(super) is_beneath: bool,
     own: OwnWork,
 }
 
 /// The ways that were found before the run.
-pub(super) struct Found {
-    pub(super) ways: Vec<Way>,
+pub(super) struct FoundPaths {
+    pub(super) ways: Vec<DiskPath>,
     pub(super) unwatched: Vec<String>,
 }
 
-impl Way {
-    fn new(traffic: Traffic, served: Served, is_beneath: bool) -> Way {
-        Way { traffic, served, is_beneath, own: own::nothing() }
+impl DiskPath {
+    fn new(traffic: Traffic, served: ServingDisks, is_beneath: bool) -> DiskPath {
+        DiskPath { traffic, served, is_beneath, own: own::no_work() }
     }
 
     /// The targets whose operations need the disks of this way, of so many in the run.
-    pub(super) fn serves(&self, targets: u16) -> impl Iterator<Item = u16> + use<> {
+    pub(super) fn targets_served(&self, targets: u16) -> impl Iterator<Item = u16> + use<> {
         match self.traffic {
             Traffic::Own(Load::Target(target)) | Traffic::Processes { target, .. } => target..target + 1,
             Traffic::Own(Load::Cache) => 0..targets,
@@ -88,16 +88,16 @@ impl Way {
     }
 
     /// Counts from now on.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin_counting(&mut self) {
         if let Traffic::Processes { of, before, .. } = &mut self.traffic {
-            *before = of.moved();
+            *before = of.bytes_moved();
         }
     }
 
     /// Takes what the run did in an interval.
-    pub(super) fn count(&mut self, flows: &Flows, made: &IntervalWork<'_>) {
+    pub(super) fn count_interval(&mut self, flows: &Flows, made: &IntervalWork<'_>) {
         if let Traffic::Processes { of, before, since, .. } = &mut self.traffic {
-            let now = of.moved();
+            let now = of.bytes_moved();
             let rose =
                 now.zip(*before).map(|(now, before)| (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1)));
             *since = rose.unwrap_or_default();
@@ -112,9 +112,9 @@ impl Way {
     }
 
     /// The processes whose reads and writes are those of the run, besides the run's own.
-    pub(super) fn processes(&self) -> Vec<u32> {
+    pub(super) fn process_ids(&self) -> Vec<u32> {
         match &self.traffic {
-            Traffic::Processes { of: Account::WorkingIn(dirs), .. } => working_in(&Roots::host(), dirs),
+            Traffic::Processes { of: Account::WorkingIn(dirs), .. } => working_in(&Roots::of_machine(), dirs),
             _ => Vec::new(),
         }
     }
@@ -127,8 +127,8 @@ impl Way {
 
 impl Account {
     /// Bytes that its processes have read and written; `None` where there are none, or they may not be seen.
-    fn moved(&self) -> Option<(u64, u64)> {
-        let roots = Roots::host();
+    fn bytes_moved(&self) -> Option<(u64, u64)> {
+        let roots = Roots::of_machine();
         let pids = match self {
             Account::Ourselves => vec![std::process::id()],
             Account::WorkingIn(dirs) => working_in(&roots, dirs),
@@ -149,9 +149,9 @@ fn working_in(roots: &Roots, dirs: &[PathBuf]) -> Vec<u32> {
 }
 
 /// All ways of a run.
-pub(super) fn ways(roots: &Roots, plan: &Plan, targets: &Targets, log: &Path) -> Found {
-    let mut found = Found { ways: Vec::new(), unwatched: Vec::new() };
-    for (at, real) in targets.real().iter().enumerate() {
+pub(super) fn ways_of_run(roots: &Roots, plan: &Plan, targets: &Targets, log: &Path) -> FoundPaths {
+    let mut found = FoundPaths { ways: Vec::new(), unwatched: Vec::new() };
+    for (at, real) in targets.real_targets().iter().enumerate() {
         let load = match u16::try_from(at) {
             Ok(target) if target < plan.load.targets => Load::Target(target),
             Ok(target) if target == plan.load.targets && plan.caches.device.is_some() => Load::Cache,
@@ -159,25 +159,25 @@ pub(super) fn ways(roots: &Roots, plan: &Plan, targets: &Targets, log: &Path) ->
         };
         found.of_target(roots, real, page_cache::is_cached(plan, at), load);
     }
-    for (target, database) in (0..plan.load.targets).zip(targets.databases()) {
+    for (target, database) in (0..plan.load.targets).zip(targets.all_databases()) {
         found.of_database(roots, database, target);
     }
     if !found.ways.is_empty()
         && let Beneath::Disks(served) = beneath_file(roots, &nearest_existing(log))
     {
-        found.ways.push(Way::new(Traffic::Own(Load::Log), served, true));
+        found.ways.push(DiskPath::new(Traffic::Own(Load::Log), served, true));
     }
     found
 }
 
-impl Found {
-    fn of_target(&mut self, roots: &Roots, real: &Real, is_cached: bool, load: Load) {
+impl FoundPaths {
+    fn of_target(&mut self, roots: &Roots, real: &RealTarget, is_cached: bool, load: Load) {
         let beneath = match real.disk {
             Some(device) => {
                 let pieces = pieces_of(roots, device);
                 let (disks, fan_out) = (vec![device], FanOut::ONE);
-                let itself = Served { disks, fan_out, pieces, through_file_system: false, through_memory: false };
-                self.add(roots, Way::new(Traffic::Own(load), itself, false));
+                let itself = ServingDisks { disks, fan_out, pieces, through_file_system: false, through_memory: false };
+                self.add_way(roots, DiskPath::new(Traffic::Own(load), itself, false));
                 beneath_device(roots, device)
             }
             None => beneath_file(roots, real.real_path()),
@@ -187,7 +187,7 @@ impl Found {
             Beneath::Unknown(why) => self.unwatched.push(format!("{}: {why}", real.name)),
             Beneath::Disks(served) => {
                 let through_memory = served.through_memory || is_cached || real.is_buffered();
-                self.add(roots, Way::new(Traffic::Own(load), Served { through_memory, ..served }, true));
+                self.add_way(roots, DiskPath::new(Traffic::Own(load), ServingDisks { through_memory, ..served }, true));
             }
         }
     }
@@ -195,9 +195,9 @@ impl Found {
     /// The disks of a database, whose own reads and writes are those of its processes.
     fn of_database(&mut self, roots: &Roots, database: &Database, target: u16) {
         let places: BTreeSet<PathBuf> =
-            database.places().into_iter().map(|(place, _)| nearest_existing(&place)).collect();
+            database.storage_places().into_iter().map(|(place, _)| nearest_existing(&place)).collect();
         if places.is_empty() {
-            self.unwatched.push(format!("{}: its disks are not known on this machine", database.name()));
+            self.unwatched.push(format!("{}: its disks are not known on this machine", database.url_name()));
         }
         let mut disks = Vec::new();
         for place in &places {
@@ -210,20 +210,21 @@ impl Found {
                     } else {
                         Account::WorkingIn(places.iter().cloned().collect())
                     };
-                    if of.moved().is_none() {
-                        self.unwatched.push(format!("{}: the processes of its server cannot be seen", database.name()));
+                    if of.bytes_moved().is_none() {
+                        self.unwatched
+                            .push(format!("{}: the processes of its server cannot be seen", database.url_name()));
                         return;
                     }
                     let traffic = Traffic::Processes { target, of, before: None, since: (0, 0) };
-                    self.add(roots, Way::new(traffic, Served { through_memory: true, ..served }, true));
+                    self.add_way(roots, DiskPath::new(traffic, ServingDisks { through_memory: true, ..served }, true));
                 }
                 Beneath::Disks(_) | Beneath::Nothing => {}
-                Beneath::Unknown(why) => self.unwatched.push(format!("{}: {why}", database.name())),
+                Beneath::Unknown(why) => self.unwatched.push(format!("{}: {why}", database.url_name())),
             }
         }
     }
 
-    fn add(&mut self, roots: &Roots, way: Way) {
+    fn add_way(&mut self, roots: &Roots, way: DiskPath) {
         let silent = way.served.disks.iter().find(|disk| !is_counted(roots, **disk));
         let remote = way.served.disks.iter().find_map(|disk| of_another_host(roots, *disk));
         let known: BTreeSet<String> = self.unwatched.drain(..).chain(remote).collect();
@@ -243,7 +244,7 @@ fn nearest_existing(path: &Path) -> PathBuf {
     whole.ancestors().find_map(|part| part.canonicalize().ok()).unwrap_or(whole)
 }
 
-fn queue(roots: &Roots, device: DevNum) -> Option<PathBuf> {
+fn queue_directory(roots: &Roots, device: DevNum) -> Option<PathBuf> {
     let dir = roots.sys.join(format!("dev/block/{device}")).canonicalize().ok()?;
     let disk = if dir.join("partition").exists() { dir.parent()?.to_path_buf() } else { dir };
     Some(disk)
@@ -251,14 +252,14 @@ fn queue(roots: &Roots, device: DevNum) -> Option<PathBuf> {
 
 /// Whether the kernel counts what a disk does. Where nothing says so, it does.
 fn is_counted(roots: &Roots, device: DevNum) -> bool {
-    let text = queue(roots, device).and_then(|dir| std::fs::read_to_string(dir.join("queue/iostats")).ok());
+    let text = queue_directory(roots, device).and_then(|dir| std::fs::read_to_string(dir.join("queue/iostats")).ok());
     text.is_none_or(|text| text.trim() != "0")
 }
 
 /// Whether the kernel measures the time of each request of a disk to the nanosecond. Devices without request queues have
 /// times in ticks of the kernel's clock.
 pub(super) fn is_timed(roots: &Roots, device: DevNum) -> bool {
-    queue(roots, device).is_some_and(|dir| dir.join("mq").is_dir())
+    queue_directory(roots, device).is_some_and(|dir| dir.join("mq").is_dir())
 }
 
 /// The kernel's names of disks.

@@ -1,6 +1,6 @@
 //! What became of an open target since a run began: whether its name still leads to it, and what others changed.
 
-use super::real::{Pass, Real};
+use super::real::{RealTarget, TargetPermit};
 use assay_device::safety::Kind;
 use rustix::fs::{Stat, fstat, stat};
 use rustix::io::Errno;
@@ -35,10 +35,10 @@ impl FileStamp {
     }
 }
 
-impl Real {
+impl RealTarget {
     /// What a file is now; `None` for a device, or where the kernel does not say.
     pub(crate) fn file_stamp(&self) -> Option<FileStamp> {
-        match self.access.describe().kind {
+        match self.access.gate_examination().kind {
             Kind::File(_) => fstat(self.as_fd()).ok().map(|found| FileStamp::from_stat(&found)),
             _ => None,
         }
@@ -46,7 +46,7 @@ impl Real {
 
     /// Whether the gate has given the right to write to it.
     pub(crate) fn is_written(&self) -> bool {
-        matches!(self.access, Pass::Write(_))
+        matches!(self.access, TargetPermit::Write(_))
     }
 
     /// What became of it since `before` was read.
@@ -61,8 +61,8 @@ impl Real {
                 return Some(altered);
             }
         }
-        let Pass::Write(permit) = &self.access else { return None };
-        if let Err(refusal) = permit.recheck() {
+        let TargetPermit::Write(permit) = &self.access else { return None };
+        if let Err(refusal) = permit.recheck_target() {
             return Some(Altered::Gone(refusal.evidence));
         }
         let foreign = before.and_then(|_| permit.foreign_content().ok().flatten())?;
@@ -71,7 +71,7 @@ impl Real {
 
     /// Whether its name leads to something else now, or to nothing.
     fn not_under_its_name(&self, open: &Stat) -> Option<String> {
-        let path = &self.access.describe().real;
+        let path = &self.access.gate_examination().real;
         if self.disk.is_none() && open.st_nlink == 0 {
             return Some("it was deleted".to_owned());
         }

@@ -28,18 +28,21 @@ pub enum Named {
 
 impl Named {
     /// Size and block size, where these are known before it is created.
-    pub fn geometry(&self) -> Option<(u64, u32)> {
+    pub fn known_geometry(&self) -> Option<(u64, u32)> {
         match self {
             Named::Simulated(spec) => Some((spec.geometry().size, spec.geometry().block)),
             Named::Null(geometry) => Some((geometry.size, geometry.block)),
             Named::Database(_) => None,
             Named::Path(path) => {
-                let print = probe::target(&Roots::host(), path);
+                let print = probe::read_target(&Roots::of_machine(), path);
                 let size = print.size?;
                 // The label behind the data of a file of ours is no part of what a run uses.
-                let file =
-                    path.metadata().is_ok_and(|found| found.is_file()).then(|| crate::files::open(path).ok()).flatten();
-                let size = file.map_or(size, |file| safety::usable(&file, size));
+                let file = path
+                    .metadata()
+                    .is_ok_and(|found| found.is_file())
+                    .then(|| crate::files::open_named_file(path).ok())
+                    .flatten();
+                let size = file.map_or(size, |file| safety::usable_bytes(&file, size));
                 Some((size, print.logical_block.and_then(|b| u32::try_from(b).ok()).unwrap_or(USUAL_BLOCK)))
             }
         }
@@ -55,15 +58,15 @@ impl Named {
         if !path.metadata().is_ok_and(|found| found.is_file()) {
             return false;
         }
-        let Ok(file) = crate::files::open(path) else { return false };
+        let Ok(file) = crate::files::open_named_file(path) else { return false };
         let Ok(found) = file.metadata() else { return false };
         // Behind the data of a file of ours is its label, which is written.
-        safety::holds_nothing(&file, safety::usable(&file, found.len()))
+        safety::holds_nothing(&file, safety::usable_bytes(&file, found.len()))
     }
 }
 
 /// The databases that are named; none where the targets are something else.
-pub fn databases(named: &[(String, Named)]) -> Vec<&NamedDatabase> {
+pub fn named_databases(named: &[(String, Named)]) -> Vec<&NamedDatabase> {
     let mut databases = Vec::new();
     for (_, named) in named {
         if let Named::Database(database) = named {
@@ -83,7 +86,7 @@ const NULL_BLOCK: u32 = 512;
 pub fn parse_block_targets(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     if names.iter().any(|name| assay_sql::Url::is_one(name)) {
         // The name is not repeated: somebody may have written a password into it.
-        return Err(Failure::usage(
+        return Err(Failure::bad_usage(
             "a target is a database, and this command is for devices and files: for a file of this name write ./ before it",
         ));
     }
@@ -94,15 +97,15 @@ pub fn parse_block_targets(names: &[String]) -> Result<Vec<(String, Named)>, Fai
 fn parse_target(name: &str) -> Result<(String, Named), Failure> {
     let shown = one_line(name);
     let named = if name.starts_with("sim:") {
-        Named::Simulated(name.parse().map_err(|e| Failure::usage(format!("{e}")))?)
+        Named::Simulated(name.parse().map_err(|e| Failure::bad_usage(format!("{e}")))?)
     } else if let Some(size) = name.strip_prefix("null:") {
-        let size: Bytes = size.parse().map_err(|e| Failure::usage(format!("target {shown}: {e}")))?;
+        let size: Bytes = size.parse().map_err(|e| Failure::bad_usage(format!("target {shown}: {e}")))?;
         if size.get() < u64::from(NULL_BLOCK) {
-            return Err(Failure::usage(format!("target {shown} is smaller than a block of {NULL_BLOCK} bytes")));
+            return Err(Failure::bad_usage(format!("target {shown} is smaller than a block of {NULL_BLOCK} bytes")));
         }
         Named::Null(Geometry { size: size.get() / u64::from(NULL_BLOCK) * u64::from(NULL_BLOCK), block: NULL_BLOCK })
     } else if assay_sql::Url::is_one(name) {
-        Named::Database(NamedDatabase::read(name)?)
+        Named::Database(NamedDatabase::from_url(name)?)
     } else {
         Named::Path(PathBuf::from(name))
     };
@@ -119,28 +122,28 @@ pub fn parse_targets(names: &[String]) -> Result<Vec<(String, Named)>, Failure> 
     let all: Vec<(String, Named)> = names.iter().map(|name| parse_target(name)).collect::<Result<_, _>>()?;
     let databases = all.iter().filter(|(_, named)| matches!(named, Named::Database(_))).count();
     if databases > 0 && databases < all.len() {
-        return Err(Failure::usage("a run drives databases or other targets, and not both: use two commands"));
+        return Err(Failure::bad_usage("a run drives databases or other targets, and not both: use two commands"));
     }
     if all.windows(2).any(|pair| discriminant(&pair[0].1) != discriminant(&pair[1].1)) {
-        return Err(Failure::usage(
+        return Err(Failure::bad_usage(
             "simulated, null and real targets use different clocks and cannot be mixed in one run",
         ));
     }
     if all.len() > 1024 {
-        return Err(Failure::usage("more than 1024 targets"));
+        return Err(Failure::bad_usage("more than 1024 targets"));
     }
     let mut seen = BTreeMap::new();
     for (name, named) in &all {
         if let Named::Database(_) = named
             && all.iter().filter(|(other, _)| other == name).count() > 1
         {
-            return Err(Failure::usage(format!("{} is named twice; give it only once", one_line(name))));
+            return Err(Failure::bad_usage(format!("{} is named twice; give it only once", one_line(name))));
         }
         if let Named::Path(path) = named
             && let Some(before) = seen.insert(what_is_at(path), name)
         {
             // Rule S9: one medium under two names would count as two.
-            return Err(Failure::refused(format!(
+            return Err(Failure::refused_for_safety(format!(
                 "{} and {} are the same target; give it only once; nothing was written",
                 one_line(before),
                 one_line(name)

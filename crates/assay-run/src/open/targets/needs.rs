@@ -53,7 +53,7 @@ pub enum SmallestTarget<'a> {
 
 impl SmallestTarget<'_> {
     /// In bytes, for the target with this index and this block size.
-    pub(super) fn size(self, target: u16, block: u32) -> u64 {
+    pub(super) fn size_bytes(self, target: u16, block: u32) -> u64 {
         match self {
             SmallestTarget::Any => 0,
             SmallestTarget::OneBlock => u64::from(block.max(4096)),

@@ -1,8 +1,8 @@
 //! One device or file that the safety gate admitted.
 
 use super::needs::{Allowed, TargetNeeds};
-use crate::failure::{Failure, one_line, shown};
-use crate::host::fact;
+use crate::failure::{Failure, escaped_path, one_line};
+use crate::host::named_fact;
 use crate::workloads::meant::similar_file;
 use assay_base::Bytes;
 use assay_device::open::Target;
@@ -19,13 +19,13 @@ use std::path::Path;
 
 /// One device or file.
 #[derive(Debug)]
-pub struct Real {
+pub struct RealTarget {
     /// As the user named it.
     pub name: String,
     /// The opened file, for an engine to use.
     pub target: Target,
     /// The right to use it.
-    pub access: Pass,
+    pub access: TargetPermit,
     /// The block device whose counters show what reached it; `None` for files, which share theirs.
     pub disk: Option<DevNum>,
     /// That device, or the one under the file system of a file.
@@ -38,70 +38,70 @@ pub struct Real {
 
 /// The right to use it.
 #[derive(Debug)]
-pub enum Pass {
+pub enum TargetPermit {
     /// The right to write.
     Write(Permit),
     /// The right to read.
     Read(ReadPass),
 }
 
-impl Pass {
-    pub(super) fn describe(&self) -> &Examination {
+impl TargetPermit {
+    pub(super) fn gate_examination(&self) -> &Examination {
         match self {
-            Pass::Write(permit) => permit.describe(),
-            Pass::Read(pass) => pass.describe(),
+            TargetPermit::Write(permit) => permit.gate_examination(),
+            TargetPermit::Read(pass) => pass.gate_examination(),
         }
     }
 
-    pub(super) fn watermarks(&self) -> &[Watermark] {
+    pub(super) fn gate_watermarks(&self) -> &[Watermark] {
         match self {
-            Pass::Write(permit) => permit.watermarks(),
-            Pass::Read(pass) => pass.watermarks(),
+            TargetPermit::Write(permit) => permit.result_watermarks(),
+            TargetPermit::Read(pass) => pass.result_watermarks(),
         }
     }
 
-    fn fd(&self) -> BorrowedFd<'_> {
+    fn borrow_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Pass::Write(permit) => permit.fd(),
-            Pass::Read(pass) => pass.fd(),
+            TargetPermit::Write(permit) => permit.borrow_fd(),
+            TargetPermit::Read(pass) => pass.borrow_fd(),
         }
     }
 }
 
 /// How a person agreed; `None` where nobody was asked.
-pub(super) fn consent(exam: &Examination) -> Option<&str> {
+pub(super) fn consent_kind(exam: &Examination) -> Option<&str> {
     exam.rules.iter().find(|rule| rule.id == RuleId::Consent).map(|rule| rule.evidence.as_str())
 }
 
 /// A file that could not be created: the rule's own advice is to create one.
 fn not_created(refusal: Refusal, path: &Path) -> Failure {
     if refusal.rule != RuleId::S10 || path.symlink_metadata().is_ok() {
-        return Failure::gate(refusal);
+        return Failure::from_gate_refusal(refusal);
     }
-    Failure::refused(format!(
+    Failure::refused_for_safety(format!(
         "{}\n  to do: name a file where this user may create one, on a file system with room for it and 5 % more, or give a smaller --create; nothing was written",
-        refusal.found()
+        refusal.finding_text()
     ))
 }
 
 /// A refusal, with the name that was probably meant where there is nothing at the path.
-fn refused(refusal: Refusal, path: &Path) -> Failure {
-    let failure = Failure::gate(refusal);
+fn refused_target(refusal: Refusal, path: &Path) -> Failure {
+    let failure = Failure::from_gate_refusal(refusal);
     match similar_file(path) {
-        Some(meant) => failure.advised(&format!("did you mean {}?", shown(&meant))),
+        Some(meant) => failure.with_advice(&format!("did you mean {}?", escaped_path(&meant))),
         None => failure,
     }
 }
 
-impl Real {
+impl RealTarget {
     /// Opens the target with this index.
-    pub(super) fn open(
+    pub(super) fn open_indexed(
         index: usize,
         name: &str,
         path: &Path,
         needs: TargetNeeds<'_>,
         allowed: Allowed<'_>,
-    ) -> Result<Real, Failure> {
+    ) -> Result<RealTarget, Failure> {
         let request = Request {
             tokens: allowed.tokens,
             standing: allowed.standing,
@@ -112,10 +112,10 @@ impl Real {
             in_container: allowed.in_container,
             ..Request::new(path)
         };
-        let gate = Gate::host();
+        let gate = Gate::of_machine();
         let made = allowed.create.is_some() && !path.exists();
         if made && !needs.writes {
-            return Err(Failure::usage(format!(
+            return Err(Failure::bad_usage(format!(
                 "{} does not exist, and --create creates no file for a workload that only reads, because it would hold nothing to read; \
                  make it with assay prep {} --create SIZE, or add --prep",
                 one_line(name),
@@ -125,46 +125,48 @@ impl Real {
         let pass = match allowed.create {
             Some(size) if made => gate
                 .create_scratch(&request, size.get())
-                .map(Pass::Write)
+                .map(TargetPermit::Write)
                 .map_err(|refusal| not_created(refusal, path))?,
-            _ if needs.writes => gate.admit(&request).map(Pass::Write).map_err(|refusal| refused(refusal, path))?,
-            _ => gate.admit_read(&request).map(Pass::Read).map_err(|refusal| refused(refusal, path))?,
+            _ if needs.writes => {
+                gate.admit_target(&request).map(TargetPermit::Write).map_err(|refusal| refused_target(refusal, path))?
+            }
+            _ => gate.admit_read(&request).map(TargetPermit::Read).map_err(|refusal| refused_target(refusal, path))?,
         };
-        Ok(Real { made, ..Real::from_pass(name, pass, false)? })
+        Ok(RealTarget { made, ..RealTarget::from_pass(name, pass, false)? })
     }
 
     /// A scratch file that the run creates and removes.
-    pub fn scratch(path: &Path, size: Bytes, log_dir: &Path) -> Result<Real, Failure> {
+    pub fn create_scratch(path: &Path, size: Bytes, log_dir: &Path) -> Result<RealTarget, Failure> {
         let request = Request { log_dir: Some(log_dir), ..Request::new(path) };
-        let permit = Gate::host().create_scratch(&request, size.get()).map_err(Failure::gate)?;
-        Real::from_pass(&path.to_string_lossy(), Pass::Write(permit), true)
+        let permit = Gate::of_machine().create_scratch(&request, size.get()).map_err(Failure::from_gate_refusal)?;
+        RealTarget::from_pass(&path.to_string_lossy(), TargetPermit::Write(permit), true)
     }
 
     /// The last check of the safety gate before something is written: is it still the same target?
-    pub(crate) fn recheck(&self) -> Result<(), Failure> {
+    pub(crate) fn recheck_gate(&self) -> Result<(), Failure> {
         match &self.access {
-            Pass::Write(permit) => permit.recheck().map_err(Failure::gate),
-            Pass::Read(_) => Ok(()),
+            TargetPermit::Write(permit) => permit.recheck_target().map_err(Failure::from_gate_refusal),
+            TargetPermit::Read(_) => Ok(()),
         }
     }
 
-    fn from_pass(name: &str, access: Pass, scratch: bool) -> Result<Real, Failure> {
+    fn from_pass(name: &str, access: TargetPermit, scratch: bool) -> Result<RealTarget, Failure> {
         let target = match &access {
-            Pass::Write(permit) => permit.target(),
-            Pass::Read(pass) => pass.target(),
+            TargetPermit::Write(permit) => permit.engine_target(),
+            TargetPermit::Read(pass) => pass.engine_target(),
         };
-        let target = target.map_err(|e| Failure::host(format!("{} cannot be used: {e}", one_line(name))))?;
-        let disk = match access.describe().kind {
+        let target = target.map_err(|e| Failure::host_unable(format!("{} cannot be used: {e}", one_line(name))))?;
+        let disk = match access.gate_examination().kind {
             Kind::Block(number) => Some(number),
             _ => None,
         };
-        let under = disk.or_else(|| probe::disk_under_path(&Roots::host(), &access.describe().real));
-        Ok(Real { name: name.to_owned(), target, access, disk, under, scratch, made: false })
+        let under = disk.or_else(|| probe::disk_under_path(&Roots::of_machine(), &access.gate_examination().real));
+        Ok(RealTarget { name: name.to_owned(), target, access, disk, under, scratch, made: false })
     }
 
-    pub(super) fn facts(&self) -> (String, BTreeMap<String, String>) {
-        let exam = self.access.describe();
-        let print = probe::target(&Roots::host(), &exam.real);
+    pub(super) fn target_facts(&self) -> (String, BTreeMap<String, String>) {
+        let exam = self.access.gate_examination();
+        let print = probe::read_target(&Roots::of_machine(), &exam.real);
         let facts = [
             ("path", Some(exam.real.to_string_lossy().into_owned())),
             ("model", print.model),
@@ -172,7 +174,7 @@ impl Real {
             ("wwid", print.wwid),
             ("firmware", print.firmware),
             ("diskseq", print.diskseq.map(|number| number.to_string())),
-            ("file", self.file()),
+            ("file", self.file_identity()),
             ("file system", print.file_system),
             ("device", print.device),
             ("partition", print.partition),
@@ -181,12 +183,12 @@ impl Real {
             ("nr_requests", print.nr_requests.map(|number| number.to_string())),
             ("write cache", print.write_cache),
             ("fua", print.fua.map(yes_or_no)),
-            ("durable write", self.target.is_writable().then(|| self.target.durable().to_string())),
+            ("durable write", self.target.is_writable().then(|| self.target.durable_requests().to_string())),
             ("rotational", print.rotational.map(yes_or_no)),
             ("pci link", print.pci_link),
         ];
-        let consent = consent(exam).map(|words| ("consent".to_owned(), words.to_owned()));
-        let facts = facts.into_iter().map(|(name, value)| fact(name, value)).chain(consent).collect();
+        let consent = consent_kind(exam).map(|words| ("consent".to_owned(), words.to_owned()));
+        let facts = facts.into_iter().map(|(name, value)| named_fact(name, value)).chain(consent).collect();
         let kind = match (self.disk, self.scratch) {
             (Some(_), _) => "block device",
             (None, true) => "scratch file",
@@ -197,17 +199,17 @@ impl Real {
 
     /// Its path without links.
     pub(crate) fn real_path(&self) -> &Path {
-        &self.access.describe().real
+        &self.access.gate_examination().real
     }
 
     /// Whether its file system refuses direct I/O, so that the page cache answers too.
     pub(crate) fn is_buffered(&self) -> bool {
-        self.access.watermarks().contains(&Watermark::Buffered)
+        self.access.gate_watermarks().contains(&Watermark::Buffered)
     }
 
     /// The open file.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
-        self.access.fd()
+        self.access.borrow_fd()
     }
 
     /// A path that leads to the open file, whatever its own name leads to by now.
@@ -216,60 +218,63 @@ impl Real {
     }
 
     /// The kernel's sequence number of this disk.
-    pub fn diskseq(&self) -> Option<u64> {
-        self.access.describe().diskseq
+    pub fn disk_sequence(&self) -> Option<u64> {
+        self.access.gate_examination().diskseq
     }
 
     /// Discards the whole device, as far as the device can.
-    pub fn discard(&self) -> Result<(), Failure> {
-        let Pass::Write(permit) = &self.access else { return Ok(()) };
-        permit.discard().map_err(|e| {
-            Failure::host(format!("{} was not discarded: {e}\n  = prepare it without --discard", one_line(&self.name)))
+    pub fn discard_all(&self) -> Result<(), Failure> {
+        let TargetPermit::Write(permit) = &self.access else { return Ok(()) };
+        permit.discard_all().map_err(|e| {
+            Failure::host_unable(format!(
+                "{} was not discarded: {e}\n  = prepare it without --discard",
+                one_line(&self.name)
+            ))
         })
     }
 
     /// Returns when all written data have left the device's cache. A durable write would not be enough: a device that
     /// can write around its cache (FUA) does so only with that single write.
-    pub fn sync(&self) -> std::io::Result<()> {
-        Ok(rustix::fs::fdatasync(self.access.fd())?)
+    pub fn sync_cache(&self) -> std::io::Result<()> {
+        Ok(rustix::fs::fdatasync(self.access.borrow_fd())?)
     }
 
     /// What its disk reports about its health.
-    pub fn health(&self) -> BTreeMap<String, String> {
+    pub fn disk_health(&self) -> BTreeMap<String, String> {
         match self.disk {
-            Some(number) => probe::health(&Roots::host(), number, self.access.fd()),
+            Some(number) => probe::disk_health(&Roots::of_machine(), number, self.access.borrow_fd()),
             None => BTreeMap::from([("smart".to_owned(), "absent: a file has none".to_owned())]),
         }
     }
 
     /// The record of the consent under which other runs may share it.
     pub(crate) fn shared_under(&self) -> Option<Inode> {
-        self.access.describe().shared_under
+        self.access.gate_examination().shared_under
     }
 
-    pub(super) fn watermarks(&self) -> Vec<String> {
-        self.access.watermarks().iter().map(|mark| format!("{}: {mark}", mark.word())).collect()
+    pub(super) fn watermark_texts(&self) -> Vec<String> {
+        self.access.gate_watermarks().iter().map(|mark| format!("{}: {mark}", mark.leading_word())).collect()
     }
 
     /// The consent token, under which preparation records are stored; for files the path.
-    pub fn identity(&self) -> String {
-        let exam = self.access.describe();
+    pub fn record_identity(&self) -> String {
+        let exam = self.access.gate_examination();
         exam.token.clone().unwrap_or_else(|| exam.real.to_string_lossy().into_owned())
     }
 
     /// When anything about a file was last changed, in seconds and nanoseconds; `None` for devices.
-    pub(crate) fn changed(&self) -> Option<(i64, i64)> {
-        let found = File::from(self.access.fd().try_clone_to_owned().ok()?).metadata().ok()?;
+    pub(crate) fn last_change(&self) -> Option<(i64, i64)> {
+        let found = File::from(self.access.borrow_fd().try_clone_to_owned().ok()?).metadata().ok()?;
         self.disk.is_none().then(|| (found.ctime(), found.ctime_nsec()))
     }
 
     /// What distinguishes a file from another one that had or gets its path: the inode number, and the creation time,
     /// because numbers are reused. `None` for devices. Where the file system has no creation time, only the number.
-    pub fn file(&self) -> Option<String> {
+    pub fn file_identity(&self) -> Option<String> {
         if self.disk.is_some() {
             return None;
         }
-        let found = File::from(self.access.fd().try_clone_to_owned().ok()?).metadata().ok()?;
+        let found = File::from(self.access.borrow_fd().try_clone_to_owned().ok()?).metadata().ok()?;
         let made = found.created().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let made = made.map(|made| format!(" of {}.{:09}", made.as_secs(), made.subsec_nanos())).unwrap_or_default();
         Some(format!("inode {}{made}", found.ino()))

@@ -1,6 +1,6 @@
 //! A plan as `assay explain` shows it: lines for a person who reads it before the run.
 
-use crate::commands::outline::{Lines, block, in_words, refusal, totals};
+use crate::commands::outline::{PlanLines, byte_totals, in_words, largest_block, refusal_reason};
 use crate::commands::transactions;
 use assay_base::{Bytes, Direction, Geometry, Rate, Share, Span, more_than_tags};
 use assay_device::probe;
@@ -15,7 +15,7 @@ use assay_run::open::targets::Named;
 
 /// The first target; one whose size is not known is large enough for all parts.
 fn first_target(sizes: &[Option<(u64, u32)>]) -> Geometry {
-    let (size, block) = sizes.first().copied().flatten().unwrap_or((UNKNOWN, block(sizes)));
+    let (size, block) = sizes.first().copied().flatten().unwrap_or((UNKNOWN, largest_block(sizes)));
     Geometry { size, block }
 }
 
@@ -25,11 +25,11 @@ pub(super) type Known = Option<(u64, u32)>;
 /// The size of a target that is not known.
 const UNKNOWN: u64 = 1 << 40;
 
-pub(super) fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unknown: Option<&str>) -> String {
-    let mut out = Lines::default();
-    let block = block(sizes);
+pub(super) fn plan_text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unknown: Option<&str>) -> String {
+    let mut out = PlanLines::default();
+    let block = largest_block(sizes);
     let targets = if plan.load.targets == 1 { "target" } else { "targets" };
-    out.add(format_args!(
+    out.add_line(format_args!(
         "{} ({}), load {} on {} {targets}, seed {}",
         plan.name,
         plan.model,
@@ -37,13 +37,13 @@ pub(super) fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unkn
         plan.load.targets,
         plan.load.seed
     ));
-    streams(plan, block, &mut out);
+    add_streams(plan, block, &mut out);
     enlarged_sizes(plan, named, sizes, &mut out);
     if !plan.notes.derivation.is_empty() {
-        out.head("how the numbers came about, for one target at 1x, with the place of each in [brackets]");
-        plan.notes.derivation.iter().for_each(|step| out.add(format_args!("  {step}")));
+        out.add_heading("how the numbers came about, for one target at 1x, with the place of each in [brackets]");
+        plan.notes.derivation.iter().for_each(|step| out.add_line(format_args!("  {step}")));
     }
-    out.head("phases");
+    out.add_heading("phases");
     for phase in &plan.timing.phases {
         let span = match (phase.kind, phase.steady_round) {
             (PhaseKind::ReadBack, _) => "until all is read".to_owned(),
@@ -51,51 +51,54 @@ pub(super) fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unkn
             (_, Some(round)) => format!("until steady over rounds of {round}, at most {}", phase.span),
             (PhaseKind::WarmUp | PhaseKind::Measure, None) => phase.span.to_string(),
         };
-        out.add(format_args!("  {:10} {span}", phase.name));
+        out.add_line(format_args!("  {:10} {span}", phase.name));
     }
     match plan.load.tpcc() {
-        Some(load) => transactions::lines(load, plan.load.targets, unknown, &mut out),
-        None => bytes(plan, named, sizes, &mut out),
+        Some(load) => transactions::add_lines(load, plan.load.targets, unknown, &mut out),
+        None => add_bytes(plan, named, sizes, &mut out),
     }
-    loops_beyond_queues(plan, named, &Roots::host()).iter().for_each(|line| out.add(line));
-    if let Some(how) = integrity::describe(plan, first_target(sizes)) {
-        out.add(format_args!("verify: {how}"));
+    loops_beyond_queues(plan, named, &Roots::of_machine()).iter().for_each(|line| out.add_line(line));
+    if let Some(how) = integrity::describe_verification(plan, first_target(sizes)) {
+        out.add_line(format_args!("verify: {how}"));
     }
-    out.head("criteria, each in every slice");
-    out.add(format_args!("  delivered load at least 99.9% of the schedule per {}", plan.timing.slice));
-    plan.criteria.iter().for_each(|criterion| out.add(in_words(criterion)));
+    out.add_heading("criteria, each in every slice");
+    out.add_line(format_args!("  delivered load at least 99.9% of the schedule per {}", plan.timing.slice));
+    plan.criteria.iter().for_each(|criterion| out.add_line(in_words(criterion)));
     let lag = if plan.timing.max_lag.is_zero() {
         "goes on however far it falls behind its schedule".to_owned()
     } else {
         format!("stops when it is {} behind its schedule", plan.timing.max_lag)
     };
-    out.add(format_args!(
+    out.add_line(format_args!(
         "  {lag}; at most {} in flight on each target{}",
         plan.load.in_flight_bound,
         plan.load.lanes_in_words()
     ));
-    plan.notes.remarks.iter().for_each(|note| out.add(format_args!("  note: {note}")));
+    plan.notes.remarks.iter().for_each(|note| out.add_line(format_args!("  note: {note}")));
     if plan.load.tpcc().is_some() {
-        out.head("the database is changed by what the transactions do; nothing but the tables that assay prep made is touched");
+        out.add_heading("the database is changed by what the transactions do; nothing but the tables that assay prep made is touched");
     } else if plan.load.writes() {
-        out.head("ALL DATA ON THE TARGETS WILL BE DESTROYED");
-        named.iter().filter_map(|(_, named)| refusal(named)).for_each(|why| out.add(format_args!("  but {why}")));
+        out.add_heading("ALL DATA ON THE TARGETS WILL BE DESTROYED");
+        named
+            .iter()
+            .filter_map(|(_, named)| refusal_reason(named))
+            .for_each(|why| out.add_line(format_args!("  but {why}")));
     } else {
-        out.head("reads only: nothing is destroyed");
+        out.add_heading("reads only: nothing is destroyed");
     }
     out.0
 }
 
 /// Describes what the streams of an OLTP load have in common, and where its ASUs lie.
-fn oltp_in_words(oltp: &Oltp, out: &mut Lines) {
-    out.add(format_args!(
+fn oltp_in_words(oltp: &Oltp, out: &mut PlanLines) {
+    out.add_line(format_args!(
         "  {} BSU, together {:.0} operations per second, drawn as one sequence",
-        oltp.bsus(),
+        oltp.bsu_count(),
         oltp.rate.as_f64()
     ));
     for (asu, (name, storage)) in (1..).zip(["data store", "user store", "log"].iter().zip(&oltp.asus)) {
         let pieces: Vec<String> = storage.iter().map(piece_in_words).collect();
-        out.add(format_args!("  ASU {asu}, the {name}: {}", pieces.join(", ")));
+        out.add_line(format_args!("  ASU {asu}, the {name}: {}", pieces.join(", ")));
     }
 }
 
@@ -104,66 +107,73 @@ fn piece_in_words(piece: &Storage) -> String {
     format!("target {}{part}", piece.target + 1)
 }
 
-fn streams(plan: &Plan, block: u32, out: &mut Lines) {
-    out.head("streams, over all targets together");
+fn add_streams(plan: &Plan, block: u32, out: &mut PlanLines) {
+    out.add_heading("streams, over all targets together");
     let wide = plan.load.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
     let sizes = plan.load.streams.iter().filter_map(|stream| Some(stream.block()?.size.to_string().len()));
     let long = sizes.max().unwrap_or(0).max(18);
-    out.add(format_args!("  {:wide$} {:9} {:>14} {:>long$} {:>12}  address", "name", "", "rate", "size", "bytes/s"));
+    out.add_line(format_args!(
+        "  {:wide$} {:9} {:>14} {:>long$} {:>12}  address",
+        "name", "", "rate", "size", "bytes/s"
+    ));
     for stream in &plan.load.streams {
         let rate = stream.arrival.rate().map(|rate| format!("{:.3}/s", rate.as_f64()));
-        let rate = rate.or_else(|| transactions::share(plan, stream)).unwrap_or_else(|| closed_loop_in_words(stream));
-        let bytes = stream.bytes_per_second(block).map_or_else(|| "-".into(), |bytes| Bytes::new(bytes as u64).human());
+        let rate = rate
+            .or_else(|| transactions::transaction_share(plan, stream))
+            .unwrap_or_else(|| closed_loop_in_words(stream));
+        let bytes =
+            stream.bytes_per_second(block).map_or_else(|| "-".into(), |bytes| Bytes::new(bytes as u64).human_text());
         let name = &stream.name;
         let Some(block) = stream.block() else {
             let does = stream.operation().unwrap_or_default();
             let when =
                 stream.flush().and_then(|flush| flush.every).map(|every| format!("  after {every} writes of a copy"));
             let when = when.unwrap_or_default();
-            out.add(format_args!("  {name:wide$} {does:9} {rate:>14} {:>long$} {bytes:>12}{when}", "-"));
+            out.add_line(format_args!("  {name:wide$} {does:9} {rate:>14} {:>long$} {bytes:>12}{when}", "-"));
             continue;
         };
         let direction = if block.durable { "write (D)" } else { &block.direction.to_string() };
         let size = block.size.to_string();
-        let address = address(block);
-        out.add(format_args!("  {name:wide$} {direction:9} {rate:>14} {size:>long$} {bytes:>12}  {address}"));
+        let address = address_text(block);
+        out.add_line(format_args!("  {name:wide$} {direction:9} {rate:>14} {size:>long$} {bytes:>12}  {address}"));
     }
     let arrivals: std::collections::BTreeSet<&str> =
         plan.load.streams.iter().map(|stream| stream.arrival.name()).collect();
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
-    out.add(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
-    plan.load.loops.iter().for_each(|closed_loop| out.add(format_args!("  {}", loop_in_words(plan, closed_loop))));
+    out.add_line(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
+    plan.load.loops.iter().for_each(|closed_loop| out.add_line(format_args!("  {}", loop_in_words(plan, closed_loop))));
     if let Some(oltp) = plan.load.oltp() {
         oltp_in_words(oltp, out);
     }
-    lifetimes(plan, out);
+    add_lifetimes(plan, out);
     for stream in &plan.load.streams {
         if let Some(how) = changes_in_words(&stream.arrival) {
-            out.add(format_args!("  {}: {how}", stream.name));
+            out.add_line(format_args!("  {}: {how}", stream.name));
         }
     }
 }
 
 /// Which sizes become others, because a target takes whole blocks only.
-fn enlarged_sizes(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: &mut Lines) {
+fn enlarged_sizes(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: &mut PlanLines) {
     for (index, stream) in plan.load.streams.iter().enumerate() {
         let Some(size) = stream.block().map(|block| &block.size) else { continue };
         let own = plan.load.flows().filter(|(stream, _)| usize::from(*stream) == index);
         let known = own.filter_map(|(_, target)| Some((usize::from(target), (*sizes.get(usize::from(target))?)?.1)));
-        let done: Vec<(usize, u32, String)> =
-            known.filter_map(|(target, block)| Some((target, block, size.done(block)?.to_string()))).collect();
+        let done: Vec<(usize, u32, String)> = known
+            .filter_map(|(target, block)| Some((target, block, size.size_on_target(block)?.to_string())))
+            .collect();
         let alike = done.len() == plan.load.flows().filter(|(stream, _)| usize::from(*stream) == index).count()
             && done.iter().all(|(_, block, _)| *block == done[0].1);
         for (target, block, done) in done.iter().take(if alike { 1 } else { done.len() }) {
             let name = named.get(*target).map_or("", |(name, _)| name.as_str());
             let on = if alike || name.is_empty() { String::new() } else { format!(" on {name}") };
-            out.add(format_args!("  {}: {size} is done as {done}{on}, in whole blocks of {block} B", stream.name));
+            out.add_line(format_args!("  {}: {size} is done as {done}{on}, in whole blocks of {block} B", stream.name));
         }
     }
 }
 
 /// When streams and loops begin and end, where that differs from the run.
-fn lifetimes(plan: &Plan, out: &mut Lines) {
+fn add_lifetimes(plan: &Plan, out: &mut PlanLines) {
     let streams = plan.load.streams.iter().map(|stream| (&stream.name, &stream.life));
     for (name, life) in streams.chain(plan.load.loops.iter().map(|closed_loop| (&closed_loop.name, &closed_loop.life)))
     {
@@ -172,7 +182,7 @@ fn lifetimes(plan: &Plan, out: &mut Lines) {
             stream.name == *name && matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Paced { .. })
         });
         if !(life.is_whole() || is_closed && life.is_by_operations()) {
-            out.add(format_args!("  {name}: {life}"));
+            out.add_line(format_args!("  {name}: {life}"));
         }
     }
 }
@@ -234,8 +244,9 @@ fn changes_in_words(arrival: &Arrival) -> Option<String> {
             Some(format!("arrivals {spaced}, 100% are {:.3}/s: {curve}", rate.as_f64()))
         }
         Arrival::Recorded { rate, recording } => {
-            let last = recording.lines().last().map_or(Span::ZERO, |line| recording.wanted(line)).human();
-            let reaches = recording.reaches.human();
+            let last =
+                recording.recorded_lines().last().map_or(Span::ZERO, |line| recording.wanted_after(line)).human_text();
+            let reaches = recording.reaches.human_text();
             let fit = if recording.scaled { ", scaled to smaller ones" } else { "" };
             let (file, operations, speed) = (&recording.file, recording.operations, recording.speed);
             let rate = rate.as_f64();
@@ -243,7 +254,7 @@ fn changes_in_words(arrival: &Arrival) -> Option<String> {
                 "plays {file} at {speed}: {operations} operations on each target in {last}, {rate:.3}/s in the mean over all; up to {reaches} of a target{fit}"
             ))
         }
-        Arrival::Shared { rate, even, schedule } => Some(shared(*rate, *even, schedule)),
+        Arrival::Shared { rate, even, schedule } => Some(shared_schedule_text(*rate, *even, schedule)),
         Arrival::Bursty { rate, bursts: Bursts { on, off, quiet } } => {
             let peak = arrival.peak().unwrap_or_default();
             let off = format!("{off} with {quiet} of that between them");
@@ -254,7 +265,7 @@ fn changes_in_words(arrival: &Arrival) -> Option<String> {
 }
 
 /// A schedule that streams and targets share, in words.
-fn shared(rate: Rate, even: bool, schedule: &SharedSchedule) -> String {
+fn shared_schedule_text(rate: Rate, even: bool, schedule: &SharedSchedule) -> String {
     let spaced = if even { "evenly spaced" } else { "independent" };
     let pauses = schedule.pauses.map(|Pauses { every, time, stand_still }| {
         let then =
@@ -272,7 +283,7 @@ fn shared(rate: Rate, even: bool, schedule: &SharedSchedule) -> String {
 }
 
 /// The addresses of a stream's operations, in words.
-fn address(block: &Block) -> String {
+fn address_text(block: &Block) -> String {
     let address = block.address.to_string();
     let within = block.extent.map(|extent| format!(", {extent}"));
     let places = block.places.as_ref().map(|name| format!(", places {name}"));
@@ -281,21 +292,21 @@ fn address(block: &Block) -> String {
     [Some(address), within, places, repeats].into_iter().flatten().collect()
 }
 
-fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], out: &mut Lines) {
-    let (read, written, total) = totals(plan, block(sizes));
+fn add_bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], out: &mut PlanLines) {
+    let (read, written, total) = byte_totals(plan, largest_block(sizes));
     let bounded = plan.load.unbounded(Direction::Write).next().is_none();
-    out.head(format_args!(
+    out.add_heading(format_args!(
         "read {}, written {}, {} written in {}",
         per_second(plan, Direction::Read, read),
         per_second(plan, Direction::Write, written),
-        if bounded { Bytes::new(total as u64).human() } else { "no bound on what is".to_owned() },
+        if bounded { Bytes::new(total as u64).human_text() } else { "no bound on what is".to_owned() },
         plan.timing.length()
     ));
     let reads = plan.load.streams.iter().any(|stream| stream.direction() == Some(Direction::Read));
     for ((name, named), size) in named.iter().zip(sizes) {
         let Some((size, block)) = size else {
             if matches!(named, Named::Path(_)) {
-                out.add(format_args!("target {name}: is not here, so that its size and its blocks are not known"));
+                out.add_line(format_args!("target {name}: is not here, so that its size and its blocks are not known"));
             }
             continue;
         };
@@ -304,10 +315,10 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
             let writes = written / f64::from(plan.load.targets) * 86_400.0 / *size as f64;
             day = format!(", {writes:.1} drive writes a day");
         }
-        out.add(format_args!("target {name}: {}, blocks of {block} B{day}", Bytes::new(*size).human()));
+        out.add_line(format_args!("target {name}: {}, blocks of {block} B{day}", Bytes::new(*size).human_text()));
         if reads && named.holds_nothing() {
             let typed = for_a_shell(name);
-            out.add(format_args!(
+            out.add_line(format_args!(
                 "  nothing was ever written to it, and reads of it prove nothing: fill it with assay prep {typed}, or with run --prep"
             ));
         }
@@ -315,7 +326,7 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
             .streams
             .iter()
             .filter_map(|stream| time_until_all_seen(plan, stream, *size, *block))
-            .for_each(|line| out.add(line));
+            .for_each(|line| out.add_line(line));
     }
 }
 
@@ -330,7 +341,7 @@ fn loops_beyond_queues(plan: &Plan, named: &[(String, Named)], roots: &Roots) ->
             .iter()
             .filter(|closed_loop| closed_loop.flows.iter().all(|flow| usize::from(flows[*flow].1) == target));
         let in_flight = here.map(|closed_loop| u64::from(closed_loop.slots)).sum();
-        let Some(tags) = probe::target(roots, path).nr_requests else { continue };
+        let Some(tags) = probe::read_target(roots, path).nr_requests else { continue };
         lines.extend(more_than_tags(name, tags, in_flight));
     }
     lines
@@ -339,19 +350,19 @@ fn loops_beyond_queues(plan: &Plan, named: &[(String, Named)], roots: &Roots) ->
 /// Says how long there are blocks which a stream has never seen, if it goes to such.
 fn time_until_all_seen(plan: &Plan, stream: &Stream, size: u64, block: u32) -> Option<String> {
     let Address::NeverSeen { unit, reread } = &stream.block()?.address else { return None };
-    let length = stream.block()?.extent.map_or(size, |extent| extent.within(size, block).1);
+    let length = stream.block()?.extent.map_or(size, |extent| extent.range_within(size, block).1);
     let new = 1.0 - reread.map_or(0.0, |reread| reread.share.as_f64());
     let targets = if stream.targets.is_empty() { usize::from(plan.load.targets) } else { stream.targets.len() };
     let a_second = stream.arrival.rate()?.as_f64() / targets as f64 * new * unit.get() as f64;
     let (length, lasts) = (length as f64, length as f64 / a_second);
-    let lasts = Span::from_ns((lasts * 1e9) as u64).human();
-    Some(format!("  {}: {} never seen, which lasts {lasts}", stream.name, Bytes::new(length as u64).human()))
+    let lasts = Span::from_ns((lasts * 1e9) as u64).human_text();
+    Some(format!("  {}: {} never seen, which lasts {lasts}", stream.name, Bytes::new(length as u64).human_text()))
 }
 
 /// `12 MiB/s`; for closed loops only the names of the streams can be given.
 fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
     let own: Vec<&str> = plan.load.unbounded(direction).map(|stream| stream.name.as_str()).collect();
-    let scheduled = format!("{}/s", Bytes::new(rate as u64).human());
+    let scheduled = format!("{}/s", Bytes::new(rate as u64).human_text());
     let endless = format!("as fast as the targets allow ({})", own.join(", "));
     match (own.is_empty(), rate > 0.0) {
         (true, _) => scheduled,

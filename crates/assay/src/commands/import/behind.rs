@@ -1,14 +1,14 @@
 //! `assay import behind`: what a target sees of a load behind a cache, as a workload of its own.
 
 use crate::args::{ActTest, BehindCache, Jobs, Judged, Pace};
-use crate::commands::outline::{block, sizes_of};
+use crate::commands::outline::{largest_block, sizes_of};
 use crate::commands::run::RunRequest;
-use crate::screen::tell;
-use crate::stdout::{print, print_json};
+use crate::screen::print_to_stderr;
+use crate::stdout::{print_document, print_json};
 use assay_base::{Bytes, Geometry, Rate, Share};
 use assay_model::Plan;
-use assay_model::cache::{Caching, Did, Sides, sides};
-use assay_run::failure::{Failure, code, one_line, shown};
+use assay_model::cache::{Caching, Did, Sides, sides_of_cache};
+use assay_run::failure::{Failure, code, escaped_path, one_line};
 use assay_run::log::results;
 use assay_run::open::targets;
 use std::fmt::Write;
@@ -48,40 +48,40 @@ pub(crate) struct Behind {
 const MOST_WARM: u64 = 200_000_000;
 
 /// Follows the operations and writes what goes on.
-pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
+pub(super) fn import_behind_cache(args: &Behind) -> Result<u8, Failure> {
     if let Some(out) = &args.out {
         results::refuse_taken_path(out)?;
     }
     let behind = BehindCache { behind: args.cache };
     let jobs = Jobs { test: args.test, ..Jobs::default() };
     let targets = std::slice::from_ref(&args.target);
-    let request = RunRequest::parse("import behind", &args.workload, targets, &jobs, &Pace::default())?
+    let request = RunRequest::parse_words("import behind", &args.workload, targets, &jobs, &Pace::default())?
         .behind_simulated_cache(&behind);
     let named = targets::parse_block_targets(&request.names)?;
     let pace = Pace { seed: Some(1), ..Pace::default() };
-    let mut plan = request.plan(&named, None, &pace, &Judged::default())?;
+    let mut plan = request.joint_plan(&named, None, &pace, &Judged::default())?;
     let sizes = sizes_of(&named)?;
     let Some((size, _)) = sizes.first().copied().flatten() else {
-        return Err(Failure::usage(format!(
+        return Err(Failure::bad_usage(format!(
             "the size of {} is not known: name a target that has one",
             one_line(&args.target)
         )));
     };
-    let block = block(&sizes);
+    let block = largest_block(&sizes);
     plan.caches.simulated = plan.caches.simulated.map(|cache| {
-        let blocks = cache.blocks(block).min(size / cache.block.get().max(1));
+        let blocks = cache.capacity_blocks(block).min(size / cache.block.get().max(1));
         let filled = blocks.saturating_mul(2).clamp(args.operations.min(MOST_WARM), MOST_WARM);
         Caching { warm: args.warm.unwrap_or(cache.warm.max(filled)), ..cache }
     });
-    let both = sides(&plan, &[Geometry { size, block }], args.operations).map_err(Failure::workload)?;
-    let text = workload(&plan, &both, args)?;
+    let both = sides_of_cache(&plan, &[Geometry { size, block }], args.operations).map_err(Failure::bad_workload)?;
+    let text = workload_behind_cache(&plan, &both, args)?;
     match &args.out {
         Some(out) => {
             results::write_new(out, &text)?;
-            tell(&format!("{}: what goes on to the target", shown(out)));
+            print_to_stderr(&format!("{}: what goes on to the target", escaped_path(out)));
         }
         None if args.json => {}
-        None => print(&text),
+        None => print_document(&text),
     }
     if args.json {
         print_json(&serde_json::json!({ "schema": 1, "workload": text, "file": args.out }))?;
@@ -89,7 +89,7 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-fn workload(plan: &Plan, both: &Sides, args: &Behind) -> Result<String, Failure> {
+fn workload_behind_cache(plan: &Plan, both: &Sides, args: &Behind) -> Result<String, Failure> {
     let cache = plan.caches.simulated.map_or_else(String::new, |cache| cache.to_string());
     let name: String =
         plan.name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
@@ -105,23 +105,23 @@ fn workload(plan: &Plan, both: &Sides, args: &Behind) -> Result<String, Failure>
     for (index, did) in both.target.streams.iter().filter(|(_, did)| did.operations > 0) {
         let stream = &plan.load.streams[usize::from(*index)];
         let Some(block) = stream.block() else { continue };
-        let rate = Rate::ratio(u128::from(did.operations) * 1000, ((both.seconds * 1000.0).max(1.0)) as u128);
-        let rate = rate.ok_or_else(|| Failure::workload("a rate behind the cache does not fit"))?;
+        let rate = Rate::from_ratio(u128::from(did.operations) * 1000, ((both.seconds * 1000.0).max(1.0)) as u128);
+        let rate = rate.ok_or_else(|| Failure::bad_workload("a rate behind the cache does not fit"))?;
         let _ = write!(
             out,
             "\n[[stream]]\nname      = \"{}\"\ndirection = \"{}\"\nsize      = {}\nrate      = \"{:.6}/s\"\naddress   = {}\n",
             stream.name,
             block.direction,
-            sizes(did),
+            sizes_line(did),
             rate.as_f64(),
-            places(did),
+            places_lines(did),
         );
         if block.durable {
             out += "durable   = true\n";
         }
     }
     if both.target.streams.is_empty() {
-        Err(Failure::workload(
+        Err(Failure::bad_workload(
             "nothing goes on to the target: the cache answers everything; name a smaller one with --cache",
         ))
     } else {
@@ -132,7 +132,7 @@ fn workload(plan: &Plan, both: &Sides, args: &Behind) -> Result<String, Failure>
 /// Most sizes of a stream: rarer ones count as the next larger one that is kept.
 const MOST_SIZES: usize = 32;
 
-fn sizes(did: &Did) -> String {
+fn sizes_line(did: &Did) -> String {
     let mut kept: Vec<(u32, u64)> = did.sizes.iter().map(|(size, count)| (*size, *count)).collect();
     while kept.len() > MOST_SIZES {
         let rarest = (0..kept.len() - 1).min_by_key(|at| kept[*at].1).unwrap_or(0);
@@ -149,7 +149,7 @@ fn sizes(did: &Did) -> String {
     format!("{{ shares = [{}] }}", shares.join(", "))
 }
 
-fn places(did: &Did) -> String {
+fn places_lines(did: &Did) -> String {
     let zones: Vec<String> =
         shares_of_counts(&did.stretches).iter().map(|share| format!("[\"{share}\", \"5%\"]")).collect();
     format!("{{ zones = [{}] }}", zones.join(", "))

@@ -1,12 +1,12 @@
 //! Makes a profile from what was collected on production hosts: a workload that a person can read and edit. The files are
 //! read as a stream, however large they are; their kind is detected from their content.
 
-use crate::screen::tell;
-use crate::stdout::{print, print_json};
-use assay_formats::collect::assemble::{Assembled, Kind, assemble};
+use crate::screen::print_to_stderr;
+use crate::stdout::{print_document, print_json};
+use assay_formats::collect::assemble::{Assembled, Kind, assemble_profile};
 use assay_formats::collect::{BlkparseFormat, Collector, FileSeen, Findings, Options};
-use assay_model::profile::write;
-use assay_run::failure::{Failure, code, one_line, shown};
+use assay_model::profile::write_profile;
+use assay_run::failure::{Failure, code, escaped_path, one_line};
 use assay_run::files;
 use assay_run::log::results;
 use std::io::Read;
@@ -50,27 +50,28 @@ const FILES_MAX: usize = 4096;
 const DEPTH_MAX: u32 = 8;
 
 /// Reads the files and prints the profile. `word` is what the user typed for the kind.
-pub(super) fn import(word: &str, kind: Kind, args: &Collected) -> Result<u8, Failure> {
+pub(super) fn import_collected(word: &str, kind: Kind, args: &Collected) -> Result<u8, Failure> {
     if let Some(out) = &args.out {
-        files::check(out).map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(out))))?;
+        files::check_replaceable(out)
+            .map_err(|e| Failure::host_unable(format!("{} cannot be written: {e}", escaped_path(out))))?;
     }
-    let found = collect(args)?;
-    let assembled = assemble(&found, kind);
+    let found = collect_findings(args)?;
+    let assembled = assemble_profile(&found, kind);
     if assembled.profile.parts.is_empty() {
-        report(&found, &assembled);
-        return Err(Failure::workload(nothing_recognised(&found, kind)));
+        report_findings(&found, &assembled);
+        return Err(Failure::bad_workload(nothing_recognised(&found, kind)));
     }
     let name = args.name.clone().unwrap_or_else(|| name_of_profile(&assembled));
-    let text = write(&assembled.profile, &name, &head(word, &found, &assembled));
+    let text = write_profile(&assembled.profile, &name, &profile_comment(word, &found, &assembled));
     match &args.out {
         Some(path) => results::write_new(path, &text)?,
         None if args.json => {}
-        None => print(&text),
+        None => print_document(&text),
     }
     if args.json {
-        print_json(&json(&found, &assembled, &text))?
+        print_json(&findings_json(&found, &assembled, &text))?
     } else {
-        report(&found, &assembled)
+        report_findings(&found, &assembled)
     }
     Ok(code::DONE)
 }
@@ -84,7 +85,7 @@ fn name_of_profile(assembled: &Assembled) -> String {
     one_line(names.join("+"))
 }
 
-fn collect(args: &Collected) -> Result<Findings, Failure> {
+fn collect_findings(args: &Collected) -> Result<Findings, Failure> {
     let mut paths = Vec::new();
     for word in &args.files {
         let (node, path) = node_of(word);
@@ -96,7 +97,7 @@ fn collect(args: &Collected) -> Result<Findings, Failure> {
         }
     }
     if paths.len() > FILES_MAX {
-        return Err(Failure::usage(format!("more than {FILES_MAX} files; name fewer")));
+        return Err(Failure::bad_usage(format!("more than {FILES_MAX} files; name fewer")));
     }
     let options = Options {
         keep_first_report: args.keep_first_report,
@@ -105,9 +106,9 @@ fn collect(args: &Collected) -> Result<Findings, Failure> {
     };
     let mut collector = Collector::new(options);
     for Named { path, node, group } in &paths {
-        collector.begin(&path.to_string_lossy(), node, group);
-        read(path, &mut collector)?;
-        collector.end();
+        collector.begin_file(&path.to_string_lossy(), node, group);
+        read_file(path, &mut collector)?;
+        collector.end_file();
     }
     Ok(collector.finish())
 }
@@ -138,9 +139,13 @@ fn collect_files_below(path: &Path, node: &str, depth: u32, all: &mut Vec<Named>
         return Ok(());
     }
     if depth == DEPTH_MAX {
-        return Err(Failure::usage(format!("{} is nested too deeply; name the files themselves", shown(path))));
+        return Err(Failure::bad_usage(format!(
+            "{} is nested too deeply; name the files themselves",
+            escaped_path(path)
+        )));
     }
-    let mut names = paths_in(path).map_err(|e| Failure::host(format!("{} cannot be read: {e}", shown(path))))?;
+    let mut names =
+        paths_in(path).map_err(|e| Failure::host_unable(format!("{} cannot be read: {e}", escaped_path(path))))?;
     names.sort();
     names.iter().try_for_each(|name| collect_files_below(name, node, depth + 1, all))
 }
@@ -149,30 +154,30 @@ fn paths_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     dir.read_dir()?.map(|entry| Ok(entry?.path())).collect()
 }
 
-fn unreadable(file: &Path, why: &std::io::Error) -> Failure {
-    Failure::workload(format!("{} cannot be read: {why}", shown(file)))
+fn unreadable_file(file: &Path, why: &std::io::Error) -> Failure {
+    Failure::bad_workload(format!("{} cannot be read: {why}", escaped_path(file)))
 }
 
-fn read(path: &Path, collector: &mut Collector) -> Result<(), Failure> {
-    let mut file = files::open(path).map_err(|e| unreadable(path, &e))?;
+fn read_file(path: &Path, collector: &mut Collector) -> Result<(), Failure> {
+    let mut file = files::open_named_file(path).map_err(|e| unreadable_file(path, &e))?;
     let mut piece = vec![0; PIECE];
     let mut first = true;
     loop {
-        let n = file.read(&mut piece).map_err(|e| unreadable(path, &e))?;
+        let n = file.read(&mut piece).map_err(|e| unreadable_file(path, &e))?;
         if n == 0 {
             return Ok(());
         }
         if std::mem::take(&mut first)
-            && let Some((what, remedy)) = packed(&piece[..n])
+            && let Some((what, remedy)) = recognise_packed(&piece[..n])
         {
-            return Err(Failure::workload(format!("{} is {what}", shown(path))).advised(remedy));
+            return Err(Failure::bad_workload(format!("{} is {what}", escaped_path(path))).with_advice(remedy));
         }
-        collector.feed(&piece[..n]);
+        collector.feed_bytes(&piece[..n]);
     }
 }
 
 /// Recognises a file that is not text and names the tool that converts it.
-fn packed(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+fn recognise_packed(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     // The magic number of a binary trace, in either byte order: its lowest byte is the version.
     let magic: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
     let trace = magic[1..] == *b"tae" && magic[0] < 0x20 || magic[..3] == *b"eat" && magic[3] < 0x20;
@@ -215,7 +220,7 @@ fn file_in_words(file: &FileSeen) -> String {
 }
 
 /// The comment above the profile.
-fn head(kind: &str, found: &Findings, assembled: &Assembled) -> Vec<String> {
+fn profile_comment(kind: &str, found: &Findings, assembled: &Assembled) -> Vec<String> {
     let mut head = vec![
         format!("What production does to its drives, made by `assay import {}`. Every number may be edited;", kind),
         "docs/formats/profile.md lists the keys. Behind each number stands the place that it comes from.".to_owned(),
@@ -228,7 +233,7 @@ fn head(kind: &str, found: &Findings, assembled: &Assembled) -> Vec<String> {
         head.extend([String::new(), "These do not fit together:".to_owned()]);
         head.extend(assembled.contradictions.iter().map(|one| format!("  {} ({})", one.what, one.places.join("; "))));
     }
-    let remarks = remarks(found, assembled);
+    let remarks = finding_remarks(found, assembled);
     if !remarks.is_empty() {
         head.extend([String::new(), "Left out, or odd:".to_owned()]);
         head.extend(remarks.into_iter().map(|remark| format!("  {remark}")));
@@ -236,10 +241,10 @@ fn head(kind: &str, found: &Findings, assembled: &Assembled) -> Vec<String> {
     head
 }
 
-fn remarks(found: &Findings, assembled: &Assembled) -> Vec<String> {
+fn finding_remarks(found: &Findings, assembled: &Assembled) -> Vec<String> {
     let remarks = found.remarks.iter().chain(&assembled.unused);
     let mut all: Vec<String> =
-        remarks.map(|remark| format!("{}: {}", found.named(remark.place), remark.text)).collect();
+        remarks.map(|remark| format!("{}: {}", found.place_name(remark.place), remark.text)).collect();
     if found.more_remarks > 0 {
         all.push(format!("and {} more of these", found.more_remarks));
     }
@@ -247,20 +252,22 @@ fn remarks(found: &Findings, assembled: &Assembled) -> Vec<String> {
 }
 
 /// Reports what was read, what is missing and what is contradictory.
-fn report(found: &Findings, assembled: &Assembled) {
-    found.files.iter().for_each(|file| tell(&one_line(file_in_words(file))));
-    remarks(found, assembled).iter().for_each(|remark| tell(&one_line(format_args!("note: {remark}"))));
+fn report_findings(found: &Findings, assembled: &Assembled) {
+    found.files.iter().for_each(|file| print_to_stderr(&one_line(file_in_words(file))));
+    finding_remarks(found, assembled)
+        .iter()
+        .for_each(|remark| print_to_stderr(&one_line(format_args!("note: {remark}"))));
     for one in &assembled.contradictions {
-        tell(&one_line(format_args!("warning: {}", one.what)));
-        one.places.iter().for_each(|place| tell(&one_line(format_args!(" --> {place}"))));
+        print_to_stderr(&one_line(format_args!("warning: {}", one.what)));
+        one.places.iter().for_each(|place| print_to_stderr(&one_line(format_args!(" --> {place}"))));
     }
     for one in &assembled.missing {
-        tell(&one_line(format_args!("missing: {}", one.what)));
-        tell(&one_line(format_args!("  = {}", one.command)));
+        print_to_stderr(&one_line(format_args!("missing: {}", one.what)));
+        print_to_stderr(&one_line(format_args!("  = {}", one.command)));
     }
 }
 
-fn json(found: &Findings, assembled: &Assembled, text: &str) -> serde_json::Value {
+fn findings_json(found: &Findings, assembled: &Assembled, text: &str) -> serde_json::Value {
     let missing = assembled.missing.iter().map(|one| serde_json::json!({ "what": one.what, "command": one.command }));
     let contradictions =
         assembled.contradictions.iter().map(|one| serde_json::json!({ "what": one.what, "places": one.places }));
@@ -270,7 +277,7 @@ fn json(found: &Findings, assembled: &Assembled, text: &str) -> serde_json::Valu
         "files": found.files.iter().map(file_as_json).collect::<Vec<_>>(),
         "missing": missing.collect::<Vec<_>>(),
         "contradictions": contradictions.collect::<Vec<_>>(),
-        "remarks": remarks(found, assembled),
+        "remarks": finding_remarks(found, assembled),
     })
 }
 

@@ -1,10 +1,10 @@
 //! `assay import iometer`: makes a workload of each step of a configuration of IOmeter.
 
-use crate::screen::tell;
-use crate::stdout::{print, print_json};
+use crate::screen::print_to_stderr;
+use crate::stdout::{print_document, print_json};
 use assay_base::Span;
-use assay_formats::iometer::{Step, read, steps, write};
-use assay_run::failure::{Failure, code, one_line, shown};
+use assay_formats::iometer::{Step, all_steps, read_config, write_workload};
+use assay_run::failure::{Failure, code, escaped_path, one_line};
 use assay_run::files;
 use assay_run::log::results;
 use std::path::{Path, PathBuf};
@@ -42,19 +42,20 @@ pub(crate) struct Iometer {
 const LARGEST: u64 = 2 << 20;
 
 /// Reads the configuration and prints or writes its workloads.
-pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
+pub(super) fn import_iometer(args: &Iometer) -> Result<u8, Failure> {
     let name = args.file.to_string_lossy();
-    let text = files::read(&args.file, LARGEST)
-        .map_err(|e| Failure::workload(format!("{} cannot be read: {e}", shown(&args.file))))?;
+    let text = files::read_file(&args.file, LARGEST)
+        .map_err(|e| Failure::bad_workload(format!("{} cannot be read: {e}", escaped_path(&args.file))))?;
     // IOmeter writes names in the code page of its machine.
-    let mut config = read(&name, &String::from_utf8_lossy(&text)).map_err(Failure::workload)?;
+    let mut config = read_config(&name, &String::from_utf8_lossy(&text)).map_err(Failure::bad_workload)?;
     if let Some(run_time) = args.run_time {
         if run_time.is_zero() {
-            return Err(Failure::usage("--for 0s: a run takes time; write how long, such as 5min"));
+            return Err(Failure::bad_usage("--for 0s: a run takes time; write how long, such as 5min"));
         }
         config.run_time = run_time;
     }
-    let steps = steps(&config, args.spec.as_deref()).map_err(|(what, remedy)| unfit(args, &what, &remedy))?;
+    let steps =
+        all_steps(&config, args.spec.as_deref()).map_err(|(what, remedy)| unfit_configuration(args, &what, &remedy))?;
     if steps.len() > 1 && args.out.is_none() && !args.json {
         return Err(refuse_several_steps(args, &steps));
     }
@@ -66,8 +67,8 @@ pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
     };
     let mut texts = Vec::new();
     for (step, number) in steps.iter().zip(&numbers) {
-        let text = write(&config, step, &format!("{stem}{number}"), &name);
-        texts.push(text.map_err(|(what, remedy)| unfit(args, &what, &remedy))?);
+        let text = write_workload(&config, step, &format!("{stem}{number}"), &name);
+        texts.push(text.map_err(|(what, remedy)| unfit_configuration(args, &what, &remedy))?);
     }
     let paths: Vec<Option<PathBuf>> =
         numbers.iter().map(|number| Some(numbered_path(args.out.as_ref()?, number))).collect();
@@ -78,7 +79,7 @@ pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
         match path {
             Some(path) => results::write_new(path, text)?,
             None if args.json => {}
-            None => print(text),
+            None => print_document(text),
         }
     }
     if args.json {
@@ -89,7 +90,7 @@ pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
         print_json(&serde_json::json!({ "schema": 1, "steps": all }))?;
     } else if args.out.is_some() {
         steps.iter().zip(&paths).for_each(|(step, path)| {
-            tell(&format!("{}: {}", path.as_deref().map_or_else(String::new, shown), step.title));
+            print_to_stderr(&format!("{}: {}", path.as_deref().map_or_else(String::new, escaped_path), step.title));
         });
     }
     Ok(code::DONE)
@@ -105,15 +106,17 @@ fn numbered_path(out: &Path, number: &str) -> PathBuf {
     out.with_file_name(format!("{stem}{number}{ending}"))
 }
 
-fn unfit(args: &Iometer, what: &str, remedy: &str) -> Failure {
-    Failure::workload(format!("{}: {what}", shown(&args.file))).advised(remedy)
+fn unfit_configuration(args: &Iometer, what: &str, remedy: &str) -> Failure {
+    Failure::bad_workload(format!("{}: {what}", escaped_path(&args.file))).with_advice(remedy)
 }
 
 /// Standard output holds one workload.
 fn refuse_several_steps(args: &Iometer, steps: &[Step]) -> Failure {
     let titles: Vec<String> =
         steps.iter().take(20).zip(1..).map(|(step, number)| format!("{number}. {}", step.title)).collect();
-    let what = format!("{} runs {} steps one after another: {}", shown(&args.file), steps.len(), titles.join("; "));
-    Failure::usage(what)
-        .advised("write a workload for each of them with --out NAME.toml, or import one specification with --spec NAME")
+    let what =
+        format!("{} runs {} steps one after another: {}", escaped_path(&args.file), steps.len(), titles.join("; "));
+    Failure::bad_usage(what).with_advice(
+        "write a workload for each of them with --out NAME.toml, or import one specification with --spec NAME",
+    )
 }

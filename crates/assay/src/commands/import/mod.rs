@@ -35,14 +35,14 @@ pub(crate) enum ImportSource {
 }
 
 /// Reads the files and prints the workload.
-pub(crate) fn import(args: &Import) -> Result<u8, Failure> {
+pub(crate) fn import_files(args: &Import) -> Result<u8, Failure> {
     match &args.kind {
-        ImportSource::Aerospike(args) => collected::import("aerospike", Kind::Aerospike, args),
-        ImportSource::Iostat(args) => collected::import("iostat", Kind::Application, args),
-        ImportSource::Blktrace(args) => collected::import("blktrace", Kind::Application, args),
-        ImportSource::Biosnoop(args) => collected::import("biosnoop", Kind::Application, args),
-        ImportSource::FioIolog(args) => collected::import("fio-iolog", Kind::Application, args),
-        ImportSource::Iometer(args) => iometer::import(args),
-        ImportSource::Behind(args) => behind::import(args),
+        ImportSource::Aerospike(args) => collected::import_collected("aerospike", Kind::Aerospike, args),
+        ImportSource::Iostat(args) => collected::import_collected("iostat", Kind::Application, args),
+        ImportSource::Blktrace(args) => collected::import_collected("blktrace", Kind::Application, args),
+        ImportSource::Biosnoop(args) => collected::import_collected("biosnoop", Kind::Application, args),
+        ImportSource::FioIolog(args) => collected::import_collected("fio-iolog", Kind::Application, args),
+        ImportSource::Iometer(args) => iometer::import_iometer(args),
+        ImportSource::Behind(args) => behind::import_behind_cache(args),
     }
 }

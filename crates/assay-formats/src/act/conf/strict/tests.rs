@@ -6,7 +6,7 @@ use assay_base::{Bytes, Share, Span};
 const GOOD: &str = "device-names: /dev/a\nread-reqs-per-sec: 2000\nwrite-reqs-per-sec: 1000\n";
 
 fn refusal(text: &str, kind: Option<Kind>) -> String {
-    read("act.conf", text, kind).map(|_| ()).expect_err(text).to_string()
+    read_conf("act.conf", text, kind).map(|_| ()).expect_err(text).to_string()
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn texts_that_are_no_config_file() {
 #[test]
 fn a_file_of_todays_dialect() {
     let text = "\r\n  device-names: /dev/a,/dev/b;/dev/c\t/dev/d # four\r\ndevice-names /dev/e\nread-reqs-per-sec 10\ncommit-to-device: yes\nrecord-bytes-range-max: 8100\nmax-lag-sec: 0\nno-defrag-reads: No\ntomb-raider: false\ndisable-odsync:";
-    let (conf, notes) = read("f", text, None).unwrap();
+    let (conf, notes) = read_conf("f", text, None).unwrap();
     assert!(!conf.no_defrag_reads && !conf.tomb_raider && !conf.disable_odsync);
     assert_eq!(conf.device_names, ["/dev/a", "/dev/b", "/dev/c", "/dev/d", "/dev/e"]);
     assert_eq!((conf.kind, conf.read_reqs_per_sec, conf.commit_to_device), (Kind::Storage, 10, true));
@@ -95,7 +95,7 @@ fn a_file_of_todays_dialect() {
 #[test]
 fn a_file_of_the_4x_dialect_as_the_sizing_guide_shows_it() {
     let text = "##########\nact config file for testing 1 device(s) at non-standard load\n##########\n# comma-separated list:\ndevice-names: /dev/nvme0n1\nnum-queues: 4\nthreads-per-queue: 35\ntest-duration-sec: 7200\nreport-interval-sec: 1\nlarge-block-op-kbytes: 128\nrecord-bytes: 0\nstorage-read-histogram: 100.00,84.00, 68.36,12.68,0.00\nstorage-write-histogram: 100.00,85.78,0.00\ndirect-frees: 300\ntotal-lbw-per-sec: 1527\nlbr-req-offset: 090\nlbw-req-offset: 093\nread-reqs-per-sec: 10470\nwrite-reqs-per-sec: 5957\nmicrosecond-histograms: no\nscheduler-mode: noop\n";
-    let (conf, notes) = read("f", text, None).unwrap();
+    let (conf, notes) = read_conf("f", text, None).unwrap();
     let production = conf.production.unwrap();
     assert_eq!(production.read_over[2], "68.36%".parse().unwrap());
     assert_eq!(
@@ -120,7 +120,7 @@ fn the_keys_tell_the_kind() {
         ("max-lag-sec: 4", Some(Kind::Storage), Kind::Storage),
         ("max-lag-sec: 4", Some(Kind::Index), Kind::Index),
     ] {
-        let (conf, _) = read("f", &format!("{GOOD}{line}"), asked).unwrap();
+        let (conf, _) = read_conf("f", &format!("{GOOD}{line}"), asked).unwrap();
         assert_eq!(conf.kind, kind, "{line}");
     }
     // Keys that both know say nothing, and neither does a comment: the loads differ by much.

@@ -12,20 +12,20 @@ const DEVICES_MAX: usize = 1024;
 const SHARES_MAX: usize = 65;
 
 impl Reader<'_> {
-    pub(super) fn set(&mut self, item: &Item) -> Result<(), Fault> {
+    pub(super) fn set_value(&mut self, item: &Item) -> Result<(), Fault> {
         if item.value.is_empty() && item.entry.shape != Shape::Flag {
-            let fault = item.fault(self.file, item.value_at, 1);
-            return Err(fault.because(format!("{} has no value", item.name()), example(item.entry)));
+            let fault = item.fault_at(self.file, item.value_at, 1);
+            return Err(fault.with_reason(format!("{} has no value", item.key_name()), example_advice(item.entry)));
         }
         match item.entry.shape {
             Shape::Devices => self.add_devices(item),
             Shape::Number(unit, min, max) => {
-                let value = self.number(item, unit, min, max)?;
+                let value = self.parse_number(item, unit, min, max)?;
                 self.conf.set_number(item.entry.key, value);
                 Ok(())
             }
             Shape::Flag => {
-                let value = self.flag(item)?;
+                let value = self.parse_flag(item)?;
                 self.conf.set_flag(item.entry.key, value);
                 Ok(())
             }
@@ -37,60 +37,61 @@ impl Reader<'_> {
     fn add_devices(&mut self, item: &Item) -> Result<(), Fault> {
         let mut at = item.value_at;
         for name in item.value.split(|c: char| matches!(c, ',' | ';') || c.is_whitespace()) {
-            let fault = item.fault(self.file, at, name.len());
+            let fault = item.fault_at(self.file, at, name.len());
             at += name.len() + item.source[at + name.len()..].chars().next().map_or(0, char::len_utf8);
             if name.is_empty() {
                 continue;
             }
             if self.conf.device_names.iter().any(|known| known == name) {
                 let advice = "name it once; rates are for all devices together";
-                return Err(fault.because("this device is named twice", advice));
+                return Err(fault.with_reason("this device is named twice", advice));
             }
             if self.conf.device_names.len() == DEVICES_MAX {
-                return Err(fault.because(format!("more than {DEVICES_MAX} devices"), "split the test"));
+                return Err(fault.with_reason(format!("more than {DEVICES_MAX} devices"), "split the test"));
             }
             self.conf.device_names.push(name.to_owned());
         }
         Ok(())
     }
 
-    fn number(&self, item: &Item, unit: Unit, min: u32, max: u32) -> Result<u32, Fault> {
+    fn parse_number(&self, item: &Item, unit: Unit, min: u32, max: u32) -> Result<u32, Fault> {
         let what = match unit {
-            Unit::PerSecond if item.name().contains("reqs") => "rate must be a whole number per second".to_owned(),
-            _ => format!("{} must be a whole number{}", item.name(), of_unit(unit)),
+            Unit::PerSecond if item.key_name().contains("reqs") => "rate must be a whole number per second".to_owned(),
+            _ => format!("{} must be a whole number{}", item.key_name(), of_unit(unit)),
         };
         if !item.value.bytes().all(|b| b.is_ascii_digit()) {
-            let meant = suggest::number(item.value, unit).filter(|n| (u64::from(min)..=u64::from(max)).contains(n));
-            let advice = meant.map_or_else(|| example(item.entry), |number| format!("write {number}"));
-            return Err(item.at_value(self.file).because(what, advice));
+            let meant =
+                suggest::meant_number(item.value, unit).filter(|n| (u64::from(min)..=u64::from(max)).contains(n));
+            let advice = meant.map_or_else(|| example_advice(item.entry), |number| format!("write {number}"));
+            return Err(item.at_value(self.file).with_reason(what, advice));
         }
         let value = item.value.parse::<u32>().ok();
         value.filter(|value| (min..=max).contains(value)).ok_or_else(|| {
-            let message = format!("{} must be from {min} to {max}", item.name());
+            let message = format!("{} must be from {min} to {max}", item.key_name());
             let advice = if value.is_some_and(|value| value < min) {
                 format!("write {min} or more")
             } else {
                 format!("write {max} or less")
             };
-            item.at_value(self.file).because(message, advice)
+            item.at_value(self.file).with_reason(message, advice)
         })
     }
 
-    fn flag(&self, item: &Item) -> Result<bool, Fault> {
-        keys::flag(item.value).ok_or_else(|| {
+    fn parse_flag(&self, item: &Item) -> Result<bool, Fault> {
+        keys::parse_flag(item.value).ok_or_else(|| {
             let advice = match item.value.to_lowercase().as_str() {
                 "yes" | "y" | "true" | "on" | "1" => "write yes",
                 _ => "write yes or no",
             };
-            item.at_value(self.file).because(format!("{} must be yes or no", item.name()), advice)
+            item.at_value(self.file).with_reason(format!("{} must be yes or no", item.key_name()), advice)
         })
     }
 
     /// scheduler-mode: it will be written to sysfs, so it must be a single plain word.
     fn set_word(&mut self, item: &Item) -> Result<(), Fault> {
         if item.value.len() > 31 || !item.value.chars().all(is_of_plain_word) {
-            let message = format!("{} must be the name of an I/O scheduler", item.name());
-            return Err(item.at_value(self.file).because(message, "write none or mq-deadline"));
+            let message = format!("{} must be the name of an I/O scheduler", item.key_name());
+            return Err(item.at_value(self.file).with_reason(message, "write none or mq-deadline"));
         }
         self.conf.scheduler_mode = Some(item.value.to_owned());
         Ok(())
@@ -100,24 +101,24 @@ impl Reader<'_> {
         let mut shares: Vec<Share> = Vec::new();
         let mut at = item.value_at;
         for word in item.value.split([',', ' ', '\t']) {
-            let fault = item.fault(self.file, at, word.len());
+            let fault = item.fault_at(self.file, at, word.len());
             at += word.len() + 1;
             if word.is_empty() {
                 continue;
             }
             let share = format!("{word}%").parse().ok().filter(|share| *share <= Share::WHOLE);
             let Some(share) = share else {
-                return Err(fault.because("a share must be a percentage", "write a number from 0 to 100"));
+                return Err(fault.with_reason("a share must be a percentage", "write a number from 0 to 100"));
             };
             if shares.last().is_some_and(|last| *last < share) || shares.len() == SHARES_MAX {
                 let message = "shares over growing sizes must not rise, and there are at most 65";
-                return Err(fault.because(message, "copy the row of the storage histogram"));
+                return Err(fault.with_reason(message, "copy the row of the storage histogram"));
             }
             shares.push(share);
         }
         if shares.last() != Some(&Share::from_ppb(0)) {
-            let fault = item.fault(self.file, item.source.len(), 1);
-            return Err(fault.because("the last share must be 0: no record is larger", "add 0.00"));
+            let fault = item.fault_at(self.file, item.source.len(), 1);
+            return Err(fault.with_reason("the last share must be 0: no record is larger", "add 0.00"));
         }
         let production = self.conf.production.get_or_insert_with(Production::default);
         match item.entry.key {
@@ -142,7 +143,7 @@ fn of_unit(unit: Unit) -> &'static str {
 }
 
 /// Advice for a value that is missing or meaningless.
-fn example(entry: &Entry) -> String {
+fn example_advice(entry: &Entry) -> String {
     match entry.shape {
         Shape::Devices => "write /dev/… , several separated by commas".to_owned(),
         Shape::Number(_, min, max) => format!("write digits only, from {min} to {max}"),
