@@ -10,7 +10,7 @@ fuzz_target!(|bytes: &[u8]| {
     for kind in [None, Some(Kind::Storage), Some(Kind::Index)] {
         if let Ok((conf, notes)) = read_bytes("fuzz.conf", bytes, kind) {
             if let Ok(workload) = lower::native_workload("fuzz", &conf, &notes) {
-                let _ = workload.plan(&Adjust { targets: 1, ..Adjust::default() });
+                let _ = workload.make_plan(&Adjust { targets: 1, ..Adjust::default() });
             }
         }
     }

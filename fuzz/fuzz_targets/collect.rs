@@ -2,7 +2,7 @@
 //! JSON, blkparse, biosnoop, fio's iologs. The findings become a profile, and the profile a text that is read back unchanged.
 #![no_main]
 
-use assay_formats::collect::assemble::{Kind, assemble};
+use assay_formats::collect::assemble::{Kind, assemble_profile};
 use assay_formats::collect::{Collector, Options};
 use assay_model::profile::write_profile;
 use assay_model::workload::{read_profile, read_workload};
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
     collector.end_file();
     let found = collector.finish();
     for kind in [Kind::Aerospike, Kind::Application] {
-        let out = assemble(&found, kind);
+        let out = assemble_profile(&found, kind);
         let text = write_profile(&out.profile, "fuzz", &[]);
         if let Ok(profile) = read_profile("fuzz.toml", &text) {
             assert_eq!(profile, out.profile, "{text}");

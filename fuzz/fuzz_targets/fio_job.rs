@@ -36,6 +36,6 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(jobs) = read_job_file("fuzz.fio", &text, &around) else { return };
     if let Ok(lowered) = lower_job_file("fuzz", &jobs, &Choice::default(), &around) {
         let targets = lowered.workload.targets.paths.len() as u16;
-        let _ = lowered.workload.plan(&Adjust { targets, ..Adjust::default() });
+        let _ = lowered.workload.make_plan(&Adjust { targets, ..Adjust::default() });
     }
 });

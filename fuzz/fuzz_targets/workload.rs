@@ -14,9 +14,9 @@ fuzz_target!(|text: &str| {
     match read_workload("fuzz.toml", text) {
         Ok(workload) => {
             for targets in [1, 3] {
-                let plan = workload.plan(&Adjust { targets, ..Adjust::default() });
+                let plan = workload.make_plan(&Adjust { targets, ..Adjust::default() });
                 if let Ok(plan) = plan {
-                    let _ = (plan.length(), plan.writes(), plan.smallest_target(0, 512), plan.flows().count());
+                    let _ = (plan.timing.total_length(), plan.load.writes_targets(), plan.smallest_target(0, 512), plan.load.stream_targets().count());
                 }
             }
         }

@@ -46,7 +46,7 @@ fn rates(size: u64, [store, log]: [u64; 2], operations: u64) -> [f64; 2] {
     let plan = workload.make_plan(&adjust).unwrap();
     let geometry = |size| Geometry { size, block: 512 };
     let geometries = [geometry(store), geometry(store), geometry(log)];
-    let ranges = plan.load.cacheable(&geometries).unwrap();
+    let ranges = plan.load.cacheable_ranges(&geometries).unwrap();
     assert_eq!(ranges.len(), 2, "the log is not cached");
     let shape = Shape::new(size, BLOCK, 512).unwrap();
     let counters = Arc::new(Counters::new(3));

@@ -66,7 +66,7 @@ fn what_goes_on_is_issued_when_it_is_wanted_and_counted_where_it_waits() {
         let file = FILE.replace("[cache]\n", &format!("[cache]\nwrites = \"{writes}\"\n"));
         let plan = plan(&file);
         let expected = onwards(&plan, 64 * MIB);
-        let streams: Vec<u16> = plan.load.flows().map(|(stream, _)| stream).collect();
+        let streams: Vec<u16> = plan.load.stream_targets().map(|(stream, _)| stream).collect();
         assert!(expected.len() > 1000 && expected.len() < 3000, "{writes}: some hit: {}", expected.len());
 
         let (asked, _) = run(&plan, 64 * MIB, Span::from_us(100), 64);

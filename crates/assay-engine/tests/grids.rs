@@ -134,7 +134,7 @@ fn drawn(seed: u64) -> Option<(String, Plan, Bed)> {
     let workers = 1 + prng.uniform_below(3) as usize;
     let adjust = workload::Adjust { targets: 1, seed, ..workload::Adjust::default() };
     let plan = workload::read_workload("t", &file).ok()?.make_plan(&adjust).ok()?;
-    plan.load.granule(block)?;
+    plan.load.common_granule(block)?;
     let geometry = Geometry { size, block };
     (plan.check_fits(&[geometry]).is_ok() && plan.smallest_target(0, block) <= size).then_some(())?;
     Some((file, plan, Bed { size, block, workers, planting: Planting::No }))

@@ -142,7 +142,7 @@ fn every_lane_holds_what_it_may_and_no_more() {
     let plan = plan(file);
     let lanes = vec![Lane::for_stream("a", 3), Lane::for_stream("c", 2)];
     assert_eq!(
-        (plan.load.lanes.clone(), plan.load.bounds()),
+        (plan.load.lanes.clone(), plan.load.lane_bounds()),
         (lanes, vec![vec![7, 3, 2]]),
         "a closed loop has its own"
     );
@@ -180,7 +180,7 @@ fn a_lane_takes_room_only_on_targets_that_its_streams_go_to() {
     ];
     let file = "model = \"streams\"\nduration = \"1s\"\nin_flight_bound = 64\ntargets = [\"x\", \"y\", \"z\"]\n";
     let plan = plan_for(3, &(file.to_owned() + &streams.concat()));
-    assert_eq!(plan.load.bounds(), [vec![0, 8, 2], vec![0, 0, 2], vec![64, 0, 2]]);
+    assert_eq!(plan.load.lane_bounds(), [vec![0, 8, 2], vec![0, 0, 2], vec![64, 0, 2]]);
     let slots = |index, of| {
         let part = Part { index, of };
         assay_engine::slots_upper_bound(&plan, part, assay_engine::in_flight_bound(&plan, part))

@@ -43,7 +43,7 @@ fn setup(plan: &Plan, part: Part) -> Setup {
 /// For each interval in which the load lasts and each closed loop: its slots' time, and what is counted of it. Sums over
 /// all workers.
 fn both_sides(plan: &Plan, workers: &[Vec<Interval>]) -> Vec<(i128, i128)> {
-    let end = plan.timing.length().as_ns();
+    let end = plan.timing.total_length().as_ns();
     let mut sides = Vec::new();
     for (index, looped) in plan.closed_loops().iter().enumerate() {
         let mut open_before = 0;

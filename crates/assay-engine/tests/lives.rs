@@ -61,7 +61,7 @@ fn slowly(plan: &Plan, (part, bound): (Part, u32), gates: Option<std::sync::Arc<
     let mut worker = Worker::new(plan, Even::new(service, 1 << 30), setup).unwrap();
     let mut kept = Kept::default();
     run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
-    let ok = (0..plan.load.flows().count()).map(|flow| {
+    let ok = (0..plan.load.stream_targets().count()).map(|flow| {
         let cells = || kept.0.iter().map(|interval| &interval.flows[flow]);
         let (ok, issued, scheduled): (u64, u64, u64) = (
             cells().map(|cell| cell.ok).sum(),

@@ -58,7 +58,7 @@ fn run_on(targets: &[Geometry], file: &str, of: u64, service: Span) -> Vec<Did> 
                 .map(|cell| (cell.ok, cell.scheduled, cell.issued))
                 .fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2))
         };
-        let ok = (0..plan.load.flows().count()).map(|flow| {
+        let ok = (0..plan.load.stream_targets().count()).map(|flow| {
             let (ok, scheduled, issued) = sum(flow);
             assert!(ok == issued && ok == scheduled, "flow {flow}: {ok} of {issued} issued, {scheduled} scheduled");
             ok

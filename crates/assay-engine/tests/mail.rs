@@ -108,7 +108,7 @@ fn the_scan_of_2013_is_steady_and_no_load_multiplies_it() {
     let twice = workload::Adjust { load: Some(assay_base::Multiple::from_whole(8)), ..workload::Adjust::default() };
     let plan = workload::read_workload("t", "model = \"mail\"\nmailboxes = 100").unwrap().make_plan(&twice).unwrap();
     let rate =
-        |name: &str| plan.load.streams.iter().find(|it| it.name == name).unwrap().arrival.rate().unwrap().as_f64();
+        |name: &str| plan.load.streams.iter().find(|it| it.name == name).unwrap().arrival.mean_rate().unwrap().as_f64();
     assert!((rate("maintenance") - 4.0).abs() < 1e-9 && (rate("log-writes") - 48.0 * 0.1611).abs() < 1e-6);
 }
 

@@ -206,7 +206,7 @@ fn each_request_goes_out_when_and_where_it_would_without_a_stock() {
             assert_eq!(device.most, most, "{load}");
             // Where the worker comes so late that the stock runs dry, less goes out, in the same order.
             let punctual = wakes_after == 0;
-            if plan.load.flows().count() == 1 && punctual {
+            if plan.load.stream_targets().count() == 1 && punctual {
                 assert!(device.asked == asked, "{load}, {spare} spare, woken after {wakes_after} us");
             }
             // Each copy of a loop has an order of its own.
@@ -232,7 +232,7 @@ fn of_flow(asked: &[(Instant, Op)], flow: u16) -> Vec<Op> {
 fn law_holds(plan: &Plan, intervals: &[Interval], load: &str) {
     for (index, looped) in plan.closed_loops().iter().enumerate() {
         let mut open_before = 0;
-        for it in intervals.iter().filter(|it| it.end_ns <= plan.timing.length().as_ns()) {
+        for it in intervals.iter().filter(|it| it.end_ns <= plan.timing.total_length().as_ns()) {
             let response: u64 = looped.flows.iter().map(|flow| it.flows[*flow].response.sum_ns).sum();
             let failed = looped.flows.iter().filter_map(|flow| it.flows[*flow].failures.as_ref());
             let failed: u64 = failed.map(|failures| failures.response.sum_ns).sum();
@@ -270,7 +270,7 @@ fn nothing_goes_out_at_the_end_or_later() {
         let mut device = Stocked::new(spare(&plan), Span::from_us(70));
         device.wakes_after = Span::from_us(1900);
         let (intervals, device) = run(&plan, device);
-        let end = Instant::ZERO + plan.timing.length();
+        let end = Instant::ZERO + plan.timing.total_length();
         assert!(device.asked.iter().all(|(at, _)| *at < end), "{load}");
         assert!(device.stocks.iter().all(VecDeque::is_empty), "all of it was withdrawn");
         let flows = || intervals.iter().flat_map(|it| &it.flows);

@@ -104,14 +104,16 @@ fn rates_of_the_reference_jobs() {
             .streams
             .iter()
             .zip(&plan.load.lanes)
-            .map(|(stream, lane)| (stream.name.as_str(), stream.arrival.rate().unwrap().as_f64(), lane.in_flight_bound))
+            .map(|(stream, lane)| {
+                (stream.name.as_str(), stream.arrival.mean_rate().unwrap().as_f64(), lane.in_flight_bound)
+            })
             .collect();
         let expected: Vec<(&str, f64, u32)> =
             streams.iter().map(|(name, rate, depth)| (*name, f64::from(*rate), *depth)).collect();
         assert_eq!(found, expected, "{file} {name}");
         let poisson = plan.load.streams.iter().all(|stream| matches!(stream.arrival, Arrival::Poisson { .. }));
         assert_eq!(poisson, file == "rate-poisson");
-        assert_eq!(plan.timing.measured().as_secs_f64(), if poisson { 4.0 } else { 2.0 });
+        assert_eq!(plan.timing.measured_length().as_secs_f64(), if poisson { 4.0 } else { 2.0 });
     }
 }
 
@@ -139,7 +141,7 @@ fn sequential_jobs_go_where_the_reference_jobs_went() {
             for (at, stream) in (0..).zip(&plan.load.streams) {
                 let job = stream.name.trim_end_matches(".reads").trim_end_matches(".writes");
                 let Some(told) = json["jobs"].as_array().unwrap().iter().find(|it| it["job"] == job) else { continue };
-                let Some(block) = stream.block() else { continue };
+                let Some(block) = stream.as_block() else { continue };
                 let sequential = matches!(block.address, Address::Sequential | Address::Strided { .. });
                 let way = block.direction.to_string();
                 let Some(first) = told[&way]["first_offsets"].as_array().filter(|_| sequential) else { continue };
@@ -330,8 +332,8 @@ fn keys_reach_the_plan() {
         of(&format!("{plain}{keys}"), &Choice::default(), &around()).map_err(|fault| panic!("{keys}: {fault}")).unwrap()
     };
     let first = |keys: &str| plan(&of(keys)).load.streams[0].clone();
-    let address = |keys: &str| first(keys).block().unwrap().address.clone();
-    let extent = |keys: &str| first(keys).block().unwrap().extent.map(|extent| extent.to_string());
+    let address = |keys: &str| first(keys).as_block().unwrap().address.clone();
+    let extent = |keys: &str| first(keys).as_block().unwrap().extent.map(|extent| extent.to_string());
     assert_eq!(first("").name, "a-b");
     assert_eq!(first("ioengine=libaio\niodepth=16").arrival, Arrival::Closed { in_flight: 16 });
     assert_eq!(first("iodepth=16").arrival, Arrival::Closed { in_flight: 1 });
@@ -380,16 +382,19 @@ fn keys_reach_the_plan() {
     assert_eq!(extent("offset=50%\nsize=25%"), Some("within 16MiB from 32MiB on".to_owned()));
     let copies = plan(&of("numjobs=3\noffset=1m\noffset_increment=10m\nsize=5m"));
     let begins: Vec<String> =
-        copies.load.streams.iter().map(|stream| stream.block().unwrap().extent.unwrap().begin.to_string()).collect();
+        copies.load.streams.iter().map(|stream| stream.as_block().unwrap().extent.unwrap().begin.to_string()).collect();
     assert_eq!(begins, ["1MiB", "11MiB", "21MiB"]);
     let write = first("rw=randwrite\nsync=1\nbuffer_compress_percentage=30\ndedupe_percentage=20");
-    let block = write.block().unwrap();
+    let block = write.as_block().unwrap();
     assert_eq!(
         (block.durable, block.compress_to.to_string(), block.duplicates.to_string()),
         (true, "70%".into(), "20%".into())
     );
     let warm = plan(&of("ramp_time=5"));
-    assert_eq!((warm.timing.warm_up().longest().as_secs_f64(), warm.timing.measured().as_secs_f64()), (5.0, 2.0));
+    assert_eq!(
+        (warm.timing.warm_up().longest_warm_up().as_secs_f64(), warm.timing.measured_length().as_secs_f64()),
+        (5.0, 2.0)
+    );
     let bounds = of("rw=randread\nmax_latency=5ms\nrate_iops_min=100\nrate_min=1m\nrate_cycle=2000").workload.criteria;
     let bounds: Vec<String> = bounds.iter().map(ToString::to_string).collect();
     assert_eq!(bounds.len(), 3, "{bounds:?}");
@@ -468,7 +473,7 @@ fn what_is_verified_is_what_each_job_asks_for() {
             let back = plan.load.streams.iter().any(|stream| stream.reads_back());
             assert_eq!(
                 back,
-                plan.verification.verify && !plan.verification.leave_sealed && plan.load.writes(),
+                plan.verification.verify && !plan.verification.leave_sealed && plan.load.writes_targets(),
                 "{first}; {second}"
             );
         }
@@ -497,7 +502,7 @@ fn a_mix_is_a_loop_for_each_copy() {
         for (stream, percent) in pair.iter().zip([80, 20]) {
             let Arrival::Looped { looped, share, .. } = &stream.arrival else { panic!("{stream:?}") };
             assert_eq!((looped.as_str(), *share), (format!("real-life.{at}").as_str(), Share::from_percent(percent)));
-            let block = stream.block().unwrap();
+            let block = stream.as_block().unwrap();
             assert_eq!(
                 (block.places.as_deref(), &block.address),
                 (Some(looped.as_str()), &Address::Once { unit: Bytes::new(8192) })
@@ -508,8 +513,9 @@ fn a_mix_is_a_loop_for_each_copy() {
         let text = format!("[a]\nfilename=data.img\ntime_based\nruntime=2\nrw=randrw\n{keys}\n");
         let streams =
             of(&text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")).workload.load.streams;
-        let share =
-            |stream: &assay_model::Stream| stream.arrival.share().map_or(0, |share| share.as_ppb() / 10_000_000);
+        let share = |stream: &assay_model::Stream| {
+            stream.arrival.share_of_loop().map_or(0, |share| share.as_ppb() / 10_000_000)
+        };
         streams.iter().map(|stream| (stream.name.clone(), share(stream))).collect()
     };
     let (reads, writes) = ("a.reads".to_owned(), "a.writes".to_owned());
@@ -535,7 +541,7 @@ fn sections_set_defaults_for_those_behind_them() {
     let text = "[global]\ntime_based\nruntime=1\nfilename=data.img\nbs=8k\n[one]\n[global-more]\nbs=16k\n[two]\n[three]\nbs=1k\nbs=${BS}\n[four]\nbs=$pagesize*2 ; twice\n";
     let sizes = |text: &str| -> Vec<String> {
         let lowered = of(text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}"));
-        lowered.workload.load.streams.iter().map(|stream| stream.block().unwrap().size.to_string()).collect()
+        lowered.workload.load.streams.iter().map(|stream| stream.as_block().unwrap().size.to_string()).collect()
     };
     assert_eq!(sizes(text), ["8KiB", "16KiB", "16KiB", "8KiB"]);
     let lines = of(text, &section("three"), &around()).unwrap().keys;
@@ -549,7 +555,7 @@ fn sections_set_defaults_for_those_behind_them() {
         .replace("ioengine=psync", "ioengine=psync\ntime_based\nruntime=1");
     let lowered = of(&text, &Choice::default(), &inherits).unwrap_or_else(|fault| panic!("{fault}"));
     let sizes: Vec<String> =
-        lowered.workload.load.streams.iter().map(|stream| stream.block().unwrap().size.to_string()).collect();
+        lowered.workload.load.streams.iter().map(|stream| stream.as_block().unwrap().size.to_string()).collect();
     assert_eq!(sizes, ["32KiB", "16KiB", "4KiB"]);
     assert!(lowered.keys.iter().any(|line| line.file == "include-common.inc"));
 }
@@ -666,7 +672,7 @@ fn several_files_of_a_copy_are_one_loop_that_takes_turns() {
         assert_eq!((plan.load.loops.len(), plan.load.streams.len(), plan.load.targets), (1, 1, 2), "{keys}");
         let turns = plan.load.loops[0].turns.unwrap();
         assert_eq!((turns.next, turns.operations, turns.passes), (next, operations, passes), "{keys}");
-        let length = plan.load.streams[0].block().unwrap().extent.and_then(|extent| extent.length);
+        let length = plan.load.streams[0].as_block().unwrap().extent.and_then(|extent| extent.length);
         assert_eq!(length.map(|length| length.to_string().parse::<Bytes>().unwrap().get()), part, "{keys}");
         assert_eq!(
             (plan.load.loops[0].life.operations, &plan.load.streams[0].targets),
@@ -676,7 +682,7 @@ fn several_files_of_a_copy_are_one_loop_that_takes_turns() {
     }
     let copies = plan(&of("size=2m\nnumjobs=2\niodepth=8\nioengine=libaio\nend_fsync=1\nrw=randrw"));
     assert_eq!(
-        (copies.load.loops.len(), copies.load.streams.len(), copies.load.bounds()),
+        (copies.load.loops.len(), copies.load.streams.len(), copies.load.lane_bounds()),
         (2, 6, vec![vec![512, 8, 8]; 2])
     );
     let names = |keys: &str| {
@@ -732,7 +738,7 @@ fn a_recording_takes_the_place_of_a_jobs_own_operations() {
     );
     let stream = |at: usize| {
         let it = &plan.load.streams[at];
-        let recording = it.arrival.recording().unwrap();
+        let recording = it.arrival.played_recording().unwrap();
         (it.name.as_str(), it.life.operations, it.life.start.as_ns(), recording.operations, recording.reaches.get())
     };
     // fio counts times from the beginning of the job: the first operation comes after 3 ms, and the delay.

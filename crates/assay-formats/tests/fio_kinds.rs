@@ -26,7 +26,7 @@ fn refused(keys: &str) -> Fault {
 }
 
 fn address(keys: &str) -> Address {
-    plan(&accepted(keys)).load.streams[0].block().unwrap().address.clone()
+    plan(&accepted(keys)).load.streams[0].as_block().unwrap().address.clone()
 }
 
 /// The first offsets of a stream, by a worker of its own, in blocks of `unit` bytes.
@@ -190,7 +190,7 @@ fn strided_zones_are_gone_through_as_fio_does() {
         "bands of 4MiB with 6MiB between them, 4MiB in each and then the next, uniform over multiples of 1MiB"
     );
     let both = plan(&accepted("rw=randrw\nbs=1m\nzonesize=4m\nzoneskip=6m"));
-    let shared: Vec<_> = both.load.streams.iter().map(|stream| stream.block().unwrap().places.clone()).collect();
+    let shared: Vec<_> = both.load.streams.iter().map(|stream| stream.as_block().unwrap().places.clone()).collect();
     assert_eq!(shared, [Some("a".to_owned()), Some("a".to_owned())]);
     // No zones, and what is wrong with some.
     assert_eq!(address("rw=read\nzonemode=none\nzoneskip=6m"), Address::Sequential);
@@ -295,7 +295,7 @@ fn a_size_of_zero_is_the_whole_file() {
     for keys in ["size=0", "filesize=0", "size=0\nfilesize=0", "size=0\nio_size=0"] {
         let plan = plan(&accepted(&format!("rw=read\nbs=1m\n{keys}")));
         assert_eq!(plan.load.streams[0].life.operations, Some(64), "{keys}");
-        assert_eq!(plan.load.streams[0].block().unwrap().extent, None, "{keys}");
+        assert_eq!(plan.load.streams[0].as_block().unwrap().extent, None, "{keys}");
     }
     let tail = plan(&accepted("rw=read\nbs=1m\noffset=60m\nsize=0"));
     assert_eq!(tail.load.streams[0].life.operations, Some(4));
@@ -306,7 +306,7 @@ fn a_size_of_zero_is_the_whole_file() {
 
 #[test]
 fn an_operation_is_not_larger_than_any_can_be() {
-    assert_eq!(plan(&accepted("bs=64m\nnumber_ios=1")).load.streams[0].block().unwrap().size.to.get(), 64 << 20);
+    assert_eq!(plan(&accepted("bs=64m\nnumber_ios=1")).load.streams[0].as_block().unwrap().size.to.get(), 64 << 20);
     for (keys, line) in [
         ("bs=128m\nsize=128m", 3),
         ("bs=1g", 3),
@@ -356,7 +356,7 @@ fn paused(keys: &str) -> (Option<Pauses>, f64) {
     let plan = plan(&accepted(&format!("time_based\nruntime=9\n{keys}")));
     let arrival = &plan.load.streams[0].arrival;
     let Arrival::Shared { schedule, .. } = arrival else { panic!("{keys}: {arrival:?}") };
-    (schedule.pauses, arrival.rate().unwrap().as_f64())
+    (schedule.pauses, arrival.mean_rate().unwrap().as_f64())
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn a_pause_beside_a_rate_delays_what_is_due() {
         let lowered = accepted(&format!("time_based\nruntime=9\n{keys}"));
         let own = plan(&lowered);
         assert!(
-            own.load.streams.len() == streams && own.load.streams.iter().all(|it| it.arrival.rate().is_none()),
+            own.load.streams.len() == streams && own.load.streams.iter().all(|it| it.arrival.mean_rate().is_none()),
             "{keys}"
         );
         let notes = lowered.workload.notes.join("\n");
@@ -481,12 +481,12 @@ fn exitall_ends_the_jobs_of_a_step_when_that_is_known_before() {
 fn a_job_that_only_verifies_reads_what_it_would_write() {
     let writes = plan(&accepted("rw=randwrite\nbs=8k\nsize=1m\nverify=crc32c"));
     let only = plan(&accepted("rw=randwrite\nbs=4k,8k\nsize=1m\nverify=crc32c\nverify_only"));
-    let (written, read) = (writes.load.streams[0].block().unwrap(), only.load.streams[0].block().unwrap());
+    let (written, read) = (writes.load.streams[0].as_block().unwrap(), only.load.streams[0].as_block().unwrap());
     assert_eq!(
         (read.direction.to_string(), &read.address, &read.size),
         ("read".to_owned(), &written.address, &written.size)
     );
-    assert!(only.verification.verify && !only.load.writes() && writes.load.writes());
+    assert!(only.verification.verify && !only.load.writes_targets() && writes.load.writes_targets());
     let notes = accepted("rw=read\nsize=1m\nverify=md5\nverify_only=1").workload.notes.join("\n");
     assert!(notes.contains("verify_only=1: without effect"), "{notes}");
 }
@@ -516,7 +516,7 @@ fn what_fio_makes_of_a_number_is_told_as_it_is() {
         assert!(fault.what.contains(what) && fault.remedy.contains(remedy), "{keys}: {fault}");
     }
     let colon = plan(&accepted("rw=randread\nbsrange=512:1m\nsize=4m"));
-    assert_eq!(colon.load.streams[0].block().unwrap().size.from.get(), 512);
+    assert_eq!(colon.load.streams[0].as_block().unwrap().size.from.get(), 512);
     assert_eq!(Share::WHOLE.to_string(), "100%");
 }
 

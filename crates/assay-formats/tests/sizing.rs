@@ -72,7 +72,7 @@ fn the_worked_example_to_the_number() {
         ]
     );
     let rates: Vec<(String, f64)> =
-        workload.load.streams.iter().map(|one| (one.name.clone(), one.arrival.rate().unwrap().as_f64())).collect();
+        workload.load.streams.iter().map(|one| (one.name.clone(), one.arrival.mean_rate().unwrap().as_f64())).collect();
     let expected = [("reads", 10_427.0), ("large-block-reads", 1174.0), ("large-block-writes", 1543.0)];
     assert_eq!(rates, expected.map(|(name, rate)| (name.to_owned(), rate)));
 }
@@ -97,7 +97,7 @@ fn the_load_is_multiplied_as_a_whole() {
     let plan = |load: u64| {
         let adjust = Adjust { load: Some(assay_base::Multiple::from_whole(load)), targets: 2, ..Adjust::default() };
         let plan = workload.make_plan(&adjust).unwrap();
-        plan.load.streams.iter().map(|stream| stream.arrival.rate().unwrap().as_f64()).collect::<Vec<f64>>()
+        plan.load.streams.iter().map(|stream| stream.arrival.mean_rate().unwrap().as_f64()).collect::<Vec<f64>>()
     };
     // On each of two targets.
     assert_eq!(plan(1), [20_854.0, 2348.0, 3086.0]);
@@ -150,7 +150,7 @@ fn a_cluster_of_two_nodes_two_namespaces_and_two_drives() {
         ]
     );
     let rate = |workload: &Workload, name: &str| {
-        workload.load.streams.iter().find(|stream| stream.name == name).unwrap().arrival.rate().unwrap().as_f64()
+        workload.load.streams.iter().find(|stream| stream.name == name).unwrap().arrival.mean_rate().unwrap().as_f64()
     };
     // Half of the load on the node's two drives.
     assert!((rate(&busiest, "orders.reads") / 6000.0 - 1.0).abs() < 0.01);
@@ -180,7 +180,7 @@ fn where_the_examples_sizes_lie() {
     let wanted = (344_970.25 - 1172.8 * 128.0) * 1024.0 / 10_427.0;
     let mean = |percent: u64| {
         let text = text.replacen("position = \"100%\"", &format!("position = \"{percent}%\""), 1);
-        workload(&text).load.streams[0].block().unwrap().size.in_blocks(512).mean_size()
+        workload(&text).load.streams[0].as_block().unwrap().size.in_blocks(512).mean_size()
     };
     let fits = (100..200).find(|&percent| mean(percent) >= wanted).unwrap();
     assert_eq!(fits, 112);

@@ -23,7 +23,7 @@ impl Plan {
         if self.caches.simulated.is_some() || self.load.oltp().is_some() {
             return Vec::new();
         }
-        let flows: Vec<(u16, u16)> = self.load.flows().collect();
+        let flows: Vec<(u16, u16)> = self.load.stream_targets().collect();
         if let Some(load) = self.load.tpcc() {
             if load.pace != Pace::Closed {
                 return Vec::new();
@@ -35,7 +35,7 @@ impl Plan {
         let mut loops: Vec<ClosedLoop> = Vec::new();
         for (flow, (stream, target)) in flows.iter().enumerate() {
             let described = &self.load.streams[usize::from(*stream)];
-            if let Some(slots) = described.arrival.slots().filter(|_| !described.reads_back()) {
+            if let Some(slots) = described.arrival.slots_per_target().filter(|_| !described.reads_back()) {
                 loops.push(ClosedLoop { flows: vec![flow], slots });
             }
             if let Some(looped) = self.load.loop_of(*stream) {

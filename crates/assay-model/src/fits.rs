@@ -7,16 +7,16 @@ use assay_base::{Bytes, Geometry};
 impl Stream {
     /// Whether its part of a target is one among several that are laid out together, each of them on its own targets.
     pub(crate) fn is_laid_out(&self) -> bool {
-        let extent = self.block().and_then(|block| block.extent);
+        let extent = self.as_block().and_then(|block| block.extent);
         let framed = extent.is_some_and(|extent| extent.of != Frame::Whole || extent.unit.get() > 0);
-        framed || self.appends() || self.arrival.follows().is_some()
+        framed || self.is_appending() || self.arrival.followed_stream().is_some()
     }
 }
 
 impl Plan {
     /// Whether each part fits on its target; the error says which one does not, and what to do.
     pub fn check_fits(&self, targets: &[Geometry]) -> Result<(), String> {
-        for (stream, target) in self.load.flows() {
+        for (stream, target) in self.load.stream_targets() {
             let Some(geometry) = targets.get(usize::from(target)) else { continue };
             let described = &self.load.streams[usize::from(stream)];
             if !described.is_laid_out() {
@@ -25,7 +25,7 @@ impl Plan {
             let need = self.needed_by(stream, geometry.block);
             if need > geometry.size {
                 let own = described
-                    .block()
+                    .as_block()
                     .and_then(|block| block.extent)
                     .map_or_else(String::new, |extent| format!(" ({extent})"));
                 return Err(format!(
@@ -37,7 +37,7 @@ impl Plan {
                     Bytes::new(need)
                 ));
             }
-            if described.appends() {
+            if described.is_appending() {
                 journal::check_length(self, stream, target, *geometry)?;
             }
         }

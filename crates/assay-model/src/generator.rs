@@ -108,6 +108,19 @@ fn shared_schedule(
     Shared::new(schedule, clocks, plan.load.targets_of(stream).count(), turns, OwnPart { stream: place?, ..own })
 }
 
+/// The number of operations that a worker keeps in flight on a target; 0 for a stream with a schedule.
+fn slots_of_worker(arrival: &Arrival, worker: Part) -> u32 {
+    match *arrival {
+        Arrival::Closed { in_flight } => {
+            let in_flight = u64::from(in_flight);
+            (in_flight / worker.of + u64::from(worker.index < in_flight % worker.of)) as u32
+        }
+        // There is one sequential walk per target, for any number of workers.
+        Arrival::Paced { .. } => u32::from(worker.index == 0),
+        _ => 0,
+    }
+}
+
 /// How many of `all` operations of a closed loop the worker issues that keeps `in_flight` of them in flight: the workers
 /// that have any divide them.
 fn share_of(all: u64, in_flight: u32, arrival: &Arrival, worker: Part) -> u64 {
@@ -162,8 +175,8 @@ impl Generator {
     pub fn for_share(plan: &Plan, share: &FlowShare) -> Option<Generator> {
         let FlowShare { stream, target, geometry, worker, copy, start, begins } = *share;
         let described = plan.load.streams.get(usize::from(stream))?;
-        let flushes = described.flush().map(|_| of_no_bytes());
-        let block = described.block().or(flushes.as_ref())?;
+        let flushes = described.as_flush().map(|_| of_no_bytes());
+        let block = described.as_block().or(flushes.as_ref())?;
         let Block { direction, durable, ref size, ref address, extent, .. } = *block;
         let of_copy = (copy > 0).then_some(u64::from(copy));
         let targets = plan.load.targets_of(stream).count() as u64;
@@ -172,7 +185,7 @@ impl Generator {
         let (begin, length) =
             extent.map_or((0, geometry.size), |extent| extent.range_within(geometry.size, geometry.block));
         let shift = shift_of(stream);
-        let zero = start + plan.timing.warm_up().longest();
+        let zero = start + plan.timing.warm_up().longest_warm_up();
         let (until_zero, before) = (zero.since(begins), plan.carried_over.time + begins.since(zero));
         let standing = CurveStart { start: begins, until_zero, before };
         let schedule = match &described.arrival {
@@ -202,15 +215,7 @@ impl Generator {
             Arrival::Recorded { .. } => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
         };
-        let in_flight = match described.arrival {
-            Arrival::Closed { in_flight } => {
-                let in_flight = u64::from(in_flight);
-                (in_flight / worker.of + u64::from(worker.index < in_flight % worker.of)) as u32
-            }
-            // There is one sequential walk per target, for any number of workers.
-            Arrival::Paced { .. } => u32::from(worker.index == 0),
-            _ => 0,
-        };
+        let in_flight = slots_of_worker(&described.arrival, worker);
         let pause = if let Arrival::Paced { pause } = described.arrival { pause } else { Span::ZERO };
         let walk = if matches!(described.arrival, Arrival::Paced { .. }) { Part { index: 0, of: 1 } } else { worker };
         let sizes = if flushes.is_some() { BlockSizes::of_no_bytes() } else { size.in_blocks(geometry.block) };

@@ -125,7 +125,7 @@ pub(crate) fn check_length(plan: &Plan, writer: u16, target: u16, geometry: Geom
 
 /// The length of the log on a target.
 fn log_length(plan: &Plan, writer: u16, geometry: Geometry) -> u64 {
-    let extent = plan.load.streams[usize::from(writer)].block().and_then(|block| block.extent);
+    let extent = plan.load.streams[usize::from(writer)].as_block().and_then(|block| block.extent);
     extent.map_or(geometry.size, |extent| extent.range_within(geometry.size, geometry.block).1)
 }
 
@@ -133,9 +133,11 @@ fn log_length(plan: &Plan, writer: u16, geometry: Geometry) -> u64 {
 fn log_readers(plan: &Plan, writer: u16, target: u16, block: u32, length: u64) -> Result<Vec<Reader>, String> {
     let name = &plan.load.streams[usize::from(writer)].name;
     let mut all = Vec::new();
-    for (at, stream) in (0..).zip(&plan.load.streams).filter(|(_, stream)| stream.arrival.follows() == Some(name)) {
+    for (at, stream) in
+        (0..).zip(&plan.load.streams).filter(|(_, stream)| stream.arrival.followed_stream() == Some(name))
+    {
         let Arrival::Following { distance, copies, .. } = stream.arrival else { continue };
-        let Some(own) = stream.block().filter(|_| plan.load.targets_of(at).any(|on| on == target)) else { continue };
+        let Some(own) = stream.as_block().filter(|_| plan.load.targets_of(at).any(|on| on == target)) else { continue };
         let len = own.size.in_blocks(block).largest_size();
         // The furthest reader is a read behind the others, and what it reads must not be overwritten meanwhile.
         if distance.get().saturating_add(2 * len) >= length {

@@ -15,7 +15,7 @@ fn plan(keys: &str) -> Plan {
 }
 
 fn writer(plan: &Plan) -> u16 {
-    plan.load.streams.iter().position(Stream::appends).unwrap() as u16
+    plan.load.streams.iter().position(Stream::is_appending).unwrap() as u16
 }
 
 /// The log at the end of a target with such blocks, and its first operations.
@@ -75,7 +75,7 @@ fn the_reads_are_spread_over_the_copies() {
     let plan = plan("copies = 5\nlog_size = \"256MiB\"");
     let reads = plan.load.streams.iter().find(|stream| stream.name == "log-reads").unwrap();
     let expected = 4.0 * 10_000.0 * 0.1611 * 7864.0 / 262_144.0;
-    assert!((reads.arrival.rate().unwrap().as_f64() / expected - 1.0).abs() < 1e-6);
+    assert!((reads.arrival.mean_rate().unwrap().as_f64() / expected - 1.0).abs() < 1e-6);
     let (_, all) = first(&plan, 512, 200_000);
     let read: Vec<&IntendedOperation> = all.iter().filter(|op| op.op.direction == Direction::Read).collect();
     // Each of the four at another moment, so that they come evenly.

@@ -53,7 +53,7 @@ pub(crate) fn check_lives(
             "{first} begins or ends within the run, so that the load is never steady: give the warm-up a time of its own, such as --warm-up 1min"
         ));
     }
-    if !warm_up.longest().is_zero() && lives().all(|(_, life)| !life.warms_up()) {
+    if !warm_up.longest_warm_up().is_zero() && lives().all(|(_, life)| !life.warms_up()) {
         return Err(if lives().all(|(_, life)| life.ends_by_number()) {
             "streams that end after their operations have no warm-up: remove it".to_owned()
         } else {
@@ -143,7 +143,7 @@ impl Plan {
     /// When the measurement begins in a run that begins at `start`: after the warm-up. This also holds for a run that
     /// continues another one, which has a warm-up of its own although a part of the measurement is already done.
     fn measurement_begin(&self, start: Instant) -> Instant {
-        start + self.timing.warm_up().longest()
+        start + self.timing.warm_up().longest_warm_up()
     }
 
     /// When a stream that waits for no other begins, in a run that begins at `start`.

@@ -57,12 +57,12 @@ fn judged_phases(plan: &Plan) -> Vec<Phase> {
 
 fn check_agreement(whole: &Plan, plan: &Plan) -> Result<(), String> {
     let (a, b) = (&whole.name, &plan.name);
-    if whole.timing.measured() != plan.timing.measured() {
-        let both = (whole.timing.measured(), plan.timing.measured());
+    if whole.timing.measured_length() != plan.timing.measured_length() {
+        let both = (whole.timing.measured_length(), plan.timing.measured_length());
         return Err(describe_difference(whole, plan, "the duration", both, "--for TIME gives both the same"));
     }
     if judged_phases(whole) != judged_phases(plan) {
-        let both = (whole.timing.warm_up().longest(), plan.timing.warm_up().longest());
+        let both = (whole.timing.warm_up().longest_warm_up(), plan.timing.warm_up().longest_warm_up());
         return Err(describe_difference(whole, plan, "the warm-up", both, "--warm-up TIME gives both the same"));
     }
     if whole.timing.slice != plan.timing.slice {
@@ -145,7 +145,7 @@ fn renamed_group(group: Group, name: &str) -> Group {
 fn with_prefixed_names(plan: Plan, name: &str) -> Plan {
     Plan {
         // The merged plan has no model that could say it.
-        notes: renamed_notes(Notes { watermarks: plan.likeness(), ..plan.notes }, name),
+        notes: renamed_notes(Notes { watermarks: plan.resembled_tools(), ..plan.notes }, name),
         load: renamed_load(plan.load, name),
         timing: PlannedTiming {
             phases: plan.timing.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
@@ -348,7 +348,7 @@ mod tests {
         let same = Adjust { measure: Some(Span::from_secs(60)), ..adjust };
         let short = |name: &str| plan(name, |it| it.timing.duration = Span::from_secs(3600), &same);
         assert_eq!(
-            merge_plans(vec![short("a"), plan("b", |_| {}, &same)]).unwrap().timing.measured(),
+            merge_plans(vec![short("a"), plan("b", |_| {}, &same)]).unwrap().timing.measured_length(),
             Span::from_secs(60)
         );
         // `x` with `y.reads` and `x.y` with `reads`.

@@ -38,9 +38,9 @@ struct Covered {
 impl Plan {
     /// The regions of a target, one behind the other from its first byte to its last.
     pub fn target_regions(&self, target: u16, geometry: Geometry) -> Vec<Region> {
-        let writes = self.load.writes();
+        let writes = self.load.writes_targets();
         // Whole granules: what is sealed as one is not read back as two.
-        let granule = self.load.granule(geometry.block).unwrap_or(geometry.block.into());
+        let granule = self.load.common_granule(geometry.block).unwrap_or(geometry.block.into());
         let covered: Vec<Covered> = self
             .blocks_on(target)
             .filter(|(_, _, block)| {
@@ -67,8 +67,8 @@ impl Plan {
             let step = here.fold(0, |all, it| all | it.step | (begin - it.begin));
             let all = checked.iter().any(|(from, to)| *from <= begin && end <= *to);
             let unit = match step {
-                0 if covered.is_empty() || all => self.load.unit(geometry.block),
-                0 => self.load.unit(geometry.block).max(NOT_WRITTEN),
+                0 if covered.is_empty() || all => self.load.generation_unit(geometry.block),
+                0 => self.load.generation_unit(geometry.block).max(NOT_WRITTEN),
                 step => 1 << step.trailing_zeros(),
             };
             regions.push(Region { begin, end, unit, all });
@@ -80,7 +80,7 @@ impl Plan {
     fn blocks_on(&self, target: u16) -> impl Iterator<Item = (u16, &String, &Block)> {
         let here =
             (0..).zip(&self.load.streams).filter(move |(at, _)| self.load.targets_of(*at).any(|on| on == target));
-        here.filter_map(|(at, stream)| Some((at, &stream.name, stream.block()?)))
+        here.filter_map(|(at, stream)| Some((at, &stream.name, stream.as_block()?)))
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
             for size in [1u64 << 30, (1 << 30) + 512] {
                 let regions = plan.target_regions(0, Geometry { size, block: 512 });
                 assert_eq!(regions, [Region { begin: 0, end: size, unit, all: false }], "{streams}");
-                assert_eq!(plan.load.unit(512), unit);
+                assert_eq!(plan.load.generation_unit(512), unit);
             }
         }
     }
@@ -161,7 +161,7 @@ mod tests {
             plan(&format!("model = \"streams\"\n{}{}", stream("a", ""), stream("b", "range = { size = \"30%\" }")), 1);
         let size = (1 << 20) + 512;
         let regions = plan.target_regions(0, Geometry { size, block: 512 });
-        assert_eq!((plan.load.granule(512), regions.len()), (Some(4096), 2));
+        assert_eq!((plan.load.common_granule(512), regions.len()), (Some(4096), 2));
         assert_eq!((regions[0].end, regions[0].unit), ((size * 3 / 10).next_multiple_of(4096), 8192));
         assert_eq!((regions[1].begin, regions[1].end, regions[1].unit), (regions[0].end, size, 4096));
     }

@@ -19,8 +19,8 @@ fn workload(text: &str) -> Workload {
 /// `name rate`, with `sync` for durable writes.
 fn streams(text: &str) -> Vec<String> {
     let one = |stream: &assay_model::Stream| {
-        let rate = stream.arrival.rate().unwrap_or(Rate::ZERO).as_f64();
-        let block = stream.block().unwrap();
+        let rate = stream.arrival.mean_rate().unwrap_or(Rate::ZERO).as_f64();
+        let block = stream.as_block().unwrap();
         let sync = if block.durable { " sync" } else { "" };
         assert!(!block.durable || block.direction == Direction::Write);
         format!("{} {rate:.3}{sync}", stream.name)
@@ -87,7 +87,7 @@ fn each_key_reaches_its_stream() {
 fn sizes_are_drawn_as_the_histogram_says() {
     let mean = |position: &str| {
         let workload = workload(&namespace(&format!("{READS}position = \"{position}\"\n")));
-        workload.load.streams[0].block().unwrap().size.in_blocks(512).mean_size()
+        workload.load.streams[0].as_block().unwrap().size.in_blocks(512).mean_size()
     };
     assert_eq!(mean("100%"), 1536.0);
     assert!((mean("150%") / 2304.0 - 1.0).abs() < 0.12 && mean("150%") > 2304.0, "{}", mean("150%"));

@@ -74,7 +74,7 @@ pub fn drive_plan(
     if result.is_err() {
         log.forget_unbegun();
     }
-    if plan.load.writes() {
+    if plan.load.writes_targets() {
         let records = Records::for_host();
         targets
             .real_targets()
@@ -117,8 +117,12 @@ fn log_room(plan: &Plan, how: &Drive) -> u64 {
     const UNTIL_DONE: Span = Span::from_secs(3600);
     const GROUP: Span = Span::from_secs(10);
     let steps = how.step.as_ref().map_or(1, |step| u64::from(step.of - step.number.min(step.of) + 1));
-    let flows = plan.load.flows().count() as u64;
-    let length = if plan.timing.ends_when_done() { plan.timing.length().min(UNTIL_DONE) } else { plan.timing.length() };
+    let flows = plan.load.stream_targets().count() as u64;
+    let length = if plan.timing.ends_when_done() {
+        plan.timing.total_length().min(UNTIL_DONE)
+    } else {
+        plan.timing.total_length()
+    };
     let intervals = length.as_ns() / plan.timing.interval.as_ns().max(1) + 2;
     let apart = if length <= SHORT_RUN { SHORT_RUN_GROUP } else { GROUP };
     let groups = length.as_ns() / apart.as_ns() + plan.timing.phases.len() as u64;

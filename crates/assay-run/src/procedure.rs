@@ -105,7 +105,7 @@ impl Procedure {
         let stress = stress.ok_or_else(|| Failure::bad_usage(format!("twice {load} is too large")))?;
         let stress_time = measure.or(self.quick.then_some(QUICK_STRESS));
         // A closed loop has no rate that could be doubled.
-        let has_stress = self.workload.load.streams.iter().any(|stream| stream.arrival.rate().is_some());
+        let has_stress = self.workload.load.streams.iter().any(|stream| stream.arrival.mean_rate().is_some());
         let mut parts = vec![(1, "one device".to_owned())];
         if all > 1 {
             parts.push((all, format!("all {all} devices")));
@@ -146,7 +146,7 @@ fn for_each(workload: Workload, targets: usize) -> Result<Workload, Failure> {
     let part = Multiple::from_ratio(1, among).ok_or_else(|| Failure::internal_bug("a part that is not a number"))?;
     let mut streams = workload.load.streams.clone();
     for stream in &mut streams {
-        let arrival = stream.arrival.scaled(part);
+        let arrival = stream.arrival.scaled_by(part);
         stream.arrival = arrival.ok_or_else(|| Failure::bad_workload("its rates are too large to be divided"))?;
     }
     let mut notes = workload.notes.clone();

@@ -337,7 +337,8 @@ fn run(plan: &Plan, table: Table) -> (Vec<u8>, Table, Totals) {
     let mut log = Log { writer: Writer::new(Vec::new(), 0), intervals: 0, end: 0 };
     log.writer.write_entry(&Entry::Header(Box::new(header::make_header(plan, facts)))).unwrap();
     let part = Part { index: 0, of: 1 };
-    let rates: Option<u64> = plan.load.streams.iter().map(|stream| Some(stream.arrival.rate()?.as_f64() as u64)).sum();
+    let rates: Option<u64> =
+        plan.load.streams.iter().map(|stream| Some(stream.arrival.mean_rate()?.as_f64() as u64)).sum();
     let rate = rates.map(Rate::per_second);
     let schedule = rate.map(|rate| Schedule::from_poisson(Instant::ZERO, rate, part, Prng::from_seed(3)).unwrap());
     let parts = Parts {

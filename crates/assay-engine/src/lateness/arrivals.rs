@@ -28,6 +28,8 @@ pub(crate) struct Lateness {
     pub looks_close: bool,
     /// Completions are stamped when they are found.
     when_found: bool,
+    /// The device knows for how long its threads could not run.
+    pub kept_known: bool,
 }
 
 /// A request that is about to be issued.
@@ -72,6 +74,7 @@ impl Lateness {
             may_be_late,
             looks_close: may_be_late,
             when_found,
+            kept_known: false,
         }
     }
 

@@ -60,10 +60,10 @@ impl Settling {
         let mut streams = Vec::new();
         for stream in plan.load.streams.iter().filter(|stream| is_judged(plan, &stream.name)) {
             let flows = flows_where(plan, |name| name == stream.name);
-            streams.push(WatchedStream::new(&stream.name, stream.arrival.rate().is_some(), flows, round));
+            streams.push(WatchedStream::new(&stream.name, stream.arrival.mean_rate().is_some(), flows, round));
         }
         if judges_all_together(plan) {
-            let with_rate = plan.load.streams.iter().any(|stream| stream.arrival.rate().is_some());
+            let with_rate = plan.load.streams.iter().any(|stream| stream.arrival.mean_rate().is_some());
             let flows = flows_where(plan, |name| name != READ_BACK);
             streams.push(WatchedStream::new(Criterion::ALL, with_rate, flows, round));
         }
@@ -154,7 +154,7 @@ fn judges_all_together(plan: &Plan) -> bool {
 fn flows_where(plan: &Plan, is_chosen: impl Fn(&str) -> bool) -> Vec<usize> {
     let chosen = plan
         .load
-        .flows()
+        .stream_targets()
         .enumerate()
         .filter(|(_, (stream, _))| is_chosen(&plan.load.streams[usize::from(*stream)].name));
     chosen.map(|(flow, _)| flow).collect()

@@ -72,8 +72,8 @@ impl Ledger {
     /// operations in flight. `None` when the blocks of a target cannot be sealed.
     pub fn memory_bytes(plan: &Plan, targets: &[Geometry]) -> Option<u64> {
         let mut sum = 0u64;
-        for ((target, geometry), bounds) in (0..).zip(targets).zip(plan.load.bounds()) {
-            plan.load.granule(geometry.block)?;
+        for ((target, geometry), bounds) in (0..).zip(targets).zip(plan.load.lane_bounds()) {
+            plan.load.common_granule(geometry.block)?;
             let regions = plan.target_regions(target, *geometry);
             let units: u64 = regions.iter().map(Region::unit_count).sum();
             let slots: u64 = bounds.into_iter().map(u64::from).sum();
@@ -127,7 +127,7 @@ impl TargetLedger {
         }
         Some(TargetLedger {
             mark: target.mark,
-            granule: plan.load.granule(block)? as u32,
+            granule: plan.load.common_granule(block)? as u32,
             regions: numbered.into(),
             units: (0..first).map(|_| AtomicU64::new(0)).collect(),
             stride: units_per_operation(plan, block, &regions),

@@ -28,7 +28,7 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
         let slots = slots_upper_bound(plan, part, bound) as usize;
         let verifier = ledger.clone().map(|ledger| Verifier::new(ledger, run, slots));
         let mut flows = Vec::new();
-        for (stream, target) in plan.load.flows() {
+        for (stream, target) in plan.load.stream_targets() {
             flows.push((content_for_stream(plan, stream, target, part, run), offset_grid(plan, &geometries, target)));
         }
         let payload = Data::new(flows, verifier);
@@ -39,7 +39,8 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
 
 /// The content that fills the writes of a stream on a target in run `run`; `None` for a stream that does not write.
 fn content_for_stream(plan: &Plan, stream: u16, target: u16, part: Part, run: u32) -> Option<Content> {
-    let block = plan.load.streams[usize::from(stream)].block().filter(|block| block.direction == Direction::Write)?;
+    let block =
+        plan.load.streams[usize::from(stream)].as_block().filter(|block| block.direction == Direction::Write)?;
     let path = [u64::from(stream), u64::from(target), part.index, FOR_CONTENT];
     let content = Content::new(Prng::for_path(plan.load.seed ^ u64::from(run), &path), run, block.compress_to);
     Some(content.with_repeated_share(block.duplicates).filled_with(block.filled_with))
@@ -47,7 +48,7 @@ fn content_for_stream(plan: &Plan, stream: u16, target: u16, part: Part, run: u3
 
 /// The power of two that all offsets and lengths on a target are multiples of.
 fn offset_grid(plan: &Plan, geometries: &[Geometry], target: u16) -> u64 {
-    plan.load.granule(geometries[usize::from(target)].block).unwrap_or(1)
+    plan.load.common_granule(geometries[usize::from(target)].block).unwrap_or(1)
 }
 
 /// The in-flight bound of one target in the worker of `part`, for the streams without a lane of their own: the worker's

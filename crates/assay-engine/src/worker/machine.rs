@@ -51,8 +51,6 @@ pub struct Worker<D: Device, S, P> {
     pub(crate) ahead: IssueAhead<D, S, P>,
     pub(crate) rules: RunRules,
     reported: Reported,
-    /// The device knows for how long its threads could not run.
-    pub(crate) kept_known: bool,
 }
 
 /// The rules of the run.
@@ -110,7 +108,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let lanes = 1 + plan.load.lanes.len();
         assert_eq!(flows_of.len(), sources.len(), "each source has its flows");
         let mut flows = Vec::new();
-        for (at, (stream, target)) in plan.load.flows().enumerate() {
+        for (at, (stream, target)) in plan.load.stream_targets().enumerate() {
             let lane = usize::from(target) * lanes + plan.load.lane_of(stream);
             let source =
                 flows_of.iter().position(|flows| flows.contains(&at)).expect("each flow of the plan has its source");
@@ -118,7 +116,6 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
         let timeline = Timeline::new(plan, start);
         let (when_found, count) = (device.is_stamped_when_found(), flows.len());
-        let kept_known = device.knows_kept_from_running();
         let (loops, bounds) = (plan.closed_loops(), lane_bounds(plan, part, bound));
         let mut agenda = Agenda::new(
             GroupedSources { sources, flows_of: &flows_of, after },
@@ -133,13 +130,14 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let spare = if payload.may_find_damage() { 0 } else { device.spare_tickets() };
         let stocks = if spare > 0 { Stocks::new(&mut agenda, bounds.iter().sum(), spare) } else { Stocks::default() };
         device.set_end_of_stock(agenda.end);
+        let mut lateness = Lateness::new(start, plan.load.targets, part.of, may_be_late, when_found);
+        lateness.kept_known = device.knows_kept_from_running();
         Worker {
-            device,
             agenda,
             queue: Queue::new(&bounds, spare, start),
             stocks,
             payload,
-            lateness: Lateness::new(start, plan.load.targets, part.of, may_be_late, when_found),
+            lateness,
             incidents: Incidents::new(limits, plan.load.targets),
             stage: Stage::new(),
             book: Books {
@@ -154,7 +152,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             ahead: IssueAhead { how: None, reached: Instant::ZERO },
             rules: RunRules { limits, max_lag: plan.timing.max_lag },
             reported: Reported { done: Done::new(), hand_overs: Vec::new() },
-            kept_known,
+            device,
         }
     }
 

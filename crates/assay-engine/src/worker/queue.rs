@@ -110,7 +110,7 @@ pub(crate) fn share_of_bound(bound: u32, part: Part) -> u32 {
 /// all streams without one of their own, and holds `shared` operations where there are such streams.
 pub(crate) fn lane_bounds(plan: &Plan, part: Part, shared: u32) -> Vec<u32> {
     let mut bounds = Vec::new();
-    for lanes in plan.load.bounds() {
+    for lanes in plan.load.lane_bounds() {
         for (lane, bound) in lanes.into_iter().enumerate() {
             bounds.push(match (lane, bound) {
                 (_, 0) => 0,

@@ -126,7 +126,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
         let lag = self.lateness.held_back.own_lag(intended, held, submitted, issued);
         self.book.totals.completed += 1;
-        let kept = if self.kept_known { self.device.kept_from_running(completion.ticket) } else { Span::ZERO };
+        let kept = if self.lateness.kept_known { self.device.kept_from_running(completion.ticket) } else { Span::ZERO };
         let excess = if self.lateness.looks_close || !kept.is_zero() {
             self.free_slot_and_find_excess(
                 now,

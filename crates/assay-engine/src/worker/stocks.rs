@@ -22,7 +22,7 @@ fn stock_depth(slots: u32) -> u32 {
 
 /// The number of tickets that the worker of `part` can use besides those in flight, if each needs a buffer of `bytes`.
 pub fn spare_tickets(plan: &Plan, part: Part, bytes: u32) -> u32 {
-    let flows: Vec<(u16, u16)> = plan.load.flows().collect();
+    let flows: Vec<(u16, u16)> = plan.load.stream_targets().collect();
     let workers = u32::try_from(part.of).unwrap_or(u32::MAX).max(1);
     let mut wanted = 0u32;
     for closed_loop in plan.closed_loops() {

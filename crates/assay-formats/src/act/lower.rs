@@ -68,7 +68,8 @@ fn slots_per_device(conf: &Conf, threads: u32) -> u32 {
 
 fn lower_conf(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload, Unrunnable> {
     if let Some(keys) = &conf.production {
-        return production::profile_workload(name, conf, keys, pace).map(|workload| with_settings(workload, conf));
+        return production::workload_from_production(name, conf, keys, pace)
+            .map(|workload| with_settings(workload, conf));
     }
     let (model, streams) = match conf.kind {
         Kind::Storage => ("act-storage", storage_model(conf, rates, pace).lower_to_streams()),
@@ -164,8 +165,8 @@ mod tests {
         let workload = if like_act { super::like_act(&conf, 2) } else { native_workload("t", &conf, &notes) }.unwrap();
         let plan = workload.make_plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
         let shown = |stream: &assay_model::Stream| {
-            let rate = stream.arrival.rate().map_or("paced".to_owned(), |rate| format!("{:.2}", rate.as_f64()));
-            let block = stream.block().unwrap();
+            let rate = stream.arrival.mean_rate().map_or("paced".to_owned(), |rate| format!("{:.2}", rate.as_f64()));
+            let block = stream.as_block().unwrap();
             let durable = if block.durable { " sync" } else { "" };
             format!("{} {rate} {} {}{durable}", stream.name, block.size, block.compress_to)
         };
@@ -309,7 +310,7 @@ mod tests {
             let load_asked = asked.map(assay_base::Multiple::from_whole);
             for workload in [native_workload("t", &conf, &notes).unwrap(), like_act(&conf, 2).unwrap()] {
                 let plan = workload.make_plan(&Adjust { targets, load: load_asked, ..Adjust::default() }).unwrap();
-                let got = (plan.load.multiple.to_string(), plan.load.streams[0].arrival.rate());
+                let got = (plan.load.multiple.to_string(), plan.load.streams[0].arrival.mean_rate());
                 assert_eq!(
                     got,
                     (load.to_owned(), Some(Rate::per_second(rate))),

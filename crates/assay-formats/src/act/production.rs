@@ -6,18 +6,23 @@ use super::unrunnable::Unrunnable;
 use assay_base::{Bytes, Rate, Share};
 use assay_model::act::{Pace, Storage};
 use assay_model::profile::{Flow, LargeBlocks, PartKind, Profile, ProfileFault, ProfilePart, Sizes, Sourced};
-use assay_model::workload::{Workload, profile_workload};
+use assay_model::workload::{self, Workload};
 
 /// The number of sizes that represent a range of records.
 const RANGE_PARTS: u64 = 64;
 
 /// The workload of a config with these keys. Its rates are for all devices together.
-pub(super) fn profile_workload(name: &str, conf: &Conf, keys: &Production, pace: Pace) -> Result<Workload, Unrunnable> {
+pub(super) fn workload_from_production(
+    name: &str,
+    conf: &Conf,
+    keys: &Production,
+    pace: Pace,
+) -> Result<Workload, Unrunnable> {
     counted_already(conf, keys)?;
     let profile = Profile { parts: vec![profile_part(name, conf, keys)?], ..Profile::default() };
     let mut lowered = profile.lower_to_streams().map_err(|unfit| translate_refusal(&unfit))?;
     for stream in &mut lowered.streams {
-        if let Some(rate) = stream.arrival.rate() {
+        if let Some(rate) = stream.arrival.mean_rate() {
             stream.arrival = pace.arrival_at(rate);
         }
     }
@@ -32,7 +37,7 @@ pub(super) fn profile_workload(name: &str, conf: &Conf, keys: &Production, pace:
         };
         lowered.streams.extend(walk.lower_to_streams()?);
     }
-    let mut workload = profile_workload("profile", lowered);
+    let mut workload = workload::profile_workload("profile", lowered);
     workload.name = name.to_owned();
     Ok(workload)
 }

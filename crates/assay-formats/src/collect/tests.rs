@@ -614,7 +614,8 @@ fn a_trace_becomes_an_application() {
     let text = assay_model::profile::write_profile(&out.profile, "traced", &[]);
     let workload =
         assay_model::workload::read_workload("p.toml", &text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
-    let directions: Vec<Direction> = workload.load.streams.iter().filter_map(assay_model::Stream::direction).collect();
+    let directions: Vec<Direction> =
+        workload.load.streams.iter().filter_map(assay_model::Stream::data_direction).collect();
     assert_eq!(directions, [Direction::Read, Direction::Write]);
     assert!(out.missing.iter().any(|one| one.what.contains("hours of the day")));
     let out = of(&[sample!("iostat-12.6.json")], Kind::Application);

@@ -57,7 +57,7 @@ impl JobLoad<'_> {
 
     /// The lives of the reads and the writes of a copy with these files.
     fn copy_lives(&self, job: &Job<'_>, ends: &Ends, used: &Used) -> Result<[Life; 2], Fault> {
-        let rates = [0, 1].map(|direction| self.pace.arrivals[direction].as_ref().and_then(Arrival::rate));
+        let rates = [0, 1].map(|direction| self.pace.arrivals[direction].as_ref().and_then(Arrival::mean_rate));
         let lives = ends.direction_lives(job, used.all, &self.sizes, self.mode, rates)?;
         match used.targets.len() as u64 {
             files @ 2.. if self.pace.looped.is_none() => {
@@ -182,7 +182,7 @@ impl Made<'_> {
             }
             (arrival, _) => arrival,
         };
-        if arrival.rate().is_some() {
+        if arrival.mean_rate().is_some() {
             self.workload.load.lanes.push(Lane::for_stream(&name, load.engine.depth));
         }
         self.add_criteria(job, &name, direction)?;

@@ -51,6 +51,6 @@ fn by_direction(group: &Jobs<'_>, streams: &[Stream]) -> Vec<Group> {
 
 /// The names of a group's streams in this direction.
 fn streams_of(group: &Jobs<'_>, streams: &[Stream], direction: Direction) -> Vec<String> {
-    let own = streams.iter().filter(|stream| stream.direction() == Some(direction));
+    let own = streams.iter().filter(|stream| stream.data_direction() == Some(direction));
     own.map(|stream| stream.name.clone()).filter(|name| group.streams.contains(&name.as_str())).collect()
 }

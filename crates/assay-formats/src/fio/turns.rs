@@ -89,7 +89,7 @@ pub(super) fn turns_over_files(
     used: &Used,
     streams: &[Stream],
 ) -> Result<Turns, Fault> {
-    let blocks = streams.iter().filter_map(Stream::block);
+    let blocks = streams.iter().filter_map(Stream::as_block);
     let first = blocks.clone().next().map(|block| &block.size);
     let one_size = blocks.clone().all(|block| block.size.from == block.size.to && Some(&block.size) == first);
     // fio leaves out a file that it has gone through, if each place of the file comes once or places come in sequence.
@@ -119,5 +119,5 @@ pub(super) fn turns_over_files(
 }
 
 fn has_sequential_stream(streams: &[Stream]) -> bool {
-    streams.iter().filter_map(Stream::block).any(|block| block.address == Address::Sequential)
+    streams.iter().filter_map(Stream::as_block).any(|block| block.address == Address::Sequential)
 }

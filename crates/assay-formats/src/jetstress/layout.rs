@@ -87,7 +87,7 @@ impl Layout {
 /// How many bytes of a target a stream uses; zero if it does not say so.
 fn used_bytes(plan: &Plan, name: &str, target: Option<&TargetHead>) -> u64 {
     let stream = plan.load.streams.iter().find(|stream| stream.name == name);
-    let extent = stream.and_then(|stream| stream.block()).and_then(|block| block.extent);
+    let extent = stream.and_then(|stream| stream.as_block()).and_then(|block| block.extent);
     let used = extent.zip(target).map(|(extent, head)| extent.range_within(head.size_bytes, head.block_bytes.max(1)).1);
     used.unwrap_or(0)
 }

@@ -120,7 +120,7 @@ fn write_sizing(found: &Found, mail: &Mail, out: &mut dyn Write) -> Result {
     write_line("Initial Database Size (bytes)", initial, out)?;
     write_line("Final Database Size (bytes)", initial.saturating_add(grown), out)?;
     write_line("Database Files (Count)", databases, out)?;
-    if let Some(counted) = found.plan.load.counted() {
+    if let Some(counted) = found.plan.load.load_unit() {
         write_line("Mailboxes", counted.at_load(found.plan.load.multiple), out)?;
     }
     write_line("Measured (s)", format!("{seconds:.3}"), out)

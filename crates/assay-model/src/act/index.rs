@@ -109,7 +109,7 @@ mod tests {
             (Index { defrag_below: Share::default(), ..Index::default() }, [3000.0, 1000.0]),
         ] {
             let streams = index.lower_to_streams().unwrap();
-            let rate = |i: usize| streams[i].arrival.rate().unwrap().as_f64();
+            let rate = |i: usize| streams[i].arrival.mean_rate().unwrap().as_f64();
             assert_eq!([rate(0), rate(1)], expected);
             assert_eq!(rate(1), rate(2), "as many cache reads as writes");
         }

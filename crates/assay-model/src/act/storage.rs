@@ -233,7 +233,7 @@ mod tests {
 
     fn rates(storage: &Storage) -> Vec<(String, String)> {
         let rate =
-            |stream: &Stream| stream.arrival.rate().map_or("paced".into(), |rate| format!("{:.3}", rate.as_f64()));
+            |stream: &Stream| stream.arrival.mean_rate().map_or("paced".into(), |rate| format!("{:.3}", rate.as_f64()));
         storage.lower_to_streams().unwrap().iter().map(|stream| (stream.name.clone(), rate(stream))).collect()
     }
 

@@ -55,7 +55,7 @@ impl LoadBehindCache {
                 caching.capacity_blocks(geometry.block),
                 u64::from(SEGMENT.div_ceil(bytes)),
             ),
-            ranges: Ranges::new(&plan.load.cacheable(geometries)?, plan.load.targets, bytes),
+            ranges: Ranges::new(&plan.load.cacheable_ranges(geometries)?, plan.load.targets, bytes),
             block,
             size: geometry.size,
             target,

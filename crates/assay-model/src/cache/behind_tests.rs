@@ -105,7 +105,7 @@ fn the_log_of_an_oltp_load_bypasses_the_cache() {
         let plan =
             workload::read_workload("t", &file).unwrap_or_else(|fault| panic!("{fault}")).make_plan(&adjust).unwrap();
         let (onward, behind) = onward(&plan, 50_000);
-        let taken = Ranges::new(&plan.load.cacheable(&[GEOMETRY]).unwrap(), 1, 4096);
+        let taken = Ranges::new(&plan.load.cacheable_ranges(&[GEOMETRY]).unwrap(), 1, 4096);
         let mut curve = CacheCurve::new(
             Settings { policy: Policy::Lru, writes: Writes::Allocate, one_of: 1, segment: 128 },
             vec![1024],

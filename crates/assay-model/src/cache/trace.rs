@@ -59,7 +59,7 @@ impl Trace {
             return Load::new(plan, target, geometries, whole, start)
                 .map(|load| Trace(TraceSource::Joint(Box::new(load))));
         }
-        let flows = plan.load.flows().filter(|(_, on)| target.is_none_or(|target| target == *on));
+        let flows = plan.load.stream_targets().filter(|(_, on)| target.is_none_or(|target| target == *on));
         let with_geometry = flows.map(|flow| (flow, geometries.get(usize::from(flow.1)).copied()));
         Flows::from_plan(plan, with_geometry, start).map(|flows| Trace(TraceSource::Flows(flows)))
     }
@@ -87,17 +87,17 @@ impl Flows {
             // other streams do, and a flush has no address.
             if described.reads_back()
                 || (plan.caches.simulated.is_some() && described.name == EVICTIONS)
-                || described.flush().is_some()
+                || described.as_flush().is_some()
             {
                 continue;
             }
             let name = described.name.escape_debug();
-            if let Some(other) = described.arrival.follows() {
+            if let Some(other) = described.arrival.followed_stream() {
                 return Err(format!(
                     "the stream \"{name}\" follows {other}, which is not done here: remove it (of a mail store: copies = 1)"
                 ));
             }
-            if described.arrival.recording().is_some() {
+            if described.arrival.played_recording().is_some() {
                 return Err(format!("the stream \"{name}\" plays a recording, which is not followed here: remove it"));
             }
             if !plan.load.life_of(stream).is_by_operations() {
@@ -109,7 +109,7 @@ impl Flows {
             let flow = Generator::new(plan, stream, target, geometry, whole, start)
                 .ok_or_else(|| format!("the stream \"{name}\" reads and writes no blocks, or its rate does not fit"))?;
             if plan.load.loop_of(stream).is_some()
-                && described.block().is_some_and(|block| block.address.has_cursor() || block.address.is_behind())
+                && described.as_block().is_some_and(|block| block.address.has_cursor() || block.address.is_behind())
             {
                 return Err(format!("the places of the stream \"{name}\" follow from those of others in its loop"));
             }

@@ -21,7 +21,7 @@ fn stream<'a>(plan: &'a Plan, name: &str) -> &'a Stream {
 
 /// Where the part of a stream begins and ends, in bytes, on a target of `size` bytes.
 fn extent(plan: &Plan, name: &str, size: u64, block: u32) -> (u64, u64) {
-    let (begin, length) = stream(plan, name).block().unwrap().extent.unwrap().range_within(size, block);
+    let (begin, length) = stream(plan, name).as_block().unwrap().extent.unwrap().range_within(size, block);
     (begin, begin + length)
 }
 
@@ -35,7 +35,9 @@ fn a_store_without_keys_is_the_edition_of_2013() {
         .load
         .streams
         .iter()
-        .map(|it| format!("{} {} {:.4}", it.name, it.arrival.name(), it.arrival.rate().map_or(0.0, Rate::as_f64)))
+        .map(|it| {
+            format!("{} {} {:.4}", it.name, it.arrival.arrival_name(), it.arrival.mean_rate().map_or(0.0, Rate::as_f64))
+        })
         .collect();
     assert_eq!(
         rates,
@@ -57,7 +59,7 @@ fn a_store_without_keys_is_the_edition_of_2013() {
             "log-writes response mean at most 100ms per 15s"
         ]
     );
-    assert!(plan.load.streams.iter().all(|it| it.block().unwrap().durable == it.writes()));
+    assert!(plan.load.streams.iter().all(|it| it.as_block().unwrap().durable == it.writes_blocks()));
     assert!(
         plan.notes.remarks.iter().any(|note| note.contains("not comparable with Microsoft's results")),
         "{:?}",
@@ -76,12 +78,12 @@ fn keys_change_what_they_name() {
     .unwrap();
     assert_eq!(stream(&whole, "db-reads").arrival, Arrival::Poisson { rate: Rate::per_second(60) });
     assert_eq!(stream(&whole, "db-writes").arrival, Arrival::Batches { rate: Rate::per_second(40), batch: 8 });
-    assert!(whole.load.streams.iter().all(|it| it.name != "db-extends" && !it.block().unwrap().durable));
+    assert!(whole.load.streams.iter().all(|it| it.name != "db-extends" && !it.as_block().unwrap().durable));
     assert_eq!(stream(&whole, "maintenance").arrival, Arrival::Paced { pause: Span::from_ms(20) });
-    let shipped = stream(&whole, "log-reads").arrival.rate().unwrap().as_f64();
+    let shipped = stream(&whole, "log-reads").arrival.mean_rate().unwrap().as_f64();
     assert!((shipped - 2.0 * 10.0 * 6144.0 / 262_144.0).abs() < 1e-9, "{shipped}");
     assert_eq!(
-        (whole.timing.measured(), whole.verification.check_all.clone()),
+        (whole.timing.measured_length(), whole.verification.check_all.clone()),
         (Span::from_secs(86_400), vec!["db-reads".to_owned()])
     );
     assert!(whole.criteria.iter().any(|it| it.to_string() == "log-writes response mean at most 200ms per 15s"));
@@ -92,7 +94,7 @@ fn keys_change_what_they_name() {
         let own = plan.load.streams.iter().find(|it| it.name == "maintenance").map(|it| it.arrival.clone());
         assert_eq!(own, arrival, "{keys}");
     }
-    let counted = plan("mailboxes = 250", 2).unwrap().load.counted().unwrap();
+    let counted = plan("mailboxes = 250", 2).unwrap().load.load_unit().unwrap();
     assert_eq!(
         counted.at_load(assay_base::Multiple::from_whole(3)),
         "750 mailboxes in each of 2 databases, 1500 in all"
@@ -207,10 +209,10 @@ fn logs_on_the_last_target_are_those_of_the_databases_on_the_others() {
         );
         let begin = database * (256 << 20);
         assert_eq!(extent(&three, &writes, 1 << 30, 512), (begin, begin + (256 << 20)));
-        assert_eq!(stream(&three, &reads).arrival.follows(), Some(&writes));
+        assert_eq!(stream(&three, &reads).arrival.followed_stream(), Some(&writes));
         assert!(three.criteria.iter().filter(|it| it.stream == writes).count() == 2, "each log is judged");
     }
-    let rate = |name: &str| stream(&three, name).arrival.rate().unwrap().as_f64();
+    let rate = |name: &str| stream(&three, name).arrival.mean_rate().unwrap().as_f64();
     assert!((rate("db-reads") - 3.0 * 29.676).abs() < 1e-6 && (rate("log-writes-2") - 9.666).abs() < 1e-6);
     let (small, large) = (Geometry { size: 16 << 20, block: 512 }, Geometry { size: 768 << 20, block: 512 });
     assert!(three.check_fits(&[small, large, small, large]).is_ok(), "a database needs no room for a log");

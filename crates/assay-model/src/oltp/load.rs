@@ -88,7 +88,8 @@ impl Load {
 fn joint_schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Option<Schedule> {
     let whole = Part { index: 0, of: 1 };
     let Some(curve) = &oltp.curve else { return Schedule::from_poisson(start, oltp.rate, whole, prng) };
-    let standing = CurveStart { start, until_zero: plan.timing.warm_up().longest(), before: plan.carried_over.time };
+    let standing =
+        CurveStart { start, until_zero: plan.timing.warm_up().longest_warm_up(), before: plan.carried_over.time };
     Some(Schedule::Varying(Box::new(Varying::new(standing, oltp.rate, curve, whole, Err(prng))?)))
 }
 
@@ -97,7 +98,7 @@ fn joint_schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Optio
 fn stream_places(plan: &Plan) -> [[u16; 2]; 8] {
     let mut places = [[0; 2]; 8];
     let own = plan.load.streams.iter().enumerate().filter_map(|(at, stream)| {
-        let block = stream.block().filter(|block| matches!(block.address, Address::Asu { .. }))?;
+        let block = stream.as_block().filter(|block| matches!(block.address, Address::Asu { .. }))?;
         let of = NAMES.iter().position(|name| stream.name.starts_with(name))?;
         Some((of, block.direction, at as u16))
     });

@@ -41,7 +41,7 @@ fn each_target_has_the_operations_of_its_asu_and_all_together_the_whole_load() {
             let stream: &Stream = &plan.load.streams[usize::from(wanted.stream)];
             assert_eq!(wanted.op.target, target);
             assert!(stream.name.starts_with(&format!("asu{}-", target + 1)), "{}", stream.name);
-            assert_eq!(stream.direction(), Some(wanted.op.direction), "{}", stream.name);
+            assert_eq!(stream.data_direction(), Some(wanted.op.direction), "{}", stream.name);
             assert!(wanted.op.offset + u64::from(wanted.op.len) <= GEOMETRY.size && wanted.op.offset % BLOCK == 0);
         }
         parts.extend(own);
@@ -96,7 +96,7 @@ fn one_target_is_shared_and_several_lie_one_behind_the_other() {
 fn the_streams_of_a_plan_have_the_shares_that_are_drawn() {
     for mix in ["spc1", "published"] {
         let plan = plan(&format!("bsu = 100\nmix = \"{mix}\""), 3);
-        let rate = |stream: &Stream| stream.arrival.rate().unwrap().as_f64();
+        let rate = |stream: &Stream| stream.arrival.mean_rate().unwrap().as_f64();
         let all: f64 = plan.load.streams.iter().map(rate).sum();
         assert!((all - 5000.0).abs() < 1e-6, "{all}");
         let mut counts = BTreeMap::<u16, f64>::new();

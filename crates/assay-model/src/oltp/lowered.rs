@@ -34,8 +34,8 @@ pub(crate) fn lowered_streams(mix: ReadShares, rate: Rate, curve: Option<&Curve>
 pub(crate) fn shown_groups(streams: &[Stream]) -> Vec<Group> {
     vec![
         chosen_group(streams, Criterion::ALL, |_| true),
-        chosen_group(streams, "all reads", |stream| stream.direction() == Some(Direction::Read)),
-        chosen_group(streams, "all writes", |stream| stream.direction() == Some(Direction::Write)),
+        chosen_group(streams, "all reads", |stream| stream.data_direction() == Some(Direction::Read)),
+        chosen_group(streams, "all writes", |stream| stream.data_direction() == Some(Direction::Write)),
         chosen_group(streams, "ASU 1, data store", |stream| stream.name.starts_with("asu1-")),
         chosen_group(streams, "ASU 2, user store", |stream| stream.name.starts_with("asu2-")),
         chosen_group(streams, "ASU 3, log", |stream| stream.name.starts_with("asu3-")),

@@ -19,7 +19,7 @@ pub enum PlannedApplication {
 
 impl PlannedApplication {
     /// Which tool or benchmark its load resembles, in the words that every text about it must have.
-    pub(super) fn likeness(&self) -> &'static str {
+    pub(super) fn resembled_tools(&self) -> &'static str {
         match self {
             PlannedApplication::Oltp(_) => oltp::LIKENESS,
             PlannedApplication::Mail(_) => mail::LIKENESS,
@@ -62,7 +62,7 @@ impl PlannedLoad {
     }
 
     /// The unit that the load is counted in beside multiples, such as BSUs or mailboxes; `None` if there is none.
-    pub fn counted(&self) -> Option<Counted> {
+    pub fn load_unit(&self) -> Option<Counted> {
         match self.application.as_ref()? {
             PlannedApplication::Oltp(oltp) => Some(Counted {
                 name: "BSU".to_owned(),
@@ -82,7 +82,7 @@ impl PlannedLoad {
     }
 
     /// Where a search for the highest load begins, and how exact its answer is, unless somebody says otherwise.
-    pub fn search(&self) -> (Multiple, Multiple) {
+    pub fn search_start_and_exactness(&self) -> (Multiple, Multiple) {
         match &self.application {
             // What 1x is says the number of mailboxes, which is near what is wanted.
             Some(PlannedApplication::Mail(_)) => {

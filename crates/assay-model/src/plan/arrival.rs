@@ -97,7 +97,7 @@ pub enum Arrival {
 
 impl Arrival {
     /// The planned rate over all targets, in the mean; `None` for a closed loop.
-    pub fn rate(&self) -> Option<Rate> {
+    pub fn mean_rate(&self) -> Option<Rate> {
         match self {
             Arrival::Steady { rate }
             | Arrival::Poisson { rate }
@@ -105,14 +105,14 @@ impl Arrival {
             | Arrival::Following { rate, .. }
             | Arrival::Bursty { rate, .. }
             | Arrival::Recorded { rate, .. } => Some(*rate),
-            Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean_share(None))),
+            Arrival::Varying { rate, curve, .. } => Some(scaled_rate(*rate, curve.mean_share(None))),
             Arrival::Shared { rate, schedule, .. } => Some(schedule.mean_rate(*rate)),
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
         }
     }
 
     /// The operations that a closed loop of a single stream has in flight on each target; `None` for others.
-    pub fn slots(&self) -> Option<u32> {
+    pub fn slots_per_target(&self) -> Option<u32> {
         match self {
             Arrival::Closed { in_flight } => Some(*in_flight),
             Arrival::Paced { .. } => Some(1),
@@ -129,7 +129,7 @@ impl Arrival {
     }
 
     /// The weight of a stream among those of its loop; `None` for a stream without a loop.
-    pub fn share(&self) -> Option<Share> {
+    pub fn share_of_loop(&self) -> Option<Share> {
         match self {
             Arrival::Looped { share, .. } => Some(*share),
             _ => None,
@@ -137,23 +137,23 @@ impl Arrival {
     }
 
     /// The highest rate over all targets, in operations per second; `None` for a closed loop.
-    pub fn peak(&self) -> Option<f64> {
+    pub fn peak_rate(&self) -> Option<f64> {
         match self {
             Arrival::Varying { rate, curve, .. } => Some(rate.as_f64() * curve.largest_share().as_f64()),
             Arrival::Bursty { rate, bursts } => Some(rate.as_f64() * bursts.peak_to_mean()),
-            other => other.rate().map(Rate::as_f64),
+            other => other.mean_rate().map(Rate::as_f64),
         }
     }
 
     /// How many operations come in `span` at most, over all targets: six standard deviations above the mean. `None` for a closed loop.
     pub fn most_in(&self, span: Span) -> Option<f64> {
         let seconds = span.as_secs_f64();
-        let mean = self.rate()?.as_f64() * seconds;
+        let mean = self.mean_rate()?.as_f64() * seconds;
         let variance = match self {
             Arrival::Steady { .. } => return Some(mean + 2.0),
             // Whichever part of the curve it is.
             Arrival::Varying { .. } => {
-                let most = self.peak()? * seconds;
+                let most = self.peak_rate()? * seconds;
                 return Some(most + 6.0 * most.sqrt() + 16.0);
             }
             Arrival::Batches { batch, .. } => mean * f64::from(*batch),
@@ -169,7 +169,7 @@ impl Arrival {
     }
 
     /// The name of the arrival in the log and in reports.
-    pub fn name(&self) -> &'static str {
+    pub fn arrival_name(&self) -> &'static str {
         match self {
             Arrival::Steady { .. } => "steady",
             Arrival::Poisson { .. } => "poisson",
@@ -185,7 +185,7 @@ impl Arrival {
     }
 
     /// The same arrival at a multiple of its rate, if it has one; `None` if that rate cannot be represented.
-    pub fn scaled(&self, load: Multiple) -> Option<Arrival> {
+    pub fn scaled_by(&self, load: Multiple) -> Option<Arrival> {
         let mut scaled = self.clone();
         match &mut scaled {
             Arrival::Steady { rate }
@@ -214,12 +214,12 @@ impl Arrival {
             Arrival::Recorded { rate, recording } => {
                 Some(Arrival::Recorded { rate: spread.scaled_rate(*rate)?, recording: recording.clone() })
             }
-            other => other.scaled(spread),
+            other => other.scaled_by(spread),
         }
     }
 
     /// The name of the stream that it follows; `None` for an arrival of its own.
-    pub fn follows(&self) -> Option<&String> {
+    pub fn followed_stream(&self) -> Option<&String> {
         match self {
             Arrival::Following { stream, .. } => Some(stream),
             _ => None,
@@ -227,7 +227,7 @@ impl Arrival {
     }
 
     /// The recording that is played, if one is.
-    pub fn recording(&self) -> Option<&Recording> {
+    pub fn played_recording(&self) -> Option<&Recording> {
         match self {
             Arrival::Recorded { recording, .. } => Some(recording),
             _ => None,
@@ -235,7 +235,7 @@ impl Arrival {
     }
 
     /// The same arrival with a rate that follows a curve; `None` if its rate follows a curve already.
-    pub fn along(&self, curve: &Curve) -> Option<Arrival> {
+    pub fn along_curve(&self, curve: &Curve) -> Option<Arrival> {
         match self {
             Arrival::Steady { rate } => Some(Arrival::Varying { rate: *rate, curve: curve.clone(), even: true }),
             Arrival::Poisson { rate } => Some(Arrival::Varying { rate: *rate, curve: curve.clone(), even: false }),
@@ -251,6 +251,6 @@ impl Arrival {
 }
 
 /// `rate` times a factor, to parts per billion.
-fn times(rate: Rate, factor: f64) -> Rate {
+fn scaled_rate(rate: Rate, factor: f64) -> Rate {
     rate.scaled_by((factor * 1e9).round() as u64, 1_000_000_000).unwrap_or(rate)
 }

@@ -39,7 +39,7 @@ impl Plan {
     /// The same plan after a run of it that used up `seen` and measured `time`: patterns that continue from run to run
     /// begin where that run ended.
     #[must_use]
-    pub fn behind(&self, seen: Bytes, time: Span) -> Plan {
+    pub fn continued_after(&self, seen: Bytes, time: Span) -> Plan {
         let seen = if self.load.streams.iter().any(Stream::goes_once) { seen } else { self.carried_over.seen };
         let moves = self.load.has_lives() || self.load.streams.iter().any(Stream::changes_with_time);
         let time = if moves { self.carried_over.time + time } else { self.carried_over.time };

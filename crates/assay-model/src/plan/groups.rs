@@ -14,7 +14,7 @@ pub struct Group {
 
 impl Group {
     /// The groups that have streams among `streams`, and only those of their streams.
-    pub fn within(groups: &[Group], streams: &[Stream]) -> Vec<Group> {
+    pub fn with_streams_among(groups: &[Group], streams: &[Stream]) -> Vec<Group> {
         let mut within = Vec::new();
         for group in groups {
             let names = group.streams.iter().filter(|name| streams.iter().any(|stream| stream.name == **name));

@@ -31,10 +31,10 @@ impl PlannedLoad {
 
     /// For each target, the bounds of its lanes, in the order of [`PlannedLoad::lane_of`]; 0 where no stream of a lane goes to the
     /// target, so that a load of many targets needs memory only for what it can have in flight.
-    pub fn bounds(&self) -> Vec<Vec<u32>> {
+    pub fn lane_bounds(&self) -> Vec<Vec<u32>> {
         let lanes: Vec<usize> = (0..self.streams.len() as u16).map(|stream| self.lane_of(stream)).collect();
         let mut bounds = vec![vec![0; 1 + self.lanes.len()]; usize::from(self.targets)];
-        for (stream, target) in self.flows() {
+        for (stream, target) in self.stream_targets() {
             let lane = lanes[usize::from(stream)];
             let own = lane.checked_sub(1).map_or(self.in_flight_bound, |own| self.lanes[own].in_flight_bound);
             bounds[usize::from(target)][lane] = own;

@@ -45,14 +45,14 @@ impl PlannedLoad {
 
     /// Whether its load can be multiplied, because some stream has a rate.
     pub fn can_be_scaled(&self) -> bool {
-        self.streams.iter().any(|stream| stream.arrival.rate().is_some())
+        self.streams.iter().any(|stream| stream.arrival.mean_rate().is_some())
     }
 
     /// Streams in a direction whose rate depends on the target: closed loops, without a bound on what they move. The
     /// read-back moves what was written, once, and is not included.
-    pub fn unbounded(&self, direction: Direction) -> impl Iterator<Item = &Stream> {
-        let own = self.streams.iter().filter(move |stream| stream.direction() == Some(direction));
-        own.filter(|stream| stream.arrival.rate().is_none() && !stream.reads_back())
+    pub fn unbounded_streams(&self, direction: Direction) -> impl Iterator<Item = &Stream> {
+        let own = self.streams.iter().filter(move |stream| stream.data_direction() == Some(direction));
+        own.filter(|stream| stream.arrival.mean_rate().is_none() && !stream.reads_back())
     }
 
     /// The loop of a stream.
@@ -77,8 +77,8 @@ impl PlannedLoad {
     }
 
     /// True when running it destroys what the targets hold.
-    pub fn writes(&self) -> bool {
-        self.streams.iter().any(Stream::writes)
+    pub fn writes_targets(&self) -> bool {
+        self.streams.iter().any(Stream::writes_blocks)
     }
 
     /// The first stream whose places are those of a stream, by index: itself where it shares them with none.
@@ -96,20 +96,20 @@ impl PlannedLoad {
 
     /// Flows (stream, target) in the order in which intervals list them: all targets of the first stream, then of the
     /// second.
-    pub fn flows(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
+    pub fn stream_targets(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
         (0..self.streams.len() as u16).flat_map(|stream| self.targets_of(stream).map(move |target| (stream, target)))
     }
 
     /// The parts of the targets that a cache in front of them takes, be it a device or simulated: of an OLTP load data
     /// store and user store, of any other load whole targets.
-    pub fn cacheable(&self, geometries: &[Geometry]) -> Result<Vec<Range>, String> {
+    pub fn cacheable_ranges(&self, geometries: &[Geometry]) -> Result<Vec<Range>, String> {
         match self.oltp() {
             Some(oltp) => oltp.store_ranges(geometries),
             None => Ok((0..).zip(geometries).map(|(target, it)| Range { target, start: 0, end: it.size }).collect()),
         }
     }
 
-    pub(super) fn blocks(&self) -> impl Iterator<Item = &Block> {
-        self.streams.iter().filter_map(Stream::block)
+    pub(super) fn block_streams(&self) -> impl Iterator<Item = &Block> {
+        self.streams.iter().filter_map(Stream::as_block)
     }
 }

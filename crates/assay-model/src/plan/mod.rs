@@ -67,8 +67,8 @@ pub struct Plan {
 impl Plan {
     /// Which tool or benchmark the load resembles, in the words that every text about it must have because results are
     /// not comparable. Empty if it resembles none.
-    pub fn likeness(&self) -> Vec<String> {
-        let of_application = self.load.application.as_ref().map(PlannedApplication::likeness);
+    pub fn resembled_tools(&self) -> Vec<String> {
+        let of_application = self.load.application.as_ref().map(PlannedApplication::resembled_tools);
         let mut all: Vec<String> = of_application.into_iter().map(str::to_owned).collect();
         // A merged plan has what its parts are like among its watermarks.
         all.extend(self.notes.watermarks.iter().filter(|mark| of_application != Some(mark.as_str())).cloned());
@@ -77,7 +77,7 @@ impl Plan {
 
     /// The name of how the operations of a stream arrive at the target, as the log has it.
     pub fn arrival_of(&self, stream: &Stream) -> &'static str {
-        if self.caches.simulated.is_some() { "behind a cache" } else { stream.arrival.name() }
+        if self.caches.simulated.is_some() { "behind a cache" } else { stream.arrival.arrival_name() }
     }
 }
 

@@ -13,7 +13,7 @@ impl Plan {
     /// parts of targets are laid out together.
     pub fn smallest_target(&self, target: u16, block: u32) -> u64 {
         let mut most = 0;
-        for (stream, _, need) in self.needs(block) {
+        for (stream, _, need) in self.space_needs(block) {
             let is_here = stream.targets.is_empty() || stream.targets.contains(&target);
             if is_here && !stream.is_laid_out() {
                 most = most.max(need);
@@ -25,12 +25,12 @@ impl Plan {
     /// The size of the smallest target that one of its streams fits on.
     pub(crate) fn needed_by(&self, stream: u16, block: u32) -> u64 {
         let own = &self.load.streams[usize::from(stream)].name;
-        self.needs(block).find(|(stream, ..)| stream.name == *own).map_or(0, |(_, _, need)| need)
+        self.space_needs(block).find(|(stream, ..)| stream.name == *own).map_or(0, |(_, _, need)| need)
     }
 
     /// Refuses a range that is too small on any target; the error says whose.
     pub(crate) fn fits_somewhere(&self) -> Result<(), String> {
-        match self.needs(SMALLEST_BLOCK).find(|(_, _, need)| *need == u64::MAX) {
+        match self.space_needs(SMALLEST_BLOCK).find(|(_, _, need)| *need == u64::MAX) {
             Some((stream, within, _)) => Err(format!(
                 "the range of the stream {} is too small: it needs {} there",
                 stream.name,
@@ -41,12 +41,12 @@ impl Plan {
     }
 
     /// Of each stream how much of a target it needs for itself, and how large that target has to be.
-    fn needs(&self, block: u32) -> impl Iterator<Item = (&Stream, u64, u64)> {
+    fn space_needs(&self, block: u32) -> impl Iterator<Item = (&Stream, u64, u64)> {
         (0..).zip(&self.load.streams).filter_map(move |(at, stream)| {
-            let own = Stream::block(stream)?;
+            let own = Stream::as_block(stream)?;
             let largest = own.size.in_blocks(block).largest_size();
             let set = if let Address::WorkingSet { size, .. } = own.address { size.get() } else { 0 };
-            let recorded = stream.arrival.recording().filter(|recording| !recording.scaled);
+            let recorded = stream.arrival.played_recording().filter(|recording| !recording.scaled);
             let reaches = recorded.map_or(0, |recording| recording.reaches.get());
             let within =
                 largest.max(own.address.offset_unit().get()).max(set).max(self.seen_once(at, block)).max(reaches);
@@ -57,10 +57,10 @@ impl Plan {
     /// How many bytes of each of its targets a stream goes through at most, where it goes to each place once; zero elsewhere.
     pub fn seen_once(&self, stream: u16, block: u32) -> u64 {
         let described = &self.load.streams[usize::from(stream)];
-        let Some(Block { address: Address::NeverSeen { unit, reread }, .. }) = described.block() else { return 0 };
+        let Some(Block { address: Address::NeverSeen { unit, reread }, .. }) = described.as_block() else { return 0 };
         let back = reread.map_or(0.0, |reread| reread.share.as_f64().min(1.0));
         let targets = self.load.targets_of(stream).count().max(1) as f64;
-        let operations = described.arrival.most_in(self.timing.length()).unwrap_or(0.0) / targets;
+        let operations = described.arrival.most_in(self.timing.total_length()).unwrap_or(0.0) / targets;
         // Six standard deviations of which of them go back, and what workers are apart.
         let new = operations * (1.0 - back) + 6.0 * (operations * back).sqrt() + 1024.0;
         let unit = unit.get().next_multiple_of(u64::from(block));
@@ -75,7 +75,7 @@ impl Plan {
 
     /// The largest operation in bytes, for blocks of `block` bytes.
     pub fn largest_operation(&self, block: u32) -> u64 {
-        let own = self.load.blocks().map(|it| it.size.in_blocks(block).largest_size()).max().unwrap_or(0);
+        let own = self.load.block_streams().map(|it| it.size.in_blocks(block).largest_size()).max().unwrap_or(0);
         // A cache reads whole blocks at both ends.
         own + self.caches.simulated.map_or(0, |cache| 2 * cache.block.get().next_multiple_of(block.into()))
     }

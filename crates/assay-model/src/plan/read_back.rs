@@ -15,8 +15,8 @@ pub const READ_BACK_DEPTH: u32 = 32;
 
 /// The stream that reads back what the others have written, and its phase; `None` when nothing is written.
 pub(crate) fn final_read_back(streams: &[Stream]) -> Option<(Stream, Phase)> {
-    streams.iter().find(|stream| stream.writes())?;
-    let largest = streams.iter().filter_map(Stream::block).map(|block| block.size.to).max()?;
+    streams.iter().find(|stream| stream.writes_blocks())?;
+    let largest = streams.iter().filter_map(Stream::as_block).map(|block| block.size.to).max()?;
     let stream = Stream {
         name: READ_BACK.into(),
         work: Work::Block(Block {

@@ -77,7 +77,7 @@ fn is_none_of_it(share: &Share) -> bool {
 
 impl Stream {
     /// Its reads or writes of blocks; `None` for a stream of flushes or of other operations.
-    pub fn block(&self) -> Option<&Block> {
+    pub fn as_block(&self) -> Option<&Block> {
         match &self.work {
             Work::Block(block) => Some(block),
             Work::Flush(_) | Work::Other { .. } => None,
@@ -85,7 +85,7 @@ impl Stream {
     }
 
     /// Its flushes; `None` for every other stream.
-    pub fn flush(&self) -> Option<Flush> {
+    pub fn as_flush(&self) -> Option<Flush> {
         match self.work {
             Work::Flush(flush) => Some(flush),
             Work::Block(_) | Work::Other { .. } => None,
@@ -93,7 +93,7 @@ impl Stream {
     }
 
     /// The name of its operation where it neither reads nor writes blocks.
-    pub fn operation(&self) -> Option<&str> {
+    pub fn operation_name(&self) -> Option<&str> {
         match &self.work {
             Work::Block(_) => None,
             Work::Flush(_) => Some(Flush::WORD),
@@ -102,43 +102,43 @@ impl Stream {
     }
 
     /// The direction in which it moves data; `None` if it moves none.
-    pub fn direction(&self) -> Option<Direction> {
-        self.block().map(|block| block.direction)
+    pub fn data_direction(&self) -> Option<Direction> {
+        self.as_block().map(|block| block.direction)
     }
 
     /// Whether it overwrites blocks.
-    pub fn writes(&self) -> bool {
-        self.direction() == Some(Direction::Write)
+    pub fn writes_blocks(&self) -> bool {
+        self.data_direction() == Some(Direction::Write)
     }
 
     /// Whether its operations take places that no earlier run has used (`never_seen`).
     pub fn goes_once(&self) -> bool {
-        self.block().is_some_and(|block| matches!(block.address, Address::NeverSeen { .. }))
+        self.as_block().is_some_and(|block| matches!(block.address, Address::NeverSeen { .. }))
     }
 
     /// Whether its operations are appended to those before them, and drawn together with the streams that follow it.
-    pub fn appends(&self) -> bool {
-        self.block().is_some_and(|block| matches!(block.address, Address::Appended))
+    pub fn is_appending(&self) -> bool {
+        self.as_block().is_some_and(|block| matches!(block.address, Address::Appended))
     }
 
     /// Whether it reads back what the run has written.
     pub fn reads_back(&self) -> bool {
-        self.block().is_some_and(|block| matches!(block.address, Address::Written))
+        self.as_block().is_some_and(|block| matches!(block.address, Address::Written))
     }
 
     /// Bytes per second that it moves over all its targets, for blocks of `block` bytes; `None` for a closed loop.
     pub fn bytes_per_second(&self, block: u32) -> Option<f64> {
-        Some(self.arrival.rate()?.as_f64() * self.block()?.size.in_blocks(block).mean_size())
+        Some(self.arrival.mean_rate()?.as_f64() * self.as_block()?.size.in_blocks(block).mean_size())
     }
 
     /// The name under which it shares its places with others.
     pub(super) fn name_of_places(&self) -> Option<&String> {
-        self.block()?.places.as_ref()
+        self.as_block()?.places.as_ref()
     }
 
     /// Whether its places or its rate depend on how long the run has lasted.
     pub(super) fn changes_with_time(&self) -> bool {
-        let moves = self.block().is_some_and(|block| matches!(block.address, Address::WorkingSet { .. }));
+        let moves = self.as_block().is_some_and(|block| matches!(block.address, Address::WorkingSet { .. }));
         moves || matches!(self.arrival, Arrival::Varying { .. })
     }
 }
@@ -146,7 +146,7 @@ impl Stream {
 impl Block {
     /// The lowest bit of the answer is the common unit of its lengths and offsets, counted from the begin of its part of
     /// the target; zero for the read-back, which has the units of the writes.
-    pub(crate) fn step(&self, block: u32) -> u64 {
+    pub(crate) fn common_step(&self, block: u32) -> u64 {
         match self.address {
             Address::Written => 0,
             ref address => {
@@ -157,7 +157,7 @@ impl Block {
     }
 
     /// How many operations go through its part of a target once, where all have one size; at least one.
-    pub fn pass(&self, target: Geometry) -> u64 {
+    pub fn operations_per_pass(&self, target: Geometry) -> u64 {
         let length = self.extent.map_or(target.size, |extent| extent.range_within(target.size, target.block).1);
         (length / self.size.in_blocks(target.block).largest_size().max(1)).max(1)
     }

@@ -79,8 +79,8 @@ fn what_is_no_plan_does_not_read_back() {
 #[test]
 fn a_stream_on_some_targets_has_its_rate_there_and_nowhere_else() {
     let one = plan(3, |workload| workload.load.streams[0].targets = vec![1]).unwrap();
-    assert_eq!(one.load.streams[0].arrival.rate(), Some(Rate::per_second(2000)));
-    let flows: Vec<_> = one.load.flows().collect();
+    assert_eq!(one.load.streams[0].arrival.mean_rate(), Some(Rate::per_second(2000)));
+    let flows: Vec<_> = one.load.stream_targets().collect();
     assert_eq!(flows, [(0, 1), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)]);
     let geometry = Geometry { size: 1 << 30, block: 512 };
     let whole = Part { index: 0, of: 1 };

@@ -29,12 +29,12 @@ impl PlannedTiming {
     }
 
     /// Length of all phases.
-    pub fn length(&self) -> Span {
+    pub fn total_length(&self) -> Span {
         self.phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span)
     }
 
     /// Length of the judged phases.
-    pub fn measured(&self) -> Span {
+    pub fn measured_length(&self) -> Span {
         let measured = self.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
         measured.fold(Span::ZERO, |sum, phase| sum + phase.span)
     }
@@ -85,7 +85,7 @@ impl WarmUp {
     pub const ROUND: Span = Span::from_secs(60);
 
     /// The longest it may last.
-    pub fn longest(self) -> Span {
+    pub fn longest_warm_up(self) -> Span {
         match self {
             WarmUp::For(span) => span,
             WarmUp::UntilSteady { limit, .. } => limit,

@@ -23,7 +23,7 @@ impl Lowered {
     pub fn asked_load(&self, block: u32) -> AskedLoad {
         let mut asked = AskedLoad::default();
         for stream in &self.streams {
-            let (Some(rate), Some(work)) = (stream.arrival.rate(), stream.block()) else { continue };
+            let (Some(rate), Some(work)) = (stream.arrival.mean_rate(), stream.as_block()) else { continue };
             let at = usize::from(work.direction == Direction::Write);
             let (rate, sizes) = (rate.as_f64(), work.size.in_blocks(block));
             asked.operations[at] += rate;
@@ -220,7 +220,7 @@ mod tests {
         );
         let streams = moved.lower_to_streams().unwrap().streams;
         let other = streams.iter().find(|stream| stream.name == "each.other-writes").unwrap();
-        assert_eq!(other.arrival.rate(), Rate::from_ratio(5, 2));
+        assert_eq!(other.arrival.mean_rate(), Rate::from_ratio(5, 2));
         assert_eq!(moved.with_knobs(&Knobs::default()).unwrap(), profile.with_knobs(&Knobs::default()).unwrap());
         assert!(Profile { drive: Some("sdx".into()), ..profile }.with_knobs(&knobs).is_err());
     }

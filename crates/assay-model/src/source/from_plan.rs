@@ -110,10 +110,10 @@ impl<W: WrittenPlaces + 'static> SourceBuilder<W> {
             };
         }
         let stream = &plan.load.streams[usize::from(flow.stream)];
-        if stream.appends() {
+        if stream.is_appending() {
             return self.add_journal(&stream.name, flow);
         }
-        if stream.arrival.follows().is_some() {
+        if stream.arrival.followed_stream().is_some() {
             // A stream that follows a log shares the source of that log.
             return Some(());
         }
@@ -152,7 +152,7 @@ impl<W: WrittenPlaces + 'static> SourceBuilder<W> {
     fn add_journal(&mut self, name: &String, writer: PlanFlow) -> Option<()> {
         let plan = Arc::clone(&self.plan);
         let members = members_on(&plan, writer.target, |stream| {
-            stream == writer.stream || plan.load.streams[usize::from(stream)].arrival.follows() == Some(name)
+            stream == writer.stream || plan.load.streams[usize::from(stream)].arrival.followed_stream() == Some(name)
         });
         let geometry = self.geometries[usize::from(writer.target)];
         let journal = Journal::new(&plan, writer.stream, writer.target, geometry, self.part, self.start).ok()?;
@@ -273,7 +273,7 @@ impl SingleStream {
         let SingleStream { flow, geometry, part, start } = self;
         let PlanFlow { index, stream, target } = flow;
         let described = &plan.load.streams[usize::from(stream)];
-        if let Some((recording, block)) = described.arrival.recording().zip(described.block()) {
+        if let Some((recording, block)) = described.arrival.played_recording().zip(described.as_block()) {
             let onto = RecordingPlacement::new(recording, geometry.size, geometry.block);
             let flow = RecordedFlow { index, target, direction: block.direction, durable: block.durable };
             let played = RecordedStream::new(flow, recording.clone(), onto, begins, part);

@@ -75,7 +75,7 @@ impl LoopCopy {
 
     /// The flow of the loop's flushes, and the number of writes after which one follows.
     fn flushes_flow(&self, plan: &Plan) -> Option<(PlanFlow, u32)> {
-        let (flow, flush) = self.members.iter().find_map(|flow| Some((*flow, stream_of(plan, *flow).flush()?)))?;
+        let (flow, flush) = self.members.iter().find_map(|flow| Some((*flow, stream_of(plan, *flow).as_flush()?)))?;
         Some((flow, flush.every?))
     }
 
@@ -88,7 +88,7 @@ impl LoopCopy {
         let mut shared: Vec<((&String, u16), usize)> = Vec::new();
         for flow in self.moving_data(plan) {
             let generator = Generator::for_share(plan, &self.share_of_flow(flow, start, begins))?;
-            let block = stream_of(plan, flow).block()?;
+            let block = stream_of(plan, flow).as_block()?;
             let cursor = cursor_name(block, flow.target).map(|name| {
                 let known = shared.iter().find(|(known, _)| *known == name).map(|(_, cursor)| *cursor);
                 known.unwrap_or_else(|| {
@@ -111,14 +111,14 @@ impl LoopCopy {
         let mut weights = Vec::new();
         for flow in self.moving_data(plan).filter(|flow| flow.target == target) {
             let arrival = &stream_of(plan, flow).arrival;
-            weights.push((arrival.share()?.as_ppb(), line_of(closed_loop, arrival)?));
+            weights.push((arrival.share_of_loop()?.as_ppb(), line_of(closed_loop, arrival)?));
         }
         Some(Mix::new(closed_loop, &weights))
     }
 
     /// The flows of the loop that move data: all but flushes.
     fn moving_data<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = PlanFlow> + 'a {
-        self.members.iter().copied().filter(|flow| stream_of(plan, *flow).flush().is_none())
+        self.members.iter().copied().filter(|flow| stream_of(plan, *flow).as_flush().is_none())
     }
 
     /// The worker's share of a flow of this copy.
@@ -137,11 +137,11 @@ impl LoopCopy {
     /// The number of targets of the loop, which are those of `stream`, and its turns over them. The workers that share
     /// a copy also share each pass through a target, and begin with different targets.
     fn targets_and_turns(&self, plan: &Plan, turns: Turns, stream: u16) -> (usize, Turning) {
-        let block = plan.load.streams[usize::from(stream)].block();
+        let block = plan.load.streams[usize::from(stream)].as_block();
         let Part { index, of } = self.share;
         let mut passes = Vec::new();
         for target in plan.load.targets_of(stream) {
-            let all = block.map_or(1, |block| block.pass(self.geometries[usize::from(target)]));
+            let all = block.map_or(1, |block| block.operations_per_pass(self.geometries[usize::from(target)]));
             passes.push(all / of + u64::from(index < all % of));
         }
         (passes.len(), Turning::new(turns, passes.len(), &passes, (index % passes.len() as u64) as usize))

@@ -15,5 +15,5 @@ pub(super) struct PlanFlow {
 
 /// All flows of a plan, in the order in which intervals list them.
 pub(super) fn flows_of(plan: &Plan) -> impl Iterator<Item = PlanFlow> + '_ {
-    plan.load.flows().enumerate().map(|(index, (stream, target))| PlanFlow { index, stream, target })
+    plan.load.stream_targets().enumerate().map(|(index, (stream, target))| PlanFlow { index, stream, target })
 }

@@ -48,7 +48,7 @@ fn single_size(plan: &Plan, streams: &[StreamOnTarget]) -> Option<u64> {
 
 /// The size of a stream's operations on a target; 0 if they have several sizes, and `None` if they move no data.
 fn fixed_size(plan: &Plan, on_target: &StreamOnTarget) -> Option<u64> {
-    let size = &plan.load.streams[usize::from(on_target.stream)].block()?.size;
+    let size = &plan.load.streams[usize::from(on_target.stream)].as_block()?.size;
     Some(if size.from == size.to { size.in_blocks(on_target.geometry.block).largest_size() } else { 0 })
 }
 

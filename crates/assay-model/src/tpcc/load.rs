@@ -305,7 +305,8 @@ mod tests {
 
     #[test]
     fn five_streams_share_the_rate_and_closed_loops_have_none() {
-        let rates = |load: &Load| load.kind_streams().unwrap().iter().map(|it| it.arrival.rate()).collect::<Vec<_>>();
+        let rates =
+            |load: &Load| load.kind_streams().unwrap().iter().map(|it| it.arrival.mean_rate()).collect::<Vec<_>>();
         let open = load(Pace::Open { rate: Rate::per_second(100) });
         assert_eq!(rates(&open), [45, 43, 4, 4, 4].map(|n| Some(Rate::per_second(n))));
         for closed in [Pace::Closed, Pace::Keyed].map(load) {

@@ -127,19 +127,19 @@ pub(super) fn streams_behind_cache(
     }
     for stream in &streams {
         let name = &stream.name;
-        if stream.flush().is_some() {
+        if stream.as_flush().is_some() {
             return Err(format!(
                 "the stream {name} flushes, and a simulated cache does not say what it would write then: remove it, or run it without the \
                  cache"
             ));
         }
-        if let Some(other) = stream.arrival.follows() {
+        if let Some(other) = stream.arrival.followed_stream() {
             return Err(format!(
                 "the stream {name} follows {other}, and how far that has come behind a cache is not known: remove it (of a mail store: \
                  copies = 1), or run it without the cache"
             ));
         }
-        if stream.arrival.rate().is_none() {
+        if stream.arrival.mean_rate().is_none() {
             return Err(format!(
                 "the stream {name} is a closed loop: how often it comes round behind a cache depends on how fast the cache is; \
                  give it a rate, or run it without the cache"
@@ -151,12 +151,12 @@ pub(super) fn streams_behind_cache(
                  start, for, operations, bytes and after, or run it without the cache"
             ));
         }
-        if *name == EVICTIONS || stream.block().is_none() {
+        if *name == EVICTIONS || stream.as_block().is_none() {
             return Err(format!("the stream {name} cannot lie behind a cache: rename it, or run it without the cache"));
         }
     }
     let written: Vec<Rate> =
-        streams.iter().filter(|stream| stream.writes()).filter_map(|it| it.arrival.rate()).collect();
+        streams.iter().filter(|stream| stream.writes_blocks()).filter_map(|it| it.arrival.mean_rate()).collect();
     if caching.writes == Onward::Back
         && let Some(rate) = written.iter().copied().reduce(|a, b| if a.as_f64() >= b.as_f64() { a } else { b })
     {

@@ -82,7 +82,7 @@ pub(super) fn follow_writes(
     steps: &[Step],
     targets: usize,
 ) -> Result<(), Fault> {
-    for (flush, table) in streams.iter().zip(tables).filter(|(stream, _)| stream.flush().is_some()) {
+    for (flush, table) in streams.iter().zip(tables).filter(|(stream, _)| stream.as_flush().is_some()) {
         let keys = table.get_ref();
         let span = keys.direction.span();
         let step = step_of(steps, flush);
@@ -90,10 +90,10 @@ pub(super) fn follow_writes(
         let mates: Vec<&Stream> = others.filter(|other| step_of(steps, other) == step).collect();
         if let Some(looped) = flush.arrival.loop_name() {
             let mut own = mates.iter().filter(|mate| mate.arrival.loop_name() == Some(looped));
-            if own.clone().any(|mate| mate.flush().is_some()) {
+            if own.clone().any(|mate| mate.as_flush().is_some()) {
                 return source.refuse_span(span, "another stream of this loop flushes too", "write one of the two");
             }
-            if !own.any(|mate| mate.writes()) {
+            if !own.any(|mate| mate.writes_blocks()) {
                 return source.refuse_span(
                     span,
                     "the loop of this flush writes nothing",
@@ -102,7 +102,7 @@ pub(super) fn follow_writes(
             }
         }
         let mut flushed = (0..targets.max(1) as u16).filter(|target| is_on(flush, *target));
-        if flushed.any(|target| !mates.iter().any(|mate| mate.writes() && is_on(mate, target))) {
+        if flushed.any(|target| !mates.iter().any(|mate| mate.writes_blocks() && is_on(mate, target))) {
             return source.refuse_span(
                 span,
                 "nothing is written where this stream flushes, so that there is nothing to flush",

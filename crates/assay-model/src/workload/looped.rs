@@ -223,9 +223,9 @@ pub(super) fn complete_loops(
         for group in groups {
             let all = streams.iter_mut();
             let mut members: Vec<&mut Stream> =
-                all.filter(|stream| is_in_group(stream, &own.name, group) && stream.flush().is_none()).collect();
+                all.filter(|stream| is_in_group(stream, &own.name, group) && stream.as_flush().is_none()).collect();
             let shares: Vec<u64> =
-                members.iter().filter_map(|stream| stream.arrival.share()).map(Share::as_ppb).collect();
+                members.iter().filter_map(|stream| stream.arrival.share_of_loop()).map(Share::as_ppb).collect();
             let (sum, said) = (
                 shares.iter().map(|share| u128::from(*share)).sum::<u128>(),
                 shares.iter().filter(|share| **share > 0).count(),

@@ -155,17 +155,17 @@ fn may_meet(one: &Stream, other: &Stream) -> bool {
 
 /// The part of its targets that a stream goes to; `None` if it moves no data.
 fn extent_of(stream: &Stream) -> Option<Extent> {
-    stream.block().map(|block| block.extent.unwrap_or(Extent::new(Amount::ZERO, None)))
+    stream.as_block().map(|block| block.extent.unwrap_or(Extent::new(Amount::ZERO, None)))
 }
 
 /// Whether blocks of a stream repeat each other.
 fn has_duplicates(stream: &Stream) -> bool {
-    stream.block().is_some_and(|block| block.duplicates > Share::default())
+    stream.as_block().is_some_and(|block| block.duplicates > Share::default())
 }
 
 /// What to say about streams of a load that is `times` what was written, where some have no rate to be multiplied.
 fn unmultiplied_note(streams: &[Stream], times: Multiple) -> Result<Option<String>, String> {
-    let closed = streams.iter().filter(|stream| stream.arrival.rate().is_none()).count();
+    let closed = streams.iter().filter(|stream| stream.arrival.mean_rate().is_none()).count();
     if times == Multiple::ONE || closed == 0 {
         return Ok(None);
     }
@@ -193,7 +193,7 @@ impl Load {
             streams,
             in_flight_bound: self.in_flight_bound,
             lanes: self.lanes_of(),
-            groups: Group::within(&self.groups, &self.streams),
+            groups: Group::with_streams_among(&self.groups, &self.streams),
             loops: self.loops.clone(),
             application,
         };
@@ -218,12 +218,12 @@ impl Load {
         let application = self.planned_application(targets, times)?;
         if let Some(PlannedApplication::Oltp(oltp)) = &application {
             for stream in &mut streams {
-                if let Some(Address::Asu { asu, .. }) = stream.block().map(|block| &block.address) {
+                if let Some(Address::Asu { asu, .. }) = stream.as_block().map(|block| &block.address) {
                     stream.targets = oltp.targets_of(*asu);
                 }
             }
         }
-        let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.peak()).sum();
+        let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.peak_rate()).sum();
         if rate > MOST_RATE {
             return Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}"));
         }
@@ -245,7 +245,7 @@ impl Load {
         let own = if stream.targets.is_empty() { u64::from(targets) } else { stream.targets.len() as u64 };
         let spread = if self.per_target { own } else { 1 };
         let is_scaled = !self.unscaled.contains(&stream.name);
-        let arrival = stream.arrival.scaled(if is_scaled { times } else { Multiple::ONE })?;
+        let arrival = stream.arrival.scaled_by(if is_scaled { times } else { Multiple::ONE })?;
         Some(Stream { arrival: arrival.on_each_of(spread)?, ..stream.clone() })
     }
 
@@ -314,7 +314,7 @@ impl Timing {
         let measure = adjust.measure.unwrap_or(self.duration);
         let measure = over.map_or(measure, |over| over.min(measure));
         let warm_up = adjust.warm_up.unwrap_or(self.warm_up);
-        let before = warm_up.longest();
+        let before = warm_up.longest_warm_up();
         if measure.is_zero() || measure > LONGEST_RUN || before > LONGEST_RUN {
             return Err(format!(
                 "a run of {measure} after {before} of warm-up cannot be measured; ask for 1s to {LONGEST_RUN}"

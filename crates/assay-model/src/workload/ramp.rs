@@ -34,7 +34,7 @@ impl Workload {
         let duration = Span::from_ns(self.timing.duration.as_ns().checked_mul(times)?);
         let mut ramp = Workload { timing: Timing { phases, duration, ..self.timing.clone() }, ..self.clone() };
         for stream in &mut ramp.load.streams {
-            stream.arrival = stream.arrival.along(&curve)?;
+            stream.arrival = stream.arrival.along_curve(&curve)?;
         }
         if let Some(Application::Oltp(oltp)) = &mut ramp.load.application {
             oltp.curve = Some(curve);

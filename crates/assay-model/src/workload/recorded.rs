@@ -77,7 +77,7 @@ impl Workload {
     /// The files of the recordings that the workload plays, each once.
     pub fn recording_files(&self) -> Vec<String> {
         let mut files: Vec<String> = Vec::new();
-        for recording in self.load.streams.iter().filter_map(|stream| stream.arrival.recording()) {
+        for recording in self.load.streams.iter().filter_map(|stream| stream.arrival.played_recording()) {
             if !files.contains(&recording.file) {
                 files.push(recording.file.clone());
             }
@@ -92,7 +92,9 @@ impl Workload {
     /// The error says why a stream cannot be played.
     pub fn play_recording(&mut self, file: &str, lines: &[Line]) -> Result<(), String> {
         for stream in &mut self.load.streams {
-            let (Some(named), Some(direction)) = (stream.arrival.recording(), stream.direction()) else { continue };
+            let (Some(named), Some(direction)) = (stream.arrival.played_recording(), stream.data_direction()) else {
+                continue;
+            };
             if named.file != file {
                 continue;
             }
@@ -118,7 +120,7 @@ impl Workload {
 
     /// Checks that all recordings have been read; without their operations no plan can be made.
     pub(super) fn has_its_recordings(&self) -> Result<(), String> {
-        let mut recordings = self.load.streams.iter().filter_map(|stream| stream.arrival.recording());
+        let mut recordings = self.load.streams.iter().filter_map(|stream| stream.arrival.played_recording());
         match recordings.find(|recording| recording.recorded_lines().is_empty()) {
             Some(recording) => Err(format!("the recording {} has not been read", recording.file)),
             None => Ok(()),

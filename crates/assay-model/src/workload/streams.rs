@@ -55,7 +55,7 @@ pub(super) fn read_streams(source: Source<'_>) -> Result<Workload, Fault> {
     }
     let (phases, curve) = read_phases(source, &file.phase)?;
     for (stream, table) in streams.iter_mut().zip(&file.stream).filter(|_| curve.is_some()) {
-        let along = curve.as_ref().and_then(|curve| stream.arrival.along(curve));
+        let along = curve.as_ref().and_then(|curve| stream.arrival.along_curve(curve));
         stream.arrival = along.ok_or_else(|| {
             let span = table.get_ref().arrival.as_ref().map_or(table.span(), Spanned::span);
             source.fault_at(
@@ -139,7 +139,7 @@ fn loop_of<'a>(file: &'a File, keys: &StreamKeys) -> Option<&'a LoopKeys> {
 /// Checks that streams with the same `places` can go to the same places: what decides about places must be equal in all
 /// of them.
 fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before: &[Stream]) -> Result<(), Fault> {
-    let Some((places, own)) = keys.places.as_ref().zip(stream.block()) else { return Ok(()) };
+    let Some((places, own)) = keys.places.as_ref().zip(stream.as_block()) else { return Ok(()) };
     if own.address.rank_law().is_none() && (!own.address.has_cursor() || keys.looped.is_none()) {
         return source.refuse_span(
             places.span(),
@@ -148,12 +148,12 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
              loop also with sequential, skip, back, once, runs, walk and bands: they have one cursor",
         );
     }
-    let alike = before.iter().filter(|it| it.block().is_some_and(|block| block.places == own.places));
+    let alike = before.iter().filter(|it| it.as_block().is_some_and(|block| block.places == own.places));
     if own.address.has_cursor() && alike.clone().any(|it| it.arrival.loop_name() != stream.arrival.loop_name()) {
         let remedy = "write other places, or the same loop";
         return source.refuse_span(places.span(), "a cursor is shared within one loop only", remedy);
     }
-    let others = alike.filter_map(Stream::block);
+    let others = alike.filter_map(Stream::as_block);
     for other in others {
         if (&other.address, other.extent, largest_of(other)) != (&own.address, own.extent, largest_of(own)) {
             return source.refuse_span(
@@ -170,7 +170,7 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
 /// flight, which no other stream may take from it.
 fn own_lane(source: Source<'_>, keys: &StreamKeys, stream: &Stream) -> Result<Option<Lane>, Fault> {
     let Some(bound) = &keys.in_flight_bound else {
-        return Ok(stream.arrival.slots().map(|slots| Lane::for_stream(keys.name.get_ref(), slots)));
+        return Ok(stream.arrival.slots_per_target().map(|slots| Lane::for_stream(keys.name.get_ref(), slots)));
     };
     if keys.rate.is_none() {
         let what = "a closed loop (in_flight) has no other bound";
@@ -219,7 +219,7 @@ fn read_stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) 
     }
     let address = read_address(source, keys, &size)?;
     let arrival = read_arrival(source, table, &size, loops)?;
-    if matches!(address, Address::NeverSeen { .. }) && arrival.rate().is_none() {
+    if matches!(address, Address::NeverSeen { .. }) && arrival.mean_rate().is_none() {
         return Err(source.fault_at(
             keys.address.as_ref().map_or(table.span(), Spanned::span),
             "a closed loop may go through any number of blocks that were never seen",

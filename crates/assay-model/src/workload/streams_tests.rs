@@ -69,7 +69,7 @@ fn every_form_of_address_is_said_and_reads_back() {
         ("{ walk = \"1MiB\", unit = \"64KiB\" }", "a walk in steps up to 1MiB over places of 64KiB"),
     ] {
         let plan = plan_of(&text(&format!("address = {keys}"))).unwrap();
-        assert_eq!(plan.load.streams[0].block().unwrap().address.to_string(), said);
+        assert_eq!(plan.load.streams[0].as_block().unwrap().address.to_string(), said);
         let written = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
         // Operations go only where the largest of them fits, in whole blocks, and a target that is too small is
@@ -155,7 +155,7 @@ fn sizes_by_share_and_by_step() {
 fn a_rate_of_bytes_is_made_operations_by_the_mean_size() {
     let rate = |size: &str, rate: &str| {
         let text = text("").replace("\"4KiB\"", size).replace("100/s", rate);
-        plan_of(&text).map(|plan| plan.load.streams[0].arrival.rate().unwrap())
+        plan_of(&text).map(|plan| plan.load.streams[0].arrival.mean_rate().unwrap())
     };
     assert_eq!(rate("\"4KiB\"", "500MiB/s").unwrap(), Rate::per_second(128_000));
     assert_eq!(rate("\"4KiB\"", "500MB/s").unwrap().as_ratio(), (1_953_125, 16));
@@ -176,7 +176,7 @@ fn a_stream_keeps_to_its_target_and_its_range() {
     let plan = |targets| workload.make_plan(&Adjust { targets, ..Adjust::default() });
     let two = plan(2).unwrap();
     assert_eq!(
-        (two.load.flows().collect::<Vec<_>>(), two.load.streams[0].arrival.rate()),
+        (two.load.stream_targets().collect::<Vec<_>>(), two.load.streams[0].arrival.mean_rate()),
         (vec![(0, 1)], Some(Rate::per_second(100)))
     );
     assert!(plan(1).unwrap_err().contains("is for 2 targets (data, log), and it is given 1"));
@@ -297,7 +297,7 @@ fn how_much_a_run_goes_through_is_known_before() {
     let units = plan.seen_once(0, BLOCK) / 65_536;
     assert!((4600..5500).contains(&units), "{units}");
     assert_eq!(plan.smallest_target(0, BLOCK), plan.seen_once(0, BLOCK));
-    let next = plan.behind(plan.seen_after(BLOCK), assay_base::Span::ZERO);
+    let next = plan.continued_after(plan.seen_after(BLOCK), assay_base::Span::ZERO);
     assert_eq!(next.carried_over.seen.get() - plan.carried_over.seen.get(), plan.seen_once(0, BLOCK));
     let geometry = Geometry { size: 1 << 40, block: BLOCK };
     let drawn = |plan: &Plan| {
@@ -306,13 +306,13 @@ fn how_much_a_run_goes_through_is_known_before() {
     };
     assert!(drawn(&plan).is_disjoint(&drawn(&next)), "the next run sees none of them again");
     assert_eq!(drawn(&plan), drawn(&plan));
-    assert_eq!(stream("").block().unwrap().address.offset_unit(), Bytes::default());
+    assert_eq!(stream("").as_block().unwrap().address.offset_unit(), Bytes::default());
     let usual = plan_of(&text("")).unwrap();
     assert_eq!(
         (
             usual.seen_once(0, BLOCK),
             usual.carried_over,
-            usual.behind(Bytes::new(9), assay_base::Span::from_secs(1)).carried_over
+            usual.continued_after(Bytes::new(9), assay_base::Span::from_secs(1)).carried_over
         ),
         (0, crate::CarriedOver::default(), crate::CarriedOver::default())
     );
@@ -323,19 +323,22 @@ fn arrivals_that_change() {
     let arrival =
         |keys: &str| plan_of(&text(&format!("arrival = {keys}"))).map(|mut plan| plan.load.streams.remove(0).arrival);
     let bursty = arrival("{ bursty = { on = \"2s\", off = \"8s\", quiet = \"10%\" } }").unwrap();
-    assert_eq!((bursty.name(), bursty.rate()), ("bursty", Some(Rate::per_second(100))));
-    assert!((bursty.peak().unwrap() - 1000.0 / 2.8).abs() < 1e-9);
+    assert_eq!((bursty.arrival_name(), bursty.mean_rate()), ("bursty", Some(Rate::per_second(100))));
+    assert!((bursty.peak_rate().unwrap() - 1000.0 / 2.8).abs() < 1e-9);
     let profile =
         arrival("{ profile = [[\"0h\", \"30%\"], [\"12h\", \"100%\"]], every = \"24h\", spacing = \"steady\" }")
             .unwrap();
-    assert_eq!((profile.name(), profile.rate(), profile.peak()), ("varying", Some(Rate::per_second(65)), Some(100.0)));
+    assert_eq!(
+        (profile.arrival_name(), profile.mean_rate(), profile.peak_rate()),
+        ("varying", Some(Rate::per_second(65)), Some(100.0))
+    );
     let plan =
         plan_of(&text("arrival = { profile = [[\"0s\", \"10%\"], [\"9s\", \"90%\"]], every = \"20s\" }")).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
     // A run that is continued goes on at the point of the profile that it had reached, and `--load` multiplies the
     // whole profile.
     assert_eq!(
-        plan.behind(Bytes::default(), assay_base::Span::from_secs(7)).carried_over.time,
+        plan.continued_after(Bytes::default(), assay_base::Span::from_secs(7)).carried_over.time,
         assay_base::Span::from_secs(7)
     );
     for (keys, what) in [
@@ -374,7 +377,7 @@ fn phases_make_the_measured_time_and_change_the_load() {
     let plan = plan_of(&file(phases)).unwrap();
     let names: Vec<&str> = plan.timing.phases.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(
-        (names, plan.timing.measured()),
+        (names, plan.timing.measured_length()),
         (vec!["warm-up", "low", "ramp", "high"], assay_base::Span::from_secs(60))
     );
     let geometry = Geometry { size: 1 << 30, block: BLOCK };
@@ -394,7 +397,7 @@ fn phases_make_the_measured_time_and_change_the_load() {
     assert_eq!(whole[5..9].iter().sum::<u32>(), 2500);
     // A run that stopped within the ramp is continued with the rest of the ramp.
     let at = assay_base::Span::from_secs(30);
-    let mut rest = plan.behind(Bytes::default(), at);
+    let mut rest = plan.continued_after(Bytes::default(), at);
     rest.timing.phases = Phase::warm_up_and_remaining(plan.timing.warm_up(), &plan.timing.phases[1..], at);
     let left: Vec<(&str, u64)> =
         rest.timing.phases.iter().map(|phase| (phase.name.as_str(), phase.span.as_ns() / 1_000_000_000)).collect();
@@ -441,7 +444,7 @@ fn a_loop_gives_its_streams_slots_of_their_own() {
         plan_of(&looped(lines, &["line = \"x\"\nshare = \"70%\"", "line = \"x\"\nshare = \"30%\"", "line = \"y\""]))
             .unwrap();
     assert_eq!(
-        (plan.load.loops.len(), plan.load.loops[0].slot_count(), plan.load.bounds()),
+        (plan.load.loops.len(), plan.load.loops[0].slot_count(), plan.load.lane_bounds()),
         (1, 12, vec![vec![0, 12]])
     );
     assert!(
@@ -449,7 +452,7 @@ fn a_loop_gives_its_streams_slots_of_their_own() {
             |stream| plan.load.lane_of(stream) == 1 && plan.load.loop_of(stream).is_some_and(|it| it.name == "mix")
         )
     );
-    assert_eq!(plan.load.streams[0].arrival.rate(), None);
+    assert_eq!(plan.load.streams[0].arrival.mean_rate(), None);
     assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
     let merged = crate::merge_plans(vec![plan.clone(), Plan { name: "other".into(), ..plan }]).unwrap();
     let names: Vec<&str> = merged.load.loops.iter().map(|it| it.name.as_str()).collect();
@@ -530,12 +533,16 @@ fn flushes_are_read_written_and_read_back() {
     ] {
         let plan = plan_of(&file).unwrap();
         let flush = plan.load.streams.iter().find(|stream| stream.name == "f").unwrap();
-        assert_eq!((flush.flush().unwrap().every, flush.arrival.name()), (every, arrival));
-        assert!(!flush.writes() && flush.block().is_none() && flush.operation() == Some("flush"));
+        assert_eq!((flush.as_flush().unwrap().every, flush.arrival.arrival_name()), (every, arrival));
+        assert!(!flush.writes_blocks() && flush.as_block().is_none() && flush.operation_name() == Some("flush"));
         let written = serde_json::to_string(&plan).unwrap();
         assert!(written.contains("\"direction\":\"flush\""), "{written}");
         assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
-        assert!(plan.load.writes() && plan.smallest_target(0, BLOCK) == 4096 && plan.largest_operation(BLOCK) == 4096);
+        assert!(
+            plan.load.writes_targets()
+                && plan.smallest_target(0, BLOCK) == 4096
+                && plan.largest_operation(BLOCK) == 4096
+        );
     }
 }
 
@@ -618,7 +625,7 @@ fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
     let lines = [line(0, 0, 512, Direction::Write), line(2_000_000_000, 1 << 20, 8192, Direction::Write)];
     let mut single = read_workload("w.toml", &file("", named)).unwrap();
     single.play_recording("t", &lines[..1]).unwrap();
-    let rate = single.make_plan(&Adjust::default()).unwrap().load.streams[0].arrival.rate();
+    let rate = single.make_plan(&Adjust::default()).unwrap().load.streams[0].arrival.mean_rate();
     assert_eq!(rate, Some(Rate::per_second(1000)), "one operation is no endless rate");
     assert!(
         workload
@@ -632,9 +639,9 @@ fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
         workload.make_plan(&Adjust { targets: 3, load: Some(Multiple::from_whole(2)), ..Adjust::default() }).unwrap();
     let stream = &plan.load.streams[0];
     // Speed 4 times load 2: the second of two operations is due after a quarter of a second, on each of three targets.
-    assert_eq!(stream.arrival.recording().unwrap().wanted_after(&lines[1]), assay_base::Span::from_ms(250));
-    assert_eq!((stream.arrival.rate(), stream.arrival.name()), (Some(Rate::per_second(24)), "recorded"));
-    let block = stream.block().unwrap();
+    assert_eq!(stream.arrival.played_recording().unwrap().wanted_after(&lines[1]), assay_base::Span::from_ms(250));
+    assert_eq!((stream.arrival.mean_rate(), stream.arrival.arrival_name()), (Some(Rate::per_second(24)), "recorded"));
+    let block = stream.as_block().unwrap();
     assert_eq!((block.size.from.get(), block.size.to.get(), block.durable), (512, 8192, true));
     assert_eq!(
         (plan.smallest_target(0, BLOCK), plan.timing.ends_when_done()),

@@ -42,7 +42,7 @@ fn a_streams_file_lowers_to_its_streams() {
     assert_eq!(plan.load.streams[1].arrival, Arrival::Closed { in_flight: 4 });
     assert_eq!(plan.criteria[0].to_string(), "reads response over 1ms at most 5% per 1h");
     assert_eq!(plan.timing.slice, Span::from_secs(600));
-    assert_eq!(plan.load.flows().collect::<Vec<_>>(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    assert_eq!(plan.load.stream_targets().collect::<Vec<_>>(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn when_streams_begin_and_end() {
     let timed = ["rate = \"5/s\"\nfor = \"20s\"", "in_flight = 1\nstart = \"15s\"\nfor = \"10s\""];
     let over = plan(&timed, "warm_up = \"3s\"", Adjust::default()).unwrap();
     assert_eq!(
-        (over.timing.measured(), over.timing.ends_when_done()),
+        (over.timing.measured_length(), over.timing.ends_when_done()),
         (second(25), false),
         "until the last one has ended"
     );
@@ -112,11 +112,11 @@ fn when_streams_begin_and_end() {
     assert_eq!(at(&over, 0), (second(0), Some(second(23))), "with the warm-up, and 20 s of the measurement");
     assert_eq!(at(&over, 1), (second(18), Some(second(28))));
     // A run that is continued after 18 s of 25: both are under way, and are warmed up again.
-    let rest = over.behind(assay_base::Bytes::default(), second(18));
+    let rest = over.continued_after(assay_base::Bytes::default(), second(18));
     assert_eq!((at(&rest, 0), at(&rest, 1)), ((second(0), Some(second(5))), (second(0), Some(second(10)))));
-    let rest = over.behind(assay_base::Bytes::default(), second(10));
+    let rest = over.continued_after(assay_base::Bytes::default(), second(10));
     assert_eq!((at(&rest, 0), at(&rest, 1)), ((second(0), Some(second(13))), (second(8), Some(second(18)))));
-    let rest = over.behind(assay_base::Bytes::default(), second(21));
+    let rest = over.continued_after(assay_base::Bytes::default(), second(21));
     assert_eq!(at(&rest, 0), (second(0), Some(second(0))), "it has ended before");
     let shorter = plan(&timed, "", Adjust { measure: Some(second(18)), ..Adjust::default() }).unwrap();
     assert!(
@@ -203,10 +203,10 @@ fn the_steps_of_a_workload() {
     let names = |plan: &crate::Plan| plan.load.streams.iter().map(|stream| stream.name.clone()).collect::<String>();
     assert_eq!((names(&steps[0]), names(&steps[1]), steps.len()), ("ad".to_owned(), "bc".to_owned(), 2));
     assert!(
-        steps[0].timing.ends_when_done() && steps[0].timing.warm_up().longest().is_zero(),
+        steps[0].timing.ends_when_done() && steps[0].timing.warm_up().longest_warm_up().is_zero(),
         "nothing of it is warmed up"
     );
-    assert_eq!(steps[1].timing.warm_up().longest(), Span::from_secs(3));
+    assert_eq!(steps[1].timing.warm_up().longest_warm_up(), Span::from_secs(3));
     assert_eq!((steps[0].criteria.len(), steps[1].criteria.len(), steps[1].load.loops.len()), (0, 1, 1));
     for (streams, head, what) in [
         (["rate = \"5/s\"\nstep = 1", "rate = \"5/s\""], "", "this stream is in no step"),
@@ -245,14 +245,14 @@ fn the_threads_of_a_seek_file() {
         (1, Some(5000)),
         "as SeekMark without an option"
     );
-    assert_eq!(plain.load.streams[0].block().unwrap().size.to.get(), 512);
+    assert_eq!(plain.load.streams[0].as_block().unwrap().size.to.get(), 512);
     let all = "threads = 3\nsize = \"8KiB\"\nalign = \"4KiB\"\nduration = \"9s\"\npause = \"5ms\"\nrange = { from = \"50%\" }\ndirection = \"write\"";
     let all = plan(all).unwrap();
     assert_eq!(
-        (all.load.streams.len(), all.timing.measured(), all.timing.ends_when_done()),
+        (all.load.streams.len(), all.timing.measured_length(), all.timing.ends_when_done()),
         (3, Span::from_secs(9), false)
     );
-    let block = all.load.streams[2].block().unwrap();
+    let block = all.load.streams[2].as_block().unwrap();
     assert!(block.durable && block.extent.is_some() && all.load.streams[2].name == "thread-2");
     assert_eq!(all.load.streams[2].arrival, Arrival::Paced { pause: Span::from_ms(5) });
     for (keys, what) in [
@@ -348,7 +348,7 @@ fn act_files_have_the_standard_criteria_and_follow_the_slice() {
     let criteria: Vec<String> = plan.criteria.iter().map(ToString::to_string).collect();
     assert_eq!(criteria[0], "reads response over 1ms below 5% per 5s");
     assert_eq!(criteria[2], "reads response over 64ms below 0.1% per 5s");
-    assert_eq!(plan.timing.measured(), Span::from_secs(20));
+    assert_eq!(plan.timing.measured_length(), Span::from_secs(20));
     let shorter =
         workload.make_plan(&Adjust { slice: Some(Span::from_secs(2)), targets: 1, ..Adjust::default() }).unwrap();
     assert_eq!(shorter.criteria[0].window, Some(Span::from_secs(2)));
@@ -563,7 +563,7 @@ fn numbers_of_threads_are_steps() {
             it.copies,
             it.life.operations,
             it.longest_pause(),
-            plan.load.bounds(),
+            plan.load.lane_bounds(),
         )
     };
     let pause = assay_base::Span::from_ms(2);
@@ -575,7 +575,7 @@ fn numbers_of_threads_are_steps() {
     assert!(plans.iter().all(|plan| plan.timing.ends_when_done()));
     let timed = seeks("threads = [2]\nduration = \"5s\"").unwrap();
     assert_eq!(
-        timed.in_steps()[0].make_plan(&Adjust::default()).unwrap().timing.measured(),
+        timed.in_steps()[0].make_plan(&Adjust::default()).unwrap().timing.measured_length(),
         assay_base::Span::from_secs(5)
     );
     for (threads, what) in [

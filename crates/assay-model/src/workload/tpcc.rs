@@ -190,7 +190,7 @@ mod tests {
     fn a_rate_is_offered_whatever_is_answered_and_load_multiplies_it() {
         let of_file = plan(&workload("rate = \"20/s\""), 3);
         assert_eq!(of_file.load.tpcc().unwrap().transaction_rate(), Some(Rate::per_second(60)));
-        assert_eq!(of_file.load.streams[0].arrival.rate(), Some(Rate::per_second(27)));
+        assert_eq!(of_file.load.streams[0].arrival.mean_rate(), Some(Rate::per_second(27)));
         let usual = workload("").on_database(Some(5), 4).unwrap();
         let usual = plan(&usual, 2);
         assert_eq!(usual.load.tpcc().unwrap().transaction_rate(), Rate::from_ratio(643 * 10, 1350));
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(keyed.load.in_flight_bound, 4);
         let three = workload("rate = \"20/s\"").with_sessions(3).unwrap();
         assert_eq!((three.load.as_tpcc().unwrap().pace, three.load.in_flight_bound), (Pace::Closed, 3));
-        assert!(three.load.streams.iter().all(|stream| stream.arrival.rate().is_none()));
+        assert!(three.load.streams.iter().all(|stream| stream.arrival.mean_rate().is_none()));
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl TurnKeys {
 
 /// The sizes of a stream's operations, and the part of its targets that it goes to.
 fn size_and_range(stream: &Stream) -> Option<(&Size, Option<Extent>)> {
-    stream.block().map(|block| (&block.size, block.extent))
+    stream.as_block().map(|block| (&block.size, block.extent))
 }
 
 /// Checks that a loop with the streams `members` can take turns as `at` says.
@@ -60,7 +60,7 @@ pub(super) fn check_fits(
     members: &[&Stream],
 ) -> Result<(), Fault> {
     let (Some(at), Some(turns)) = (at, turns) else { return Ok(()) };
-    if members.iter().any(|stream| stream.flush().is_some()) {
+    if members.iter().any(|stream| stream.as_flush().is_some()) {
         return source.refuse_span(
             at,
             "a flush after so many writes is for one target, and this loop goes to several",
@@ -74,7 +74,7 @@ pub(super) fn check_fits(
             "remove targets here, or name several: target = [\"a\", \"b\"]",
         );
     }
-    let one_size = members.iter().filter_map(|stream| stream.block()).all(|block| block.size.from == block.size.to);
+    let one_size = members.iter().filter_map(|stream| stream.as_block()).all(|block| block.size.from == block.size.to);
     let alike = one_size && members.windows(2).all(|pair| size_and_range(pair[0]) == size_and_range(pair[1]));
     if turns.counts_passes() && !alike {
         return source.refuse_span(

@@ -64,7 +64,7 @@ pub(crate) fn open_lookaside(plan: &Plan, targets: &Targets) -> Result<Option<Lo
     }
     let geometries: Vec<Geometry> = (0..at).map(|index| targets.target_geometry(index)).collect();
     let shape = cache_shape(device, targets.target_geometry(at))?;
-    let ranges = plan.load.cacheable(&geometries).map_err(Failure::bad_usage)?;
+    let ranges = plan.load.cacheable_ranges(&geometries).map_err(Failure::bad_usage)?;
     let heads = targets.target_heads(at + 1);
     let path = (!targets.real_targets().is_empty()).then(|| metadata_path(device));
     let (index, emptied) = match &path {

@@ -186,7 +186,7 @@ fn difference_from_published(plan: &Plan, head: &Header) -> Option<String> {
     let measured = head.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
     let measured = measured.fold(0u64, |sum, phase| sum.saturating_add(phase.span_ns));
     let ours = header::make_header(plan, header::HeaderFacts::default());
-    if measured < plan.timing.measured().as_ns() {
+    if measured < plan.timing.measured_length().as_ns() {
         return Some("it is shorter than the procedure".into());
     }
     let same = (&ours.streams, &ours.flows, &ours.criteria) == (&head.streams, &head.flows, &head.criteria)

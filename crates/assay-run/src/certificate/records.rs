@@ -183,7 +183,7 @@ impl Records {
         let all = all.iter().take(usize::from(plan.load.targets));
         let known: Vec<(&RealTarget, Record)> = all.filter_map(|real| Some((real, self.record_of(real)?))).collect();
         let seen = known.iter().filter_map(|(_, record)| record.seen_bytes).max();
-        let plan = seen.map_or(plan.clone(), |seen| plan.behind(Bytes::new(seen), Span::ZERO));
+        let plan = seen.map_or(plan.clone(), |seen| plan.continued_after(Bytes::new(seen), Span::ZERO));
         for (real, record) in known {
             let after = plan.seen_after(real.target.geometry().block);
             self.keep_record(&Record { seen_bytes: Some(after.get()), ..record })?;

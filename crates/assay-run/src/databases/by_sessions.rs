@@ -132,7 +132,7 @@ fn begin_curve(several: &Several<'_>, asked: &[u32], dir: &Path, resumed: bool) 
         workload: several.plan.name.clone(),
         targets: several.names.clone(),
         seed: several.plan.load.seed,
-        run_ns: several.plan.timing.measured().as_ns(),
+        run_ns: several.plan.timing.measured_length().as_ns(),
         plan_blake3: several.plan_sum.clone(),
         watermarks: Vec::new(),
         asked: asked.to_vec(),

@@ -71,7 +71,7 @@ pub(crate) fn worker_sources(plan: &Plan, target: u16, load: &Load, start: Insta
     };
     let calls = calls.on_target(target, plan.load.targets);
     let own: Vec<usize> = TransactionKind::ALL.into_iter().map(|kind| calls.flow_of(kind)).collect();
-    let others: Vec<usize> = (0..plan.load.flows().count()).filter(|flow| !own.contains(flow)).collect();
+    let others: Vec<usize> = (0..plan.load.stream_targets().count()).filter(|flow| !own.contains(flow)).collect();
     let (mut sources, mut flows_of) = (vec![calls], vec![own]);
     if !others.is_empty() {
         sources.push(sources[0].for_other_workers());

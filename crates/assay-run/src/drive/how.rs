@@ -97,7 +97,7 @@ pub(super) fn header_facts(
     for (head, prepared) in heads.iter_mut().zip(&how.prepared) {
         head.prepared.clone_from(prepared);
     }
-    let mut watermarks: Vec<String> = plan.likeness();
+    let mut watermarks: Vec<String> = plan.resembled_tools();
     watermarks.extend(how.watermarks.iter().cloned());
     watermarks.extend(targets.result_watermarks(count));
     let unchecked = how.manner.unchecked && !targets.all_databases().is_empty();

@@ -71,7 +71,7 @@ fn no_granule(plan: &Plan) -> Failure {
 
 /// Describes how a plan verifies on targets like the first one, which has `geometry`.
 pub fn describe_verification(plan: &Plan, geometry: Geometry) -> Option<String> {
-    let granule = plan.load.granule(geometry.block).filter(|_| plan.verification.verify)?;
+    let granule = plan.load.common_granule(geometry.block).filter(|_| plan.verification.verify)?;
     let checked =
         if plan.verification.check_all.is_empty() { "" } else { "; all that is not written is read back too" };
     let (sealed, units) = (Bytes::new(granule), units_on_target(plan, geometry));

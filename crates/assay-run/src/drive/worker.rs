@@ -228,7 +228,11 @@ impl Shared<'_> {
             }
             Targets::Null(all) => {
                 let null = Null::new(all.iter().map(|(_, geometry)| *geometry).collect()).in_real_time();
-                let null = if plan.load.writes() || self.cache.is_some() { null.with_buffers(slots) } else { Ok(null) };
+                let null = if plan.load.writes_targets() || self.cache.is_some() {
+                    null.with_buffers(slots)
+                } else {
+                    Ok(null)
+                };
                 null.map(AnyDevice::Null)
             }
             Targets::Databases(_) => unreachable!("transactions are not block I/O"),

@@ -75,7 +75,7 @@ pub fn make_header(plan: &Plan, facts: HeaderFacts) -> Header {
         interval_ns: plan.timing.interval.as_ns(),
         phases: plan.timing.phases.iter().map(phase_head).collect(),
         streams: (0..plan.load.streams.len()).map(|index| stream_head(plan, index, &facts.targets)).collect(),
-        flows: plan.load.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
+        flows: plan.load.stream_targets().map(|(stream, target)| FlowHead { stream, target }).collect(),
         loops: loop_heads(plan),
         targets: facts.targets,
         cache: facts.cache,
@@ -99,11 +99,11 @@ fn stream_head(plan: &Plan, index: usize, targets: &[TargetHead]) -> StreamHead 
     let stream = &plan.load.streams[index];
     StreamHead {
         name: stream.name.clone(),
-        direction: stream.direction(),
-        operation: stream.operation().map(str::to_owned),
+        direction: stream.data_direction(),
+        operation: stream.operation_name().map(str::to_owned),
         arrival: plan.arrival_of(stream).to_owned(),
-        rate: stream.arrival.rate(),
-        size: stream.block().map_or_else(String::new, |block| block.size.to_string()),
+        rate: stream.arrival.mean_rate(),
+        size: stream.as_block().map_or_else(String::new, |block| block.size.to_string()),
         size_done: size_done(plan, index, targets),
         per_target: stream.per_target,
     }
@@ -132,10 +132,10 @@ fn loop_heads(plan: &Plan) -> Vec<LoopHead> {
 /// The sizes that the operations of a stream have on its targets, where these are others than asked for; several where the
 /// targets have different blocks.
 fn size_done(plan: &Plan, index: usize, targets: &[TargetHead]) -> String {
-    let Some(size) = plan.load.streams.get(index).and_then(|stream| stream.block()).map(|block| &block.size) else {
+    let Some(size) = plan.load.streams.get(index).and_then(|stream| stream.as_block()).map(|block| &block.size) else {
         return String::new();
     };
-    let own = plan.load.flows().filter(|(stream, _)| usize::from(*stream) == index);
+    let own = plan.load.stream_targets().filter(|(stream, _)| usize::from(*stream) == index);
     let blocks =
         own.filter_map(|(_, target)| Some(targets.get(usize::from(target))?.block_bytes)).filter(|block| *block > 0);
     let done: std::collections::BTreeSet<String> =

@@ -59,7 +59,7 @@ impl RequestedStep<'_> {
         if self.seed && plan.load.seed != logged.first.seed {
             return Err(belongs_to_other_run(dir, &format!("its seed is {}", logged.first.seed)));
         }
-        if plan.timing.measured().as_ns() != logged.planned_ns {
+        if plan.timing.measured_length().as_ns() != logged.planned_ns {
             return Err(belongs_to_other_run(dir, &format!("it measures {}", Span::from_ns(logged.planned_ns))));
         }
         self.targets.differ_from(&logged.first.targets).map_or(Ok(()), |what| Err(belongs_to_other_run(dir, &what)))
@@ -88,7 +88,7 @@ impl RequestedStep<'_> {
         let phases = left.into_iter().chain(read_back).collect();
         // The same seed would repeat the operations that were already measured.
         let seed = logged.first.seed.wrapping_add(logged.segments.wrapping_mul(1_000_003));
-        let mut plan = self.plan.behind(self.may_have_seen(logged), Span::from_ns(at_ns));
+        let mut plan = self.plan.continued_after(self.may_have_seen(logged), Span::from_ns(at_ns));
         (plan.timing.phases, plan.load.seed) = (phases, seed);
         Ok(RemainingStep { plan, at_ns })
     }

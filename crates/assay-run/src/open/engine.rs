@@ -95,7 +95,7 @@ pub(crate) fn measure_paths(plan: &Plan, targets: &[RealTarget], workers: Worker
 
 /// Operations per second that are scheduled, over all streams, where they are most; 0 for a load without a rate.
 pub(crate) fn scheduled_rate(plan: &Plan) -> f64 {
-    plan.load.streams.iter().filter_map(|stream| stream.arrival.peak()).sum()
+    plan.load.streams.iter().filter_map(|stream| stream.arrival.peak_rate()).sum()
 }
 
 /// The mean time between operations of one worker; `None` for a load without a rate.
@@ -196,9 +196,9 @@ fn one_by_one(plan: &Plan, read: Span) -> Option<usize> {
 
 /// The share of its time for which a worker is busy with a stream; `None` for one without a rate.
 fn time_of_worker(stream: &assay_model::Stream, read: Span) -> Option<f64> {
-    let cost = if stream.writes() { WRITE } else { 1.0 };
-    let pages = stream.block().map_or(1.0, |block| (block.size.in_blocks(512).mean_size() / PAGE).ceil().max(1.0));
-    Some(stream.arrival.peak()? * pages * cost * read.as_secs_f64())
+    let cost = if stream.writes_blocks() { WRITE } else { 1.0 };
+    let pages = stream.as_block().map_or(1.0, |block| (block.size.in_blocks(512).mean_size() / PAGE).ceil().max(1.0));
+    Some(stream.arrival.peak_rate()? * pages * cost * read.as_secs_f64())
 }
 
 fn longest_by_uring(targets: &[Paths]) -> Span {

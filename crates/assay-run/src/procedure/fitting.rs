@@ -67,7 +67,7 @@ impl<'a> Fitting<'a> {
             target: several.names[0].clone(),
             device: None,
             size_bytes: None,
-            round_ns: several.plan.timing.measured().as_ns(),
+            round_ns: several.plan.timing.measured_length().as_ns(),
             seed: several.plan.load.seed,
             tolerance: aim.tolerance.as_f64(),
             rounds_max: usize::from(aim.rounds),

@@ -104,7 +104,7 @@ impl<'a> Measuring<'a> {
             sequential: orion.sequential,
             seed: several.plan.load.seed,
             plan_blake3: several.plan_sum.clone(),
-            run_ns: several.plan.timing.measured().as_ns(),
+            run_ns: several.plan.timing.measured_length().as_ns(),
             watermarks: Vec::new(),
             asked: places,
             points: Vec::new(),

@@ -26,7 +26,7 @@ pub struct Bounds {
 impl Bounds {
     /// The search between them, before its first run.
     fn begin_search(&self, several: &Several<'_>) -> Result<Search, Failure> {
-        let (usual, exact) = several.plan.load.search();
+        let (usual, exact) = several.plan.load.search_start_and_exactness();
         let search = Search::start(first_load(self, usual)?, self.resolution.unwrap_or(exact));
         Ok(match self.to {
             Some(to) => search.up_to(to),
@@ -74,12 +74,12 @@ impl<'a> Searching<'a> {
             workload: several.plan.name.clone(),
             targets: several.names.clone(),
             devices: Vec::new(),
-            run_ns: several.plan.timing.measured().as_ns(),
+            run_ns: several.plan.timing.measured_length().as_ns(),
             seed: several.plan.load.seed,
             plan_blake3: Some(several.plan_sum.clone()),
             watermarks: Vec::new(),
             deviations: Vec::new(),
-            counted: several.plan.load.counted(),
+            counted: several.plan.load.load_unit(),
             outcome: None,
             runs: Vec::new(),
             aside: Aside::default(),

@@ -182,7 +182,7 @@ impl<'a> Several<'a> {
 
     /// A sentence about how long each run measures, and why, for the user who waits.
     pub fn length_sentence(&self) -> String {
-        let (measured, own) = (self.plan.timing.measured(), self.workload.timing.duration);
+        let (measured, own) = (self.plan.timing.measured_length(), self.workload.timing.duration);
         let why = match own.cmp(&measured) {
             _ if measured != own.min(RUN) => "as asked by --for".to_owned(),
             std::cmp::Ordering::Equal => "the workload's duration; --for asks for another".to_owned(),
@@ -201,7 +201,7 @@ impl<'a> Several<'a> {
         plan: Option<&str>,
         seed: u64,
     ) -> bool {
-        (workload, targets, run_ns) == (&self.plan.name, &self.names, self.plan.timing.measured().as_ns())
+        (workload, targets, run_ns) == (&self.plan.name, &self.names, self.plan.timing.measured_length().as_ns())
             && plan.is_none_or(|sum| sum == self.plan_sum)
             && (self.settings.pace.seed.is_none() || self.plan.load.seed == seed)
     }
@@ -248,14 +248,14 @@ impl<'a> Several<'a> {
     /// The same load in one uninterrupted run through these shares of it, each for as long as a run measures. Where the warm-up
     /// waits until the load is steady, which a load that changes never is, the run warms up for the longest that it may wait.
     pub(crate) fn make_ramp(&self, shares: &[Share]) -> Result<Ramp, Failure> {
-        let (span, pace) = (self.plan.timing.measured(), &self.settings.pace);
+        let (span, pace) = (self.plan.timing.measured_length(), &self.settings.pace);
         let workload = self.workload.as_ramp(shares, span).ok_or_else(|| {
             Failure::bad_usage(format!(
                 "the load of {} cannot change within a run: measure each point in a run of its own, with --runs each",
                 one_line(&self.workload.name)
             ))
         })?;
-        let warm_up = pace.until_steady.or(pace.warm_up).unwrap_or(self.workload.timing.warm_up.longest());
+        let warm_up = pace.until_steady.or(pace.warm_up).unwrap_or(self.workload.timing.warm_up.longest_warm_up());
         let measure = Span::from_ns(span.as_ns().saturating_mul(shares.len() as u64));
         let pace = Pace { measure: Some(measure), warm_up: Some(warm_up), until_steady: None, ..pace.clone() };
         let plan = pace.plan_workload(&workload, &self.named, Some(Multiple::ONE))?;
@@ -280,7 +280,9 @@ impl<'a> Several<'a> {
         let mut log = LogFile::create_new(&dir.join("run.jsonl"))?;
         let how = Drive {
             manner: manner.clone(),
-            watermarks: header::shortness_word(plan.timing.measured(), workload.timing.duration).into_iter().collect(),
+            watermarks: header::shortness_word(plan.timing.measured_length(), workload.timing.duration)
+                .into_iter()
+                .collect(),
             prepared: Records::for_host().preparations_of_targets(self.prepared.targets.real_targets(), *tell),
             ..Drive::default()
         };

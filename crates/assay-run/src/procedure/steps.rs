@@ -185,7 +185,7 @@ impl Course<'_> {
             if let Some(head) = &head {
                 observer.begin_part(&format!("step {} of {}, {}", head.number, head.of, head.title));
             }
-            let measured = plan.timing.measured() + Span::from_ns(measured_before_ns.unwrap_or(0));
+            let measured = plan.timing.measured_length() + Span::from_ns(measured_before_ns.unwrap_or(0));
             let short = whole.and_then(|whole| header::shortness_word(measured, whole));
             let watermarks = short.into_iter().chain(self.how.watermarks.iter().cloned()).collect();
             let more = head.as_ref().is_some_and(|step| step.number < step.of);

@@ -111,7 +111,7 @@ fn run_test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
         Some(dir) => LogFile::create_new(&rundir::create_run_directory(dir, true)?.join("run.jsonl"))?,
         None => LogFile::without_file(),
     };
-    let (printer, ended) = Printer::new(conf, plan.timing.length().as_ns() / 1_000_000_000, &stop);
+    let (printer, ended) = Printer::new(conf, plan.timing.total_length().as_ns() / 1_000_000_000, &stop);
     let mut log = log.heard_by(Box::new(printer));
     let how = Drive {
         manner: Manner { spin: Some(Spin::Together(TOGETHER)), ..Manner::default() },

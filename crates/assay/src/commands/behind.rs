@@ -35,7 +35,7 @@ fn side_figures(did: Option<&Did>, seconds: f64) -> String {
 
 /// The share of the operations that write.
 fn write_share(plan: &Plan, side: &Side) -> f64 {
-    let writing = side.streams.iter().filter(|(stream, _)| plan.load.streams[usize::from(**stream)].writes());
+    let writing = side.streams.iter().filter(|(stream, _)| plan.load.streams[usize::from(**stream)].writes_blocks());
     let written: u64 = writing.map(|(_, did)| did.operations).sum();
     let all: u64 = side.streams.values().map(|did| did.operations).sum();
     written as f64 / all.max(1) as f64

@@ -134,7 +134,7 @@ fn cacheable_ranges(plan: &Plan, geometries: &[Geometry], block: Bytes) -> Resul
             block.human_text()
         )));
     }
-    let ranges = plan.load.cacheable(geometries).map_err(Failure::bad_usage)?;
+    let ranges = plan.load.cacheable_ranges(geometries).map_err(Failure::bad_usage)?;
     let block = u32::try_from(block.get()).map_err(|_| Failure::bad_usage("--block is too large"))?;
     Ok(Ranges::new(&ranges, plan.load.targets, block))
 }

@@ -200,7 +200,7 @@ fn sorted_shares(points: &[Share]) -> Result<Vec<Share>, Failure> {
 /// The stream whose throughput and response are shown. It must have a rate, because loads multiply rates.
 fn choose_stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
     let judged = plan.criteria.first().map(|criterion| criterion.stream.as_str());
-    let with_rate = plan.load.streams.iter().filter(|stream| stream.arrival.rate().is_some());
+    let with_rate = plan.load.streams.iter().filter(|stream| stream.arrival.mean_rate().is_some());
     let with_rate: Vec<&str> = with_rate.map(|stream| stream.name.as_str()).collect();
     let name = asked.or(judged.filter(|name| has_rate(plan, name))).or(with_rate.first().copied());
     match name {
@@ -217,7 +217,7 @@ fn choose_stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
 /// True for a stream with a rate, and for the name of all streams where a criterion is about all.
 fn has_rate(plan: &Plan, name: &str) -> bool {
     name == Criterion::ALL && plan.criteria.iter().any(|criterion| criterion.stream == name)
-        || plan.load.streams.iter().any(|stream| stream.name == name && stream.arrival.rate().is_some())
+        || plan.load.streams.iter().any(|stream| stream.name == name && stream.arrival.mean_rate().is_some())
 }
 
 /// The load at which the stream has the given rate.
@@ -226,7 +226,7 @@ fn maximum_load(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Fai
         Maximum::Load(load) => return Ok(load),
         Maximum::Rate(rate) => rate,
     };
-    let one = plan.load.streams.iter().find(|known| known.name == stream).and_then(|stream| stream.arrival.rate());
+    let one = plan.load.streams.iter().find(|known| known.name == stream).and_then(|stream| stream.arrival.mean_rate());
     let one = one.or(plan.load.oltp().map(|oltp| oltp.rate));
     let (ours, theirs) = (one.unwrap_or(rate).as_ratio(), rate.as_ratio());
     let load = theirs.0.checked_mul(ours.1).zip(theirs.1.checked_mul(ours.0));

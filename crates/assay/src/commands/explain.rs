@@ -146,14 +146,14 @@ fn derived_json(plan: &Plan, block: u32) -> serde_json::Value {
     let (read, written, total) = byte_totals(plan, block);
     // A closed loop moves as much as the target takes: no figure exists in advance.
     let [bounds_reads, bounds_writes] =
-        [Direction::Read, Direction::Write].map(|direction| plan.load.unbounded(direction).next().is_none());
+        [Direction::Read, Direction::Write].map(|direction| plan.load.unbounded_streams(direction).next().is_none());
     serde_json::json!({
         "block_bytes": block,
         "read_bytes_per_second": bounds_reads.then_some(read),
         "written_bytes_per_second": bounds_writes.then_some(written),
         "written_bytes": bounds_writes.then_some(total),
-        "duration_seconds": plan.timing.length().as_secs_f64(),
-        "destroys_data": plan.load.writes(),
+        "duration_seconds": plan.timing.total_length().as_secs_f64(),
+        "destroys_data": plan.load.writes_targets(),
         "streams": plan.load.streams.iter().map(|stream| derived_of_stream(stream, block)).collect::<Vec<_>>(),
     })
 }
@@ -161,8 +161,8 @@ fn derived_json(plan: &Plan, block: u32) -> serde_json::Value {
 fn derived_of_stream(stream: &Stream, block: u32) -> serde_json::Value {
     serde_json::json!({
         "name": stream.name,
-        "operations_per_second": stream.arrival.rate().map(|rate| rate.as_f64()),
+        "operations_per_second": stream.arrival.mean_rate().map(|rate| rate.as_f64()),
         "bytes_per_second": stream.bytes_per_second(block),
-        "size_done": stream.block().and_then(|own| own.size.size_on_target(block)).map(|done| done.to_string()),
+        "size_done": stream.as_block().and_then(|own| own.size.size_on_target(block)).map(|done| done.to_string()),
     })
 }

@@ -76,7 +76,7 @@ pub(crate) fn measure_matrix(args: &MatrixArgs) -> Result<u8, Failure> {
     let dir = several.choose_directory()?;
     let mut progress = Progress::new(false);
     let measuring = Measuring::begin_or_resume(&several, orion, places, &dir, args.output.resume.is_some())?;
-    let each = several.plan.timing.length();
+    let each = several.plan.timing.total_length();
     let all = Span::from_ns(each.as_ns().saturating_mul(measuring.points_left() as u64));
     progress.say_line(&format!("{} points of {each}: {} in all", measuring.points_left(), all.human_text()));
     let matrix = measuring.run_matrix(&mut progress)?;

@@ -249,9 +249,10 @@ mod tests {
             .unwrap()
             .make_plan(&Adjust { targets: 1, ..Adjust::default() })
             .unwrap();
-        let rates: Vec<f64> = plan.load.streams.iter().filter_map(|it| it.arrival.rate()).map(Rate::as_f64).collect();
+        let rates: Vec<f64> =
+            plan.load.streams.iter().filter_map(|it| it.arrival.mean_rate()).map(Rate::as_f64).collect();
         assert_eq!(rates, [3500.0, 1500.0]);
-        assert!(plan.load.writes() && plan.load.streams[0].block().unwrap().size.to.get() == 8192);
+        assert!(plan.load.writes_targets() && plan.load.streams[0].as_block().unwrap().size.to.get() == 8192);
         assert_eq!(plan.criteria[0].to_string(), "reads response over 5ms at most 1% per 1min");
         assert!(text.contains("hotspot = [\"80%\", \"20%\"]"), "{text}");
         for line in [
@@ -266,7 +267,7 @@ mod tests {
         let mix = workload::read_workload("t", &made("--read 70% --in-flight 32").unwrap()).unwrap();
         let mix = mix.make_plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
         assert_eq!(
-            (mix.load.loops[0].in_flight, mix.load.streams[0].arrival.share()),
+            (mix.load.loops[0].in_flight, mix.load.streams[0].arrival.share_of_loop()),
             (32, Some(Share::from_percent(70)))
         );
         for line in ["", "--read 0%", "--in-flight 32", "--rate 0.3/s --read 33.3%", "--for 5s --name a\"b\\c"] {

@@ -32,10 +32,10 @@ pub(crate) fn largest_block(sizes: &[Option<(u64, u32)>]) -> u32 {
 /// Bytes per second read and written, and written over the whole run, by the streams that have a rate.
 pub(crate) fn byte_totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
     let [read, written] = [Direction::Read, Direction::Write].map(|direction| {
-        let streams = plan.load.streams.iter().filter(|stream| stream.direction() == Some(direction));
+        let streams = plan.load.streams.iter().filter(|stream| stream.data_direction() == Some(direction));
         streams.filter_map(|stream| stream.bytes_per_second(block)).fold(0.0, |sum, each| sum + each)
     });
-    (read, written, written * plan.timing.length().as_secs_f64())
+    (read, written, written * plan.timing.total_length().as_secs_f64())
 }
 
 /// Lines that describe a plan. Names in it may come from others: no name can begin a new line.

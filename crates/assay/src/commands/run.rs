@@ -140,7 +140,7 @@ fn open_targets(
 ) -> Result<Prepared, Failure> {
     let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
     let needs = TargetNeeds {
-        writes: args.prep || plans.iter().any(|plan| plan.load.writes()),
+        writes: args.prep || plans.iter().any(|plan| plan.load.writes_targets()),
         smallest: SmallestTarget::ForPlans(&plans),
         beside: plans.iter().map(|plan| with_cache(plan) - usize::from(plan.load.targets)).max().unwrap_or(0),
         log_dir,
@@ -205,7 +205,7 @@ fn fill_targets(
 /// Says before the run that it will prove nothing, and what to do.
 fn warn_of_blank(named: &[(String, Named)], tasks: &[Task]) {
     let mut streams = tasks.iter().flat_map(|task| &task.plan.load.streams);
-    if !streams.any(|stream| stream.direction() == Some(Direction::Read)) {
+    if !streams.any(|stream| stream.data_direction() == Some(Direction::Read)) {
         return;
     }
     for (name, _) in named.iter().filter(|(_, named)| named.holds_nothing()) {

@@ -60,15 +60,15 @@ impl ExplainedCertification {
 
     /// Time of all steps together.
     fn total_length(&self) -> Span {
-        self.steps.iter().fold(Span::ZERO, |sum, (_, plan)| sum + plan.timing.length())
+        self.steps.iter().fold(Span::ZERO, |sum, (_, plan)| sum + plan.timing.total_length())
     }
 
     /// Bytes read and written by a step on all its targets; `None` where a closed loop moves as much as it can.
     fn step_bytes(&self, plan: &Plan) -> [Option<u64>; 2] {
         let (read, _, written) = byte_totals(plan, largest_block(&self.sizes));
-        let read = read * plan.timing.length().as_secs_f64();
+        let read = read * plan.timing.total_length().as_secs_f64();
         [(Direction::Read, read), (Direction::Write, written)]
-            .map(|(direction, bytes)| plan.load.unbounded(direction).next().is_none().then_some(bytes as u64))
+            .map(|(direction, bytes)| plan.load.unbounded_streams(direction).next().is_none().then_some(bytes as u64))
     }
 
     /// Bytes that all steps together write to one target: the first targets take part in more steps.
@@ -82,7 +82,7 @@ impl ExplainedCertification {
             let [read, written] = self.step_bytes(plan);
             serde_json::json!({
                 "number": number, "title": step.title, "load": step.load.to_string(), "stress": step.stress,
-                "targets": step.targets, "duration_seconds": plan.timing.length().as_secs_f64(),
+                "targets": step.targets, "duration_seconds": plan.timing.total_length().as_secs_f64(),
                 "read_bytes": read, "written_bytes": written, "plan": plan,
             })
         });
@@ -90,7 +90,7 @@ impl ExplainedCertification {
             "schema": 1,
             "workload": self.procedure.workload.name,
             "duration_seconds": self.total_length().as_secs_f64(),
-            "destroys_data": self.steps.iter().any(|(_, plan)| plan.load.writes()),
+            "destroys_data": self.steps.iter().any(|(_, plan)| plan.load.writes_targets()),
             "steps": steps.collect::<Vec<_>>(),
             "targets": (0..self.named.len()).map(|index| self.target_as_json(index)).collect::<Vec<_>>(),
         })
@@ -121,12 +121,12 @@ impl ExplainedCertification {
         for ((step, plan), number) in self.steps.iter().zip(1..) {
             let [read, written] = self.step_bytes(plan).map(human_bytes);
             let judged = if step.stress { "that the load is carried" } else { "every criterion" };
-            let time = plan.timing.length().human_text();
+            let time = plan.timing.total_length().human_text();
             out.add_line(format_args!("  {number}  {:36} {time:>6} {read:>12} {written:>12}  {judged}", step.title));
         }
         self.per_target(&mut out);
         self.describe_judgement(&mut out);
-        if self.steps.iter().any(|(_, plan)| plan.load.writes()) {
+        if self.steps.iter().any(|(_, plan)| plan.load.writes_targets()) {
             out.add_heading("ALL DATA ON THE TARGETS WILL BE DESTROYED");
             let refused = self.named.iter().filter_map(|(_, named)| refusal_reason(named));
             refused.for_each(|why| out.add_line(format_args!("  but {why}")));

@@ -86,10 +86,10 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
         phases: plan.timing.phases.iter().map(phase).collect(),
         streams: vec![StreamHead {
             name: "s".into(),
-            direction: stream.direction(),
+            direction: stream.data_direction(),
             operation: None,
-            arrival: stream.arrival.name().into(),
-            rate: stream.arrival.rate(),
+            arrival: stream.arrival.arrival_name().into(),
+            rate: stream.arrival.mean_rate(),
             size: "4KiB".into(),
             size_done: String::new(),
             per_target: false,

@@ -99,7 +99,7 @@ impl<'a> PlannedJob<'a> {
     /// `read`, `randwrite`, `randrw` …; for another kind of operation its own word.
     fn rw_value(&self) -> String {
         let directions: Vec<Direction> = self.moving_streams().filter_map(|stream| stream.direction).collect();
-        let own = self.job.streams.iter().filter_map(|stream| self.planned_stream(*stream)?.block());
+        let own = self.job.streams.iter().filter_map(|stream| self.planned_stream(*stream)?.as_block());
         let mut own = own.peekable();
         let sequential = own.peek().is_some() && own.all(|block| is_sequential(&block.address));
         let word = match directions.as_slice() {

@@ -110,16 +110,16 @@ impl Flows {
     /// The flows of a plan.
     pub(super) fn new(plan: &Plan, targets: &Targets) -> Flows {
         let mut each = Vec::new();
-        for (stream, target) in plan.load.flows() {
+        for (stream, target) in plan.load.stream_targets() {
             let stream = &plan.load.streams[usize::from(stream)];
             let block = targets.target_geometry(target.into()).block;
-            let does = match (stream.block(), stream.flush()) {
+            let does = match (stream.as_block(), stream.as_flush()) {
                 (Some(operation), _) if operation.direction == Direction::Read => WorkKind::Read,
                 (Some(operation), _) => WorkKind::Write { durable: operation.durable },
                 (None, Some(_)) => WorkKind::Flush,
                 (None, None) => WorkKind::Nothing,
             };
-            let own = stream.block().map_or(0, |operation| operation.size.in_blocks(block).largest_size());
+            let own = stream.as_block().map_or(0, |operation| operation.size.in_blocks(block).largest_size());
             // A simulated cache before the target makes operations of whole blocks.
             let largest = if plan.caches.simulated.is_some() { plan.largest_operation(block) } else { own };
             each.push(Flow { target, does, largest });

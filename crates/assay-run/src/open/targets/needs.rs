@@ -27,7 +27,7 @@ impl<'a> TargetNeeds<'a> {
     /// What a plan requires: none of its targets is a cache device, and none is used through the page cache.
     pub fn for_plan(plan: &'a Plan, log_dir: &'a Path) -> TargetNeeds<'a> {
         let smallest = SmallestTarget::ForPlan(plan);
-        TargetNeeds { writes: plan.load.writes(), smallest, beside: 0, log_dir, page_cache: &[] }
+        TargetNeeds { writes: plan.load.writes_targets(), smallest, beside: 0, log_dir, page_cache: &[] }
     }
 
     /// What filling targets with data requires. It keeps no log, only records: these must not be on a device that is

@@ -77,7 +77,7 @@ pub(super) fn plan_text(plan: &Plan, named: &[(String, Named)], sizes: &[Known],
     plan.notes.remarks.iter().for_each(|note| out.add_line(format_args!("  note: {note}")));
     if plan.load.tpcc().is_some() {
         out.add_heading("the database is changed by what the transactions do; nothing but the tables that assay prep made is touched");
-    } else if plan.load.writes() {
+    } else if plan.load.writes_targets() {
         out.add_heading("ALL DATA ON THE TARGETS WILL BE DESTROYED");
         named
             .iter()
@@ -110,24 +110,26 @@ fn piece_in_words(piece: &Storage) -> String {
 fn add_streams(plan: &Plan, block: u32, out: &mut PlanLines) {
     out.add_heading("streams, over all targets together");
     let wide = plan.load.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
-    let sizes = plan.load.streams.iter().filter_map(|stream| Some(stream.block()?.size.to_string().len()));
+    let sizes = plan.load.streams.iter().filter_map(|stream| Some(stream.as_block()?.size.to_string().len()));
     let long = sizes.max().unwrap_or(0).max(18);
     out.add_line(format_args!(
         "  {:wide$} {:9} {:>14} {:>long$} {:>12}  address",
         "name", "", "rate", "size", "bytes/s"
     ));
     for stream in &plan.load.streams {
-        let rate = stream.arrival.rate().map(|rate| format!("{:.3}/s", rate.as_f64()));
+        let rate = stream.arrival.mean_rate().map(|rate| format!("{:.3}/s", rate.as_f64()));
         let rate = rate
             .or_else(|| transactions::transaction_share(plan, stream))
             .unwrap_or_else(|| closed_loop_in_words(stream));
         let bytes =
             stream.bytes_per_second(block).map_or_else(|| "-".into(), |bytes| Bytes::new(bytes as u64).human_text());
         let name = &stream.name;
-        let Some(block) = stream.block() else {
-            let does = stream.operation().unwrap_or_default();
-            let when =
-                stream.flush().and_then(|flush| flush.every).map(|every| format!("  after {every} writes of a copy"));
+        let Some(block) = stream.as_block() else {
+            let does = stream.operation_name().unwrap_or_default();
+            let when = stream
+                .as_flush()
+                .and_then(|flush| flush.every)
+                .map(|every| format!("  after {every} writes of a copy"));
             let when = when.unwrap_or_default();
             out.add_line(format_args!("  {name:wide$} {does:9} {rate:>14} {:>long$} {bytes:>12}{when}", "-"));
             continue;
@@ -138,7 +140,7 @@ fn add_streams(plan: &Plan, block: u32, out: &mut PlanLines) {
         out.add_line(format_args!("  {name:wide$} {direction:9} {rate:>14} {size:>long$} {bytes:>12}  {address}"));
     }
     let arrivals: std::collections::BTreeSet<&str> =
-        plan.load.streams.iter().map(|stream| stream.arrival.name()).collect();
+        plan.load.streams.iter().map(|stream| stream.arrival.arrival_name()).collect();
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
     out.add_line(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
     plan.load.loops.iter().for_each(|closed_loop| out.add_line(format_args!("  {}", loop_in_words(plan, closed_loop))));
@@ -156,13 +158,14 @@ fn add_streams(plan: &Plan, block: u32, out: &mut PlanLines) {
 /// Which sizes become others, because a target takes whole blocks only.
 fn enlarged_sizes(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: &mut PlanLines) {
     for (index, stream) in plan.load.streams.iter().enumerate() {
-        let Some(size) = stream.block().map(|block| &block.size) else { continue };
-        let own = plan.load.flows().filter(|(stream, _)| usize::from(*stream) == index);
+        let Some(size) = stream.as_block().map(|block| &block.size) else { continue };
+        let own = plan.load.stream_targets().filter(|(stream, _)| usize::from(*stream) == index);
         let known = own.filter_map(|(_, target)| Some((usize::from(target), (*sizes.get(usize::from(target))?)?.1)));
         let done: Vec<(usize, u32, String)> = known
             .filter_map(|(target, block)| Some((target, block, size.size_on_target(block)?.to_string())))
             .collect();
-        let alike = done.len() == plan.load.flows().filter(|(stream, _)| usize::from(*stream) == index).count()
+        let alike = done.len()
+            == plan.load.stream_targets().filter(|(stream, _)| usize::from(*stream) == index).count()
             && done.iter().all(|(_, block, _)| *block == done[0].1);
         for (target, block, done) in done.iter().take(if alike { 1 } else { done.len() }) {
             let name = named.get(*target).map_or("", |(name, _)| name.as_str());
@@ -192,7 +195,7 @@ fn members_in_words(streams: &[&Stream], line: Option<&str>) -> String {
     let mut members = Vec::new();
     for stream in streams {
         if matches!(&stream.arrival, Arrival::Looped { line: own, .. } if own.as_deref() == line) {
-            members.push((&stream.name, stream.arrival.share().map_or(0, Share::as_ppb) as f64));
+            members.push((&stream.name, stream.arrival.share_of_loop().map_or(0, Share::as_ppb) as f64));
         }
     }
     let all: f64 = members.iter().map(|(_, share)| share).sum();
@@ -216,7 +219,7 @@ fn loop_in_words(plan: &Plan, closed_loop: &Loop) -> String {
         }
     });
     let own = plan.load.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&closed_loop.name));
-    let own = own.filter(|stream| stream.flush().is_none());
+    let own = own.filter(|stream| stream.as_flush().is_none());
     let own: Vec<&Stream> = own.collect();
     let mut lines =
         if closed_loop.lines.is_empty() { format!(": {}", members_in_words(&own, None)) } else { String::new() };
@@ -256,7 +259,7 @@ fn changes_in_words(arrival: &Arrival) -> Option<String> {
         }
         Arrival::Shared { rate, even, schedule } => Some(shared_schedule_text(*rate, *even, schedule)),
         Arrival::Bursty { rate, bursts: Bursts { on, off, quiet } } => {
-            let peak = arrival.peak().unwrap_or_default();
+            let peak = arrival.peak_rate().unwrap_or_default();
             let off = format!("{off} with {quiet} of that between them");
             Some(format!("bursts of {peak:.3}/s for {on}, {off}, in the mean; all together {:.3}/s", rate.as_f64()))
         }
@@ -294,15 +297,15 @@ fn address_text(block: &Block) -> String {
 
 fn add_bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], out: &mut PlanLines) {
     let (read, written, total) = byte_totals(plan, largest_block(sizes));
-    let bounded = plan.load.unbounded(Direction::Write).next().is_none();
+    let bounded = plan.load.unbounded_streams(Direction::Write).next().is_none();
     out.add_heading(format_args!(
         "read {}, written {}, {} written in {}",
         per_second(plan, Direction::Read, read),
         per_second(plan, Direction::Write, written),
         if bounded { Bytes::new(total as u64).human_text() } else { "no bound on what is".to_owned() },
-        plan.timing.length()
+        plan.timing.total_length()
     ));
-    let reads = plan.load.streams.iter().any(|stream| stream.direction() == Some(Direction::Read));
+    let reads = plan.load.streams.iter().any(|stream| stream.data_direction() == Some(Direction::Read));
     for ((name, named), size) in named.iter().zip(sizes) {
         let Some((size, block)) = size else {
             if matches!(named, Named::Path(_)) {
@@ -311,7 +314,7 @@ fn add_bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>
             continue;
         };
         let mut day = String::new();
-        if plan.load.writes() && bounded && *size > 0 {
+        if plan.load.writes_targets() && bounded && *size > 0 {
             let writes = written / f64::from(plan.load.targets) * 86_400.0 / *size as f64;
             day = format!(", {writes:.1} drive writes a day");
         }
@@ -332,7 +335,7 @@ fn add_bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>
 
 /// For each target: that its closed loops ask for more in flight than its disk takes at a time.
 fn loops_beyond_queues(plan: &Plan, named: &[(String, Named)], roots: &Roots) -> Vec<String> {
-    let flows: Vec<(u16, u16)> = plan.load.flows().collect();
+    let flows: Vec<(u16, u16)> = plan.load.stream_targets().collect();
     let loops = plan.closed_loops();
     let mut lines = Vec::new();
     for (target, (name, named)) in named.iter().enumerate() {
@@ -349,11 +352,11 @@ fn loops_beyond_queues(plan: &Plan, named: &[(String, Named)], roots: &Roots) ->
 
 /// Says how long there are blocks which a stream has never seen, if it goes to such.
 fn time_until_all_seen(plan: &Plan, stream: &Stream, size: u64, block: u32) -> Option<String> {
-    let Address::NeverSeen { unit, reread } = &stream.block()?.address else { return None };
-    let length = stream.block()?.extent.map_or(size, |extent| extent.range_within(size, block).1);
+    let Address::NeverSeen { unit, reread } = &stream.as_block()?.address else { return None };
+    let length = stream.as_block()?.extent.map_or(size, |extent| extent.range_within(size, block).1);
     let new = 1.0 - reread.map_or(0.0, |reread| reread.share.as_f64());
     let targets = if stream.targets.is_empty() { usize::from(plan.load.targets) } else { stream.targets.len() };
-    let a_second = stream.arrival.rate()?.as_f64() / targets as f64 * new * unit.get() as f64;
+    let a_second = stream.arrival.mean_rate()?.as_f64() / targets as f64 * new * unit.get() as f64;
     let (length, lasts) = (length as f64, length as f64 / a_second);
     let lasts = Span::from_ns((lasts * 1e9) as u64).human_text();
     Some(format!("  {}: {} never seen, which lasts {lasts}", stream.name, Bytes::new(length as u64).human_text()))
@@ -361,7 +364,7 @@ fn time_until_all_seen(plan: &Plan, stream: &Stream, size: u64, block: u32) -> O
 
 /// `12 MiB/s`; for closed loops only the names of the streams can be given.
 fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
-    let own: Vec<&str> = plan.load.unbounded(direction).map(|stream| stream.name.as_str()).collect();
+    let own: Vec<&str> = plan.load.unbounded_streams(direction).map(|stream| stream.name.as_str()).collect();
     let scheduled = format!("{}/s", Bytes::new(rate as u64).human_text());
     let endless = format!("as fast as the targets allow ({})", own.join(", "));
     match (own.is_empty(), rate > 0.0) {

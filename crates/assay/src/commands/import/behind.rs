@@ -99,12 +99,12 @@ fn workload_behind_cache(plan: &Plan, both: &Sides, args: &Behind) -> Result<Str
          slice    = \"{}\"\nnote     = \"what misses a simulated cache of {cache}\"\n",
         one_line(&args.target),
         both.operations,
-        plan.timing.measured(),
+        plan.timing.measured_length(),
         plan.timing.slice,
     );
     for (index, did) in both.target.streams.iter().filter(|(_, did)| did.operations > 0) {
         let stream = &plan.load.streams[usize::from(*index)];
-        let Some(block) = stream.block() else { continue };
+        let Some(block) = stream.as_block() else { continue };
         let rate = Rate::from_ratio(u128::from(did.operations) * 1000, ((both.seconds * 1000.0).max(1.0)) as u128);
         let rate = rate.ok_or_else(|| Failure::bad_workload("a rate behind the cache does not fit"))?;
         let _ = write!(
