@@ -13,6 +13,6 @@ pub use file_size::{FileSize, LARGEST_FILE, SizeDrawing};
 pub use gamma::Gamma;
 pub use operation::Operation;
 pub use sequence::{Misfit, Pick, Place, Sequence, SequenceFiles};
-pub use steps::Subject;
+pub use steps::{Subject, keeps_file_open};
 pub use tree::{DirectoryNumber, Layout, MOST_DIRECTORIES, MOST_FILES, Shared, Tree, TreeShape, TreeTotals};
 pub use workload::{CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, Spacing, Until};

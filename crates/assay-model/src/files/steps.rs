@@ -69,7 +69,7 @@ impl Subject {
 }
 
 /// Whether the steps work on a file that stays open from one sequence to the next.
-pub(super) fn is_held_open(steps: &[Operation]) -> bool {
+pub fn keeps_file_open(steps: &[Operation]) -> bool {
     let opens = steps.iter().any(|step| matches!(step, Operation::Create | Operation::Open));
     !opens && steps.iter().any(|step| step.needs_descriptor())
 }
@@ -86,7 +86,7 @@ struct Checked {
 /// Whether the steps on one file, of which there is at least one, can follow each other.
 pub(super) fn check(steps: &[Operation]) -> Result<(), Misfit> {
     let subject = Subject::from_steps(steps);
-    let held = is_held_open(steps);
+    let held = keeps_file_open(steps);
     let mut checked = Checked { subject, held, open: held, name_gone: false, before: Vec::new() };
     for step in steps {
         checked.take(*step)?;
@@ -230,7 +230,7 @@ mod tests {
             let misfit = check(&steps(names)).unwrap_err();
             assert!(misfit.what.starts_with(what) && !misfit.remedy.is_empty(), "{names}: {misfit:?}");
         }
-        assert!(is_held_open(&steps("append fsync")) && !is_held_open(&steps("open append close")));
+        assert!(keeps_file_open(&steps("append fsync")) && !keeps_file_open(&steps("open append close")));
     }
 
     #[test]
