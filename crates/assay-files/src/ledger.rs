@@ -237,7 +237,13 @@ impl Ledger {
                 return number;
             }
         }
+        self.take_fresh_number(client, 0)
+    }
+
+    /// A number of a client that was never given out, and is not below `least`.
+    pub fn take_fresh_number(&mut self, client: u32, least: u32) -> u32 {
         let of_client = &mut self.of_clients[client as usize];
+        of_client.fresh = of_client.fresh.max(least.saturating_sub(client).div_ceil(self.clients));
         let number = u64::from(of_client.fresh) * u64::from(self.clients) + u64::from(client);
         of_client.fresh += 1;
         u32::try_from(number)
@@ -411,6 +417,7 @@ mod tests {
         assert!(ledger.node(again).generation > 1, "a node that is used again has other contents");
         // Numbers that were given back come again in their order, but not while they are in use.
         assert_eq!((ledger.take_number(1), ledger.take_number(1)), (5, 9));
+        assert_eq!((ledger.take_fresh_number(2, 0), ledger.take_fresh_number(2, 111)), (102, 114));
     }
 
     #[test]

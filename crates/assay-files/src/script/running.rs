@@ -156,7 +156,7 @@ impl Script {
             Operation::Msync => {
                 (call.offset, call.length) = (running.mapped.start, running.mapped.end - running.mapped.start);
             }
-            Operation::Link => call.other = Some(self.ledger.take_number(client)),
+            Operation::Link => call.other = Some(self.new_number(client)),
             Operation::Symlink => call.other = Some(self.pick(client, Kind::File)?),
             Operation::Rename => call.other = Some(self.new_name(client, running)),
             _ => {}
@@ -172,7 +172,7 @@ impl Script {
         let replaced = if replaces { self.pick(client, Kind::File) } else { None };
         match replaced.filter(|number| Some(Target::Numbered(*number)) != own) {
             Some(number) => number,
-            None => self.ledger.take_number(client),
+            None => self.new_number(client),
         }
     }
 
