@@ -23,7 +23,7 @@ steps = ["create", "write", "close"]
 share = 2
 
 [[do]]
-name = "append"
+name = "grow"
 steps = [["open", "append", "close"], ["unlink"]]
 
 [[criterion]]
@@ -144,7 +144,7 @@ fn what_cannot_be_is_refused_at_its_line() {
         ("share = 2", "share = \"20%\"", 18, "a percentage beside shares that are none"),
         ("share = 2", "pick = \"next\"", 17, "create changes a file, and only its owner does that"),
         ("share = 2", "order = \"random\"", 18, "order is for a phase"),
-        ("share = 2", "on = \"shared\"", 17, "close is"),
+        ("share = 2", "on = \"shared\"", 17, "create is not possible on a file that all clients share"),
         (
             "[[criterion]]",
             "[[do]]\nname = \"ask\"\nsteps = [\"stat\"]\npick = \"any\"\n[[criterion]]",
@@ -160,7 +160,7 @@ fn what_cannot_be_is_refused_at_its_line() {
         ("[[criterion]]", "[[phase]]\nname = \"p\"\nfor = \"0s\"\n[[criterion]]", 26, "not a length of a phase"),
         ("stream = \"fsync\"", "stream = \"fsinc\"", 25, "there is no stream \"fsinc\""),
     ] {
-        let text = FILESERVER.replace("name = \"append\"", "name = \"grow\"").replacen(from, to, 1);
+        let text = FILESERVER.replacen(from, to, 1);
         assert!(text.contains(to), "{from} is in the file");
         let fault = file(&text).unwrap_err();
         assert!(fault.line == line && fault.what.starts_with(what), "{to}: {fault}");
@@ -195,7 +195,7 @@ fn percentages_make_the_whole() {
     let with = |a: &str, b: &str| {
         let text = FILESERVER
             .replace("share = 2", &format!("share = \"{a}\""))
-            .replace("name = \"append\"", &format!("name = \"grow\"\nshare = \"{b}\""));
+            .replace("name = \"grow\"", &format!("name = \"grow\"\nshare = \"{b}\""));
         file(&text.replace("stream = \"fsync\"", "stream = \"close\""))
             .map(|file| file.files.sequences[0].share)
             .map_err(|fault| fault.what)
