@@ -193,10 +193,7 @@ fn a_mail_spool_keeps_its_size() {
 
 #[test]
 fn what_is_lost_and_what_is_foreign_is_told_apart_and_the_rest_goes_on() {
-    let mut bench = Bench::new(
-        &workload(300, 4, vec![sequence("stat", "stat", 1), sequence("create", "create write close", 1)]),
-        3,
-    );
+    let mut bench = Bench::new(&workload(300, 4, vec![sequence("stat", "stat", 1)]), 3);
     (0..20).for_each(|number| bench.tree.lose(number));
     bench.run_phase(0, Span::from_ms(300));
     let lost =

@@ -53,7 +53,7 @@ fn a_file_says_what_clients_do() {
         (workload.name.as_str(), workload.model, workload.timing.duration),
         ("file server", "files", Span::from_secs(300))
     );
-    assert_eq!(workload.criteria[0].to_string(), "fsync response p99 at most 50ms per 1min");
+    assert_eq!(workload.criteria[0].to_string(), "fsync response over 50ms at most 1% per 1min");
     let least = file("model = \"files\"\nclosed = true\n[tree]\nfiles = 5\nsize = \"1KiB\"\n[[do]]\nname = \"stat\"\nsteps = [\"stat\"]\n").unwrap();
     assert_eq!((least.files.pace, least.files.clients, least.files.io), (FilesPace::Closed, 8, Bytes::from_kib(128)));
     assert_eq!((least.files.cache, least.files.verify), (CachePolicy::Drop, true));
