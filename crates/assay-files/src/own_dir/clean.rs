@@ -85,10 +85,13 @@ impl Report {
         matches!(self.state, State::Removed | State::Removable)
     }
 
-    /// Whether something stays because this machine could not remove it.
-    pub fn has_failed(&self) -> bool {
-        let failed = self.left.iter().any(|left| matches!(left.why, Why::Failed(_)));
-        failed || matches!(self.state, State::Failed(_))
+    /// Whether everything that stays does so only because this machine could not remove it.
+    pub fn has_only_failed(&self) -> bool {
+        match self.state {
+            State::Failed(_) => true,
+            State::Stays => self.left.iter().all(|left| matches!(left.why, Why::Failed(_))),
+            State::Removed | State::Removable | State::InUse | State::NotOurs(_) => false,
+        }
     }
 }
 
