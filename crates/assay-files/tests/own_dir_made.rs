@@ -1,15 +1,18 @@
 //! The gate: where a directory of our own is made, where not, and what of it may be opened.
 
 use crate::bed::{
-    Mounted, PLANTED, SMALL, as_nobody, file_systems, make, make_with, names_in, open, picture, plant, root,
+    Mounted, PLANTED, SMALL, as_nobody, file_systems, make, make_with, names_in, open, picture, plant, root, skip,
 };
 use assay_files::own_dir::{
-    Conditions, Foreign, Known, MARKER, OpenError, OwnDir, Place, Request, ReserveWatch, Resolution, Room, State, Wants,
+    Conditions, Foreign, Known, MARKER, OpenError, OwnDir, Place, Request, ReserveWatch, Resolution, Room, State,
+    Wants, clean,
 };
 use assay_files::{Kind, Trouble};
 use rustix::fs::OFlags;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 fn made_for(path: &Path, wants: Wants) -> Result<OwnDir, Trouble> {
     OwnDir::make(open(path), Request { run: "run 1", wants, resolution: None })
@@ -170,6 +173,72 @@ fn runs_in_one_place_have_directories_of_their_own() {
     assert!(all.into_iter().all(|own| own.clean().state == State::Removed));
 }
 
+/// Makers and cleaners in one place: a maker is told when a cleaning came upon its directory, and nobody takes a directory
+/// that is in use.
+#[test]
+fn whoever_makes_and_whoever_cleans_at_the_same_time_do_not_disturb_each_other() {
+    let place = tempfile::tempdir().unwrap();
+    let made = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for maker in 0..2 {
+            let (place, made) = (place.path(), &made);
+            scope.spawn(move || make_and_use(place, &format!("run {maker}"), made));
+        }
+        while made.load(Ordering::Relaxed) < 2 * MADE {
+            for report in clean(&open(place.path())).unwrap() {
+                assert!(matches!(report.state, State::Removed | State::InUse), "{report:?}");
+                assert!(report.state == State::InUse || report.entries == 0, "a tree in use was taken: {report:?}");
+            }
+        }
+    });
+    clean(&open(place.path())).unwrap();
+    assert_eq!(names_in(place.path()), [""; 0]);
+}
+
+/// How often each maker succeeds.
+const MADE: u32 = 50;
+
+fn make_and_use(place: &Path, run: &str, made: &AtomicU32) {
+    let mut own_made = 0;
+    while own_made < MADE {
+        match OwnDir::make(open(place), Request { run, wants: SMALL, resolution: None }) {
+            Ok(own) => {
+                own_made += 1;
+                plant(&place.join(own.name()), own.names());
+                let report = own.clean();
+                assert_eq!((&report.state, report.entries), (&State::Removed, PLANTED), "{report:?}");
+                made.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(why) => assert_eq!(why.kind, Kind::Busy, "{why}"),
+        }
+    }
+}
+
+/// As under an old kernel or a seccomp filter, which `strace` imitates.
+#[test]
+fn where_openat2_is_missing_or_forbidden_everything_works_without_it() {
+    for error in ["ENOSYS", "EPERM"] {
+        let trace = tempfile::NamedTempFile::new().unwrap();
+        let injected = format!("inject=openat2:error={error}");
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-e", "trace=openat2", "-e", &injected, "-o"]).arg(trace.path());
+        strace.arg(std::env::current_exe().unwrap()).args(["--exact", USED_AND_CLEANED]);
+        let output = match strace.output() {
+            Ok(output) => output,
+            Err(why) => return skip(&format!("strace cannot be run: {why}")),
+        };
+        let traced = std::fs::read_to_string(trace.path()).unwrap();
+        if !traced.contains("openat2(") {
+            return skip(&format!("strace cannot trace here: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        assert!(traced.contains("(INJECTED)") && output.status.success(), "{error}: {output:?} {traced}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
+    }
+}
+
+const USED_AND_CLEANED: &str =
+    "own_dir_made::only_the_directory_that_was_opened_counts_whatever_its_path_leads_to_later";
+
 #[test]
 fn what_was_put_in_the_place_of_a_file_is_not_opened() {
     let bed = tempfile::tempdir().unwrap();
@@ -206,6 +275,12 @@ fn what_was_put_in_the_place_of_a_file_is_not_opened() {
             assert_eq!(error, expected, "{resolution:?}");
         }
         std::fs::remove_dir(path.join(&name)).unwrap();
+        let below = own.names().directory(0);
+        std::fs::create_dir(path.join(&below)).unwrap();
+        let inode = directory.open_directory(&below).unwrap().inode().unwrap();
+        assert!(directory.open_known_directory(&below, inode).is_ok());
+        let other = directory.open_known_directory(&below, inode + 1).unwrap_err();
+        assert_eq!(other, OpenError::Foreign(Foreign::OtherInode));
         assert_eq!(directory.open_directory("..").unwrap_err(), OpenError::Kernel(rustix::io::Errno::XDEV));
         assert_eq!(std::fs::read_to_string(&outside).unwrap(), "theirs");
         assert_eq!(own.clean().state, State::Removed);

@@ -130,8 +130,9 @@ fn report_of(place: &Place, name: &str, maker: &Maker, purpose: Purpose) -> Opti
     let examined = locked::examine(place, name, maker, purpose);
     let failed = |why: Errno| Report::new(name, None, State::Failed(why.to_string()));
     Some(match examined {
+        // Another cleaning was faster.
+        Err(Errno::NOENT) | Ok(Examined::Gone) => return None,
         Err(why) => failed(why),
-        Ok(Examined::Gone) => return None,
         Ok(Examined::InUse(marker)) => Report::new(name, marker, State::InUse),
         Ok(Examined::NotOurs(why)) => Report::new(name, None, State::NotOurs(why)),
         Ok(Examined::Crash(..)) if purpose == Purpose::Look => Report::new(name, None, State::Removable),
@@ -142,8 +143,9 @@ fn report_of(place: &Place, name: &str, maker: &Maker, purpose: Purpose) -> Opti
             };
             match removed.and_then(|()| remove_directory(place, name)) {
                 Ok(()) => Report::new(name, None, State::Removed),
-                // Another cleaning was faster.
                 Err(Errno::NOENT) => return None,
+                // It was no crash's, but was being made.
+                Err(Errno::NOTEMPTY | Errno::EXIST) => Report::new(name, None, State::InUse),
                 Err(why) => failed(why),
             }
         }
@@ -200,8 +202,11 @@ fn remove_marker(ours: &LockedDirectory) -> rustix::io::Result<()> {
 }
 
 fn remove_directory(place: &Place, name: &str) -> rustix::io::Result<()> {
-    rustix::fs::unlinkat(place, name, AtFlags::REMOVEDIR)?;
-    synchronise(place)
+    match rustix::fs::unlinkat(place, name, AtFlags::REMOVEDIR) {
+        // Without its marker and empty it was a crash's to another cleaning, which was faster.
+        Ok(()) | Err(Errno::NOENT) => synchronise(place),
+        Err(why) => Err(why),
+    }
 }
 
 /// Makes the entries of a directory durable. Some FUSE file systems cannot.

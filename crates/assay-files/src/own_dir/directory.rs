@@ -65,6 +65,13 @@ pub enum Known {
     Names(u64),
 }
 
+/// Something that was opened, and of which it is not known yet whether it is ours.
+#[derive(Debug)]
+pub struct Unexamined {
+    descriptor: OwnedFd,
+    cut_off: bool,
+}
+
 /// What everything below our own directory has in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
@@ -152,20 +159,39 @@ impl Directory {
         Ok(self.create_careful(path, flags)?)
     }
 
-    /// Opens a file that was made before. With `O_TRUNC` it is cut off only after it was found to be ours.
+    /// Opens what has the name of a file that was made before. Nothing can be done with it before it was examined; the two
+    /// are apart so that the time of the one is not that of the other.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn open_unexamined(&self, path: impl AsRef<Path>, flags: OFlags) -> Result<Unexamined, OpenError> {
+        let without_effect = flags.difference(OFlags::TRUNC | OFlags::CREATE | OFlags::EXCL);
+        let descriptor = self.open(path.as_ref(), without_effect, Mode::empty())?;
+        Ok(Unexamined { descriptor, cut_off: flags.contains(OFlags::TRUNC) })
+    }
+
+    /// Examines what was opened. With `O_TRUNC` it is cut off only now, when it was found to be ours. (`O_NONBLOCK`, with
+    /// which it was opened, has no effect on a regular file.)
+    ///
+    /// # Errors
+    /// Foreign, if it is not ours; otherwise the kernel's error.
+    pub fn examine(&self, opened: Unexamined, known: Known) -> Result<OwnedFd, OpenError> {
+        let Unexamined { descriptor, cut_off } = opened;
+        if let Some(foreign) = self.what_is_foreign(&rustix::fs::fstat(&descriptor)?, known) {
+            return Err(OpenError::Foreign(foreign));
+        }
+        if cut_off {
+            rustix::fs::ftruncate(&descriptor, 0)?;
+        }
+        Ok(descriptor)
+    }
+
+    /// Opens a file that was made before, and examines it. With `O_TRUNC` it is cut off only after it was found to be ours.
     ///
     /// # Errors
     /// Foreign, if it is not ours; otherwise the kernel's error.
     pub fn open_file(&self, path: impl AsRef<Path>, flags: OFlags, known: Known) -> Result<OwnedFd, OpenError> {
-        let without_effect = flags.difference(OFlags::TRUNC | OFlags::CREATE | OFlags::EXCL);
-        let opened = self.open(path.as_ref(), without_effect, Mode::empty())?;
-        if let Some(foreign) = self.what_is_foreign(&rustix::fs::fstat(&opened)?, known) {
-            return Err(OpenError::Foreign(foreign));
-        }
-        if flags.contains(OFlags::TRUNC) {
-            rustix::fs::ftruncate(&opened, 0)?;
-        }
-        Ok(opened)
+        self.examine(self.open_unexamined(path, flags)?, known)
     }
 
     fn what_is_foreign(&self, facts: &Stat, known: Known) -> Option<Foreign> {

@@ -42,7 +42,8 @@ impl OwnDir {
     /// Makes a directory in a place, if the workload fits.
     ///
     /// # Errors
-    /// Refused: it does not fit; nothing was made. Busy: a cleaning removed the directory while it was made. Host: it cannot be made.
+    /// Refused: it does not fit; nothing was made. Busy: a cleaning came upon the directory
+    /// while it was made. Host: it cannot be made.
     pub fn make(place: Place, request: Request<'_>) -> Result<OwnDir, Trouble> {
         let unmade = |why: Errno| Trouble::host(format!("nothing can be made in {}: {why}", place.shown()));
         let reserve = Room::around(&place).map_err(unmade)?.reserve_for(request.wants, &place.shown())?;
@@ -107,7 +108,7 @@ fn unmarked(place: &Place, name: &str, why: Errno) -> Trouble {
     let at = place.shown();
     match why {
         Errno::NOENT | Errno::WOULDBLOCK => {
-            Trouble::busy(format!("{at}/{name} was removed by a cleaning while it was made: try again"))
+            Trouble::busy(format!("a cleaning came upon {at}/{name} while it was made: try again"))
         }
         Errno::NOSYS | Errno::NOLCK | Errno::OPNOTSUPP => Trouble::host(format!(
             "{at} has no locks, by which a directory in use is known ({why}): mount its file system with locks"

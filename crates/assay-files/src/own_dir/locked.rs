@@ -49,30 +49,44 @@ pub(super) enum Examined {
 /// # Errors
 /// The kernel's error.
 pub(super) fn examine(place: &Place, name: &str, maker: &Maker, purpose: Purpose) -> Result<Examined, Errno> {
+    for _ in 0..TRIES {
+        if let Some(examined) = examine_once(place, name, maker, purpose)? {
+            return Ok(examined);
+        }
+    }
+    Ok(not_ours("has no marker ASSAYDIR"))
+}
+
+/// How often a directory is looked at that holds something, but no marker yet: it may just be made.
+const TRIES: u32 = 5;
+
+/// None for a directory that holds something and had no marker when it was looked for.
+fn examine_once(place: &Place, name: &str, maker: &Maker, purpose: Purpose) -> Result<Option<Examined>, Errno> {
     let resolution = Resolution::detect(place);
     let start = StartingPoint { directory: place.as_fd(), mounts: place.mounts(), resolution };
     let opened = match start.open(Path::new(name), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()) {
         Ok(opened) => opened,
-        Err(Errno::NOENT) => return Ok(Examined::Gone),
-        Err(Errno::LOOP) => return Ok(not_ours("is a symbolic link")),
-        Err(Errno::NOTDIR) => return Ok(not_ours("is not a directory")),
-        Err(Errno::XDEV) => return Ok(not_ours("is a mount point")),
+        Err(Errno::NOENT) => return Ok(Some(Examined::Gone)),
+        Err(Errno::LOOP) => return Ok(Some(not_ours("is a symbolic link"))),
+        Err(Errno::NOTDIR) => return Ok(Some(not_ours("is not a directory"))),
+        Err(Errno::XDEV) => return Ok(Some(not_ours("is a mount point"))),
         Err(why) => return Err(why),
     };
     let facts = rustix::fs::fstat(&opened)?;
     let rules = Rules { resolution, mounts: Mounts::around(&opened)?, owner: facts.st_uid };
     let directory = Directory::new(opened, rules);
-    match open_marker(&directory, facts.st_uid, purpose)? {
-        MarkerFile::Missing if facts.st_uid != maker.user => Ok(not_ours("belongs to another user")),
-        MarkerFile::Missing if is_empty_but_for(&directory, None)? => Ok(Examined::Crash(directory, None)),
-        MarkerFile::Missing => Ok(not_ours("has no marker ASSAYDIR")),
-        MarkerFile::Foreign(why) => Ok(not_ours(why)),
-        MarkerFile::Locked(file) => Ok(Examined::InUse(match Marker::read(&content_of(&file)?) {
+    let examined = match open_marker(&directory, facts.st_uid, purpose)? {
+        MarkerFile::Missing if facts.st_uid != maker.user => not_ours("belongs to another user"),
+        MarkerFile::Missing if is_empty_but_for(&directory, None)? => Examined::Crash(directory, None),
+        MarkerFile::Missing => return Ok(None),
+        MarkerFile::Foreign(why) => not_ours(why),
+        MarkerFile::Locked(file) => Examined::InUse(match Marker::read(&content_of(&file)?) {
             Content::Whole(marker) => Some(marker),
             _ => None,
-        })),
-        MarkerFile::Free(file) => examine_marker(Candidate { name, directory, file, facts }, maker),
-    }
+        }),
+        MarkerFile::Free(file) => examine_marker(Candidate { name, directory, file, facts }, maker)?,
+    };
+    Ok(Some(examined))
 }
 
 fn not_ours(why: &str) -> Examined {
@@ -130,6 +144,8 @@ fn open_marker(directory: &Directory, owner: u32, purpose: Purpose) -> Result<Ma
     match rustix::fs::statat(directory, MARKER, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => return Ok(MarkerFile::Missing),
         Err(why) => return Err(why),
+        // It was removed while it was looked up.
+        Ok(facts) if facts.st_nlink == 0 => return Ok(MarkerFile::Missing),
         // Only a regular file is opened: to open a device may do something.
         Ok(facts) if !is_own_file(&facts, owner) => return Ok(MarkerFile::Foreign(NO_MARKER)),
         Ok(_) => {}
@@ -140,14 +156,20 @@ fn open_marker(directory: &Directory, owner: u32, purpose: Purpose) -> Result<Ma
         Err(Errno::LOOP | Errno::XDEV) => return Ok(MarkerFile::Foreign(NO_MARKER)),
         Err(why) => return Err(why),
     };
-    if !is_own_file(&rustix::fs::fstat(&file)?, owner) {
+    let is_free = match rustix::fs::flock(&file, lock) {
+        Ok(()) => true,
+        Err(Errno::WOULDBLOCK) => false,
+        Err(why) => return Err(why),
+    };
+    // Only after the lock: until then whoever had it may have removed the marker.
+    let facts = rustix::fs::fstat(&file)?;
+    if facts.st_nlink == 0 {
+        return Ok(MarkerFile::Missing);
+    }
+    if !is_own_file(&facts, owner) {
         return Ok(MarkerFile::Foreign(NO_MARKER));
     }
-    match rustix::fs::flock(&file, lock) {
-        Ok(()) => Ok(MarkerFile::Free(file)),
-        Err(Errno::WOULDBLOCK) => Ok(MarkerFile::Locked(file)),
-        Err(why) => Err(why),
-    }
+    Ok(if is_free { MarkerFile::Free(file) } else { MarkerFile::Locked(file) })
 }
 
 const NO_MARKER: &str = "has an ASSAYDIR that is not a file of its owner with one name";

@@ -18,7 +18,7 @@ mod resolve;
 mod views;
 
 pub use clean::{DEEPEST, Left, Report, State, Why, clean, list};
-pub use directory::{Directory, Foreign, Known, OpenError};
+pub use directory::{Directory, Foreign, Known, OpenError, Unexamined};
 pub use gate::{OwnDir, Request};
 pub use guard::{Reserve, ReserveWatch, Room, Touched, Wants};
 pub use marker::{MARKER, Marker};
