@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[command(after_help = "Exit code: 0 when nothing of a run is left, 4 when something stays that is in use or that \
                         somebody else put there, 5 when this machine could not remove it. With --list: 0.")]
 pub(crate) struct Clean {
-    /// The directory that the run was given, in which it made a directory of its own (assay-, and eight digits)
+    /// The directory that the run was given. In it the run made one of its own: assay- and eight digits
     pub path: PathBuf,
     /// Only list what would be removed and what would stay; change nothing
     #[arg(long)]
