@@ -8,5 +8,9 @@
 pub mod contents;
 pub mod extents;
 pub mod ledger;
+pub mod own_dir;
 pub mod records;
 pub mod script;
+mod trouble;
+
+pub use trouble::{Kind, Trouble};

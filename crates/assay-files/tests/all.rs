@@ -1,8 +1,12 @@
-//! What clients do to a tree, shown on a tree in memory: no call that the ledger did not expect, and the contents at the
-//! end.
-#![allow(clippy::unwrap_used, reason = "a test panics to fail")]
+//! All tests of the room through its public interface, as one program: it is linked once.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "helpers of tests, which make files of their own")]
 
+mod bed;
 mod memory_tree;
 mod mixes;
+mod own_dir_cleaned;
+mod own_dir_killed;
+mod own_dir_made;
+mod own_dir_raced;
 mod phases;
 mod schedule;

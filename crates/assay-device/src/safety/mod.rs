@@ -67,4 +67,3 @@ pub(crate) use mounts::{Mount, mount_of, mounts, unescape};
 pub(crate) use roots::{attribute, names_if_any, number};
 pub(crate) use subject::kind as kind_of;
 pub(crate) use usage::disk_under;
-pub(crate) use watermark::file_system;
