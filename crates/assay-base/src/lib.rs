@@ -10,6 +10,7 @@ pub mod counted;
 mod criterion;
 pub mod device;
 pub mod fault;
+pub mod file_systems;
 pub mod knobs;
 pub mod math;
 pub mod multiple;

@@ -74,9 +74,9 @@ pub struct Ticket(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Code(pub i32);
 
-/// The names of the errors of storage, by Linux number (include/uapi/asm-generic/errno*.h), and of damaged data, which
-/// no system call reports.
-const NAMES: [(i32, &str); 28] = [
+/// The names of the errors of storage and of file systems, by Linux number (include/uapi/asm-generic/errno*.h), and of
+/// damaged data, which no system call reports.
+const NAMES: [(i32, &str); 48] = [
     (-5, "foreign"),
     (-4, "corrupt"),
     (-3, "torn"),
@@ -84,33 +84,54 @@ const NAMES: [(i32, &str); 28] = [
     (-1, "lost"),
     (0, "not submitted"),
     (1, "EPERM"),
+    (2, "ENOENT"),
     (4, "EINTR"),
     (5, "EIO"),
     (6, "ENXIO"),
     (9, "EBADF"),
     (11, "EAGAIN"),
     (12, "ENOMEM"),
+    (13, "EACCES"),
     (14, "EFAULT"),
     (16, "EBUSY"),
+    (17, "EEXIST"),
+    (18, "EXDEV"),
     (19, "ENODEV"),
+    (20, "ENOTDIR"),
+    (21, "EISDIR"),
     (22, "EINVAL"),
+    (23, "ENFILE"),
+    (24, "EMFILE"),
+    (26, "ETXTBSY"),
     (27, "EFBIG"),
     (28, "ENOSPC"),
     (30, "EROFS"),
+    (31, "EMLINK"),
+    (35, "EDEADLK"),
+    (36, "ENAMETOOLONG"),
+    (37, "ENOLCK"),
+    (38, "ENOSYS"),
+    (39, "ENOTEMPTY"),
+    (40, "ELOOP"),
     (61, "ENODATA"),
+    (75, "EOVERFLOW"),
     (84, "EILSEQ"),
+    (95, "EOPNOTSUPP"),
     (103, "ECONNABORTED"),
     (107, "ENOTCONN"),
     (110, "ETIMEDOUT"),
+    (112, "EHOSTDOWN"),
     (116, "ESTALE"),
     (121, "EREMOTEIO"),
+    (122, "EDQUOT"),
     (125, "ECANCELED"),
 ];
 
 impl Code {
     /// Not an error of the target: the engine failed, and the operation was never handed over.
     pub const NOT_SUBMITTED: Code = Code(0);
-    /// The read returned data from before a write that completed: the write is lost.
+    /// The read returned data from before a write that completed: the write is lost. So is a file that was made, and that
+    /// is not there.
     pub const LOST: Code = Code(-1);
     /// The read returned data that were written to another place.
     pub const MISDIRECTED: Code = Code(-2);
@@ -118,12 +139,19 @@ impl Code {
     pub const TORN: Code = Code(-3);
     /// The read returned one of our writes, but changed.
     pub const CORRUPT: Code = Code(-4);
-    /// The read returned data that this program never wrote, at a place that it has written.
+    /// The read returned data that this program never wrote, at a place that it has written. So is a file that was not
+    /// made, and that is there.
     pub const FOREIGN: Code = Code(-5);
     /// Input/output error.
     pub const EIO: Code = Code(5);
+    /// No such file or directory.
+    pub const ENOENT: Code = Code(2);
+    /// The file exists.
+    pub const EEXIST: Code = Code(17);
     /// No space left on the target.
     pub const ENOSPC: Code = Code(28);
+    /// There is no such attribute.
+    pub const ENODATA: Code = Code(61);
 }
 
 impl Code {
@@ -192,6 +220,12 @@ mod tests {
         for (code, name) in [(5, "EIO"), (0, "not submitted"), (-4, "corrupt"), (999, "errno 999"), (5000, "code 5000")]
         {
             assert_eq!(Code(code).to_string(), name);
+        }
+        assert!(NAMES.is_sorted_by_key(|(number, _)| *number));
+        for (code, name) in
+            [(Code::ENOENT, "ENOENT"), (Code::EEXIST, "EEXIST"), (Code(95), "EOPNOTSUPP"), (Code(122), "EDQUOT")]
+        {
+            assert_eq!(code.to_string(), name);
         }
         for text in ["40001", "40P01", "00000", "ZZZZZ", "HY000"] {
             let code = Code::of_text(text).unwrap();

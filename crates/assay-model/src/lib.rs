@@ -12,6 +12,7 @@ pub mod cache;
 pub mod closed_loops;
 pub mod content;
 mod extent;
+pub mod files;
 mod fits;
 mod flush;
 pub mod generator;

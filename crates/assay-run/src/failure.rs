@@ -98,6 +98,16 @@ impl Failure {
         Failure::from_database_trouble(&trouble)
     }
 
+    /// A directory on a file system cannot be used.
+    pub fn from_directory_trouble(trouble: assay_files::Trouble) -> Failure {
+        let code = match trouble.kind {
+            assay_files::Kind::Usage => code::USAGE,
+            assay_files::Kind::Refused | assay_files::Kind::Busy => code::REFUSED,
+            assay_files::Kind::Host => code::HOST,
+        };
+        Failure::new(code, trouble)
+    }
+
     /// The same with another line of advice.
     pub fn with_advice(self, advice: &str) -> Failure {
         Failure { message: format!("{}\n  = {advice}", self.message), ..self }

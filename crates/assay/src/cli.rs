@@ -3,8 +3,8 @@
 
 use crate::args::Output;
 use crate::commands::{
-    cache_curve, certify, check, compare, consent, curve, devices, doctor, drop_in, explain, export, fit, follow,
-    import, judge, limit, links, manual, matrix, new, prep, report, run, size, verify, workloads,
+    cache_curve, certify, check, clean, compare, consent, curve, devices, doctor, drop_in, explain, export, fit,
+    follow, import, judge, limit, links, manual, matrix, new, prep, report, run, size, verify, workloads,
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Prep(prep::Prep),
     /// Check whether a database holds what its transactions must have left: 0 it does, 10 it does not
     Check(check::Check),
+    /// Remove what an interrupted run on a file system left in a directory; what is not of a run stays, and is named
+    Clean(clean::Clean),
     /// Print what a run would do: streams, rates, bytes written, duration, data destroyed, targets refused. Writes nothing
     Explain(explain::Explain),
     /// Judge a finished or running run from its log: slices, criteria and verdict
@@ -132,6 +134,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::CacheCurve(args) => cache_curve::cache_curve(&args),
         Command::Prep(args) => prep::prepare_named(&args),
         Command::Check(args) => check::check_database(&args),
+        Command::Clean(args) => clean::clean_directory(&args),
         Command::Explain(args) => explain::explain_plan(&args),
         Command::Judge(args) => judge::judge_log(&args),
         Command::Watch(args) => follow::watch_run(&args),

@@ -119,6 +119,7 @@ What does production need?   import  fit  size  cache-curve
 What did a run find out?     judge  watch  report  verify  export
 Is one better than another?  compare
 Does a database hold?        run  prep  check
+What did a run leave behind? clean
 How do I describe my load?   workloads  new
 With other tools' commands   as  links  consent
 The command line itself      completions  man  help

@@ -2,7 +2,8 @@
 //! difference means that the environment changed.
 
 use super::stat::disk_under_path;
-use crate::safety::{DevNum, Identity, Kind, Roots, file_system, kind_of, read_attribute, read_number};
+use crate::safety::{DevNum, Identity, Kind, Roots, kind_of, read_attribute, read_number};
+use assay_base::file_systems::name_by_number;
 use std::path::{Path, PathBuf};
 
 /// The properties of a target, as far as they are known. For a file, the device fields are those of the disk under its
@@ -64,7 +65,7 @@ pub fn read_target(roots: &Roots, path: &Path) -> TargetFingerprint {
     if let Some(stat) = stat.filter(|stat| matches!(kind_of(stat), Kind::File(_))) {
         found.size = u64::try_from(stat.st_size).ok();
         found.file_system =
-            rustix::fs::statfs(path).ok().and_then(|fs| file_system(fs.f_type as u64)).map(str::to_owned);
+            rustix::fs::statfs(path).ok().and_then(|fs| name_by_number(fs.f_type as u64)).map(str::to_owned);
     }
     found
 }

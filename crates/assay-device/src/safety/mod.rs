@@ -67,4 +67,3 @@ pub(crate) use mounts::{Mount, list_mounts, mount_of, unescape_octal};
 pub(crate) use roots::{names_if_any, read_attribute, read_number};
 pub(crate) use subject::kind_from_stat as kind_of;
 pub(crate) use usage::disk_under;
-pub(crate) use watermark::file_system;

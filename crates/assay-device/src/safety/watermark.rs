@@ -4,6 +4,7 @@
 use super::identity::Identity;
 use super::roots::{DevNum, Roots, names_if_any};
 use super::rule::RuleId;
+use assay_base::file_systems::name_by_number;
 use std::fmt;
 
 /// A reason why a result is NON-CERTIFIABLE.
@@ -138,39 +139,9 @@ fn of_disk_itself(identity: &Identity) -> Option<Watermark> {
     }
 }
 
-/// File system magic numbers (include/uapi/linux/magic.h and the file systems' own).
-const FILE_SYSTEMS: &[(u64, &str)] = &[
-    (0xef53, "ext4"),
-    (0x5846_5342, "xfs"),
-    (0x9123_683e, "btrfs"),
-    (0xf2f5_2010, "f2fs"),
-    (0x2fc1_2fc1, "zfs"),
-    (0xca45_1a4e, "bcachefs"),
-    (0x794c_7630, "overlay"),
-    (0x0102_1994, "tmpfs"),
-    (0x8584_58f6, "ramfs"),
-    (0x6969, "nfs"),
-    (0xff53_4d42, "cifs"),
-    (0xfe53_4d42, "smb3"),
-    (0x0102_1997, "9p"),
-    (0x00c3_6400, "ceph"),
-    (0x6573_5546, "fuse"),
-    (0x4d44, "vfat"),
-    (0x2011_bab0, "exfat"),
-    (0x7366_746e, "ntfs3"),
-    (0x3434, "nilfs2"),
-    (0x7461_636f, "ocfs2"),
-    (0x0116_1970, "gfs2"),
-];
-
-/// The name of a file system by the number from `statfs`.
-pub(crate) fn file_system(magic: u64) -> Option<&'static str> {
-    FILE_SYSTEMS.iter().find(|(number, _)| *number == magic & 0xffff_ffff).map(|(_, name)| *name)
-}
-
 /// The watermark for a file system itself.
 pub(super) fn of_file_system(magic: u64) -> Option<Watermark> {
-    match file_system(magic)? {
+    match name_by_number(magic)? {
         kind @ ("tmpfs" | "ramfs") => Some(Watermark::Memory(kind)),
         kind @ ("nfs" | "cifs" | "smb3" | "9p" | "ceph") => Some(Watermark::Network(kind)),
         "fuse" => Some(Watermark::Fuse),

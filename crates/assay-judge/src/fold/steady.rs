@@ -190,7 +190,7 @@ fn level_changes(values: &[Value], open_loop: bool) -> Vec<Change> {
         let least = found.min_by(|a, b| a.1.relative_size().total_cmp(&b.1.relative_size()));
         match least {
             Some((at, change_at)) if change_at.relative_size() < LEAST || bounds.len() > MOST + 2 => {
-                drop(bounds.remove(at))
+                bounds.remove(at);
             }
             _ => break,
         }

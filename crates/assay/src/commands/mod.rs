@@ -4,6 +4,7 @@ pub(crate) mod behind;
 pub(crate) mod cache_curve;
 pub(crate) mod certify;
 pub(crate) mod check;
+pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod consent;
 pub(crate) mod curve;

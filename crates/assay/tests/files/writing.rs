@@ -128,7 +128,7 @@ const FILES: [(&str, &str, Make); 44] = [
 ];
 
 /// Verbs that make no file, each with arguments that make it succeed.
-const NONE: [(&str, &[&str]); 12] = [
+const NONE: [(&str, &[&str]); 13] = [
     ("new", &["new", "--read", "70%"]),
     ("explain", &["explain", "random-read", "sim:flash"]),
     ("judge", &["judge", "run"]),
@@ -137,6 +137,7 @@ const NONE: [(&str, &[&str]); 12] = [
     ("export", &["export", "run", "--to", "csv"]),
     ("devices", &["devices", "run/run.jsonl"]),
     ("check", &["check", "sqlite:none.db"]),
+    ("clean", &["clean", "."]),
     ("doctor", &["doctor"]),
     ("workloads", &["workloads"]),
     ("completions", &["completions", "bash"]),

@@ -25,6 +25,7 @@ mod beneath;
 mod cache;
 mod certain;
 mod certifying;
+mod cleaning;
 mod consents;
 mod content;
 mod databases;

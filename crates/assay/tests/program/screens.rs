@@ -51,6 +51,7 @@ const PRINTED: &[(Same, &str)] = &[
     (Same::Everything, "links tools"),
     (Same::Everything, "devices small.toml"),
     (Same::Everything, "consent"),
+    (Same::Everything, "clean ."),
     (Same::End, "doctor"),
     (Same::Everything, "completions bash"),
     (Same::End, "man run"),

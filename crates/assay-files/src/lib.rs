@@ -1,0 +1,16 @@
+//! File systems: a directory of our own, a tree of files in it, and clients that work on them.
+//!
+//! What decides is pure: [`script`] says which operation a client does next, [`ledger`] what exists, [`contents`] which
+//! bytes are where. It makes no call and reads no clock; what it is told came from calls that somebody else made.
+#![warn(unreachable_pub)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
+
+pub mod contents;
+pub mod extents;
+pub mod ledger;
+pub mod own_dir;
+pub mod records;
+pub mod script;
+mod trouble;
+
+pub use trouble::{Kind, Trouble};

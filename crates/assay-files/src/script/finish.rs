@@ -1,0 +1,194 @@
+//! What follows from the result of a call: what the ledger knows then, and what an error means.
+
+use super::call::{Call, Payload, Slot, Target};
+use super::running::Running;
+use super::{Kept, Script};
+use crate::ledger::Kind;
+use assay_base::Code;
+use assay_model::files::{Operation, Pick};
+
+impl Script {
+    /// Takes the result of a client's call: the bytes that it moved, or its error. The answer is the error as it is to
+    /// be counted: of what exists, that it is not there is [`Code::LOST`]; of what does not, that it is there is
+    /// [`Code::FOREIGN`]. After an error, the client closes what the sequence has opened and the sequence ends.
+    pub fn finish_call(&mut self, client: u32, result: Result<u64, Code>) -> Result<(), Code> {
+        let mut running =
+            self.clients[client as usize].running.take().expect("a client that made a call has a sequence");
+        let call = running.call.take().expect("a result belongs to a call");
+        let counted = match self.meaning(client, &running, &call, result) {
+            Ok(moved) => {
+                self.apply(client, &mut running, &call, moved);
+                Ok(())
+            }
+            Err(code) => {
+                self.apply_failure(client, &mut running, &call, code);
+                Err(code)
+            }
+        };
+        self.clients[client as usize].running = Some(running);
+        counted
+    }
+
+    fn meaning(&self, client: u32, running: &Running, call: &Call, result: Result<u64, Code>) -> Result<u64, Code> {
+        match result {
+            Err(Code::ENOENT) => Err(Code::LOST),
+            Err(Code::EEXIST) => Err(Code::FOREIGN),
+            // A file without the attribute answers that it has none.
+            Err(Code::ENODATA) if call.operation == Operation::Getxattr && !self.has_attribute(call.target) => Ok(0),
+            Err(code) => Err(code),
+            Ok(moved) if self.is_short(client, running, call, moved) => Err(Code::LOST),
+            Ok(0) if call.operation.writes_bytes() && call.length > 0 => Err(Code::EIO),
+            Ok(moved) => Ok(moved),
+        }
+    }
+
+    /// Whether a read ended before the end that an own file has. The end of others' files may be on the move.
+    fn is_short(&self, client: u32, running: &Running, call: &Call, moved: u64) -> bool {
+        let is_read = matches!(call.operation, Operation::Read | Operation::MmapRead);
+        let Target::Numbered(number) = call.target else { return false };
+        if !is_read || self.ledger.owner(number) != client || self.pick_of(running.sequence) != Pick::Own {
+            return false;
+        }
+        moved < call.length.min(self.size_of(call.target).saturating_sub(call.offset))
+    }
+
+    fn has_attribute(&self, target: Target) -> bool {
+        self.node_of(target).is_some_and(|node| self.ledger.node(node).has_attribute())
+    }
+
+    /// A call has succeeded.
+    fn apply(&mut self, client: u32, running: &mut Running, call: &Call, moved: u64) {
+        match call.operation {
+            Operation::Open | Operation::Create => self.open_slot(client, running, call),
+            Operation::Close => self.close_slot(client, running, call.slot),
+            _ => {}
+        }
+        match call.target {
+            Target::Numbered(number) => self.apply_to_name(running, call, number),
+            Target::Shared(_) | Target::Directory(_) => {}
+        }
+        self.apply_to_bytes(call, moved);
+        running.progress += match call.operation {
+            // The steps of a copy are counted, not their bytes.
+            Operation::CopyRange => 1,
+            Operation::Open if matches!(call.slot, Slot::Kept(_)) => 0,
+            operation if operation.moves_bytes() => moved,
+            _ => call.length.max(1),
+        };
+    }
+
+    fn open_slot(&mut self, client: u32, running: &mut Running, call: &Call) {
+        let Slot::Kept(slot) = call.slot else { return running.open.push(call.slot) };
+        let Some(bound) = running.bound.as_mut() else { return };
+        bound.opens_first = false;
+        let kept = Kept { sequence: running.sequence, list: running.list, target: call.target, slot };
+        self.clients[client as usize].kept.push(kept);
+    }
+
+    /// A descriptor is closed, whether close says that it failed or not.
+    fn close_slot(&mut self, client: u32, running: &mut Running, slot: Slot) {
+        running.open.retain(|open| *open != slot);
+        let Slot::Kept(slot) = slot else { return };
+        let kept = &mut self.clients[client as usize].kept;
+        let Some(at) = kept.iter().position(|kept| kept.slot == slot) else { return };
+        if let Target::Numbered(number) = kept.remove(at).target {
+            self.ledger.release(number);
+        }
+    }
+
+    /// What a call does to names.
+    fn apply_to_name(&mut self, running: &mut Running, call: &Call, number: u32) {
+        match (call.operation, call.other) {
+            (Operation::Create | Operation::Mknod, _) => {
+                self.ledger.make(number, Kind::File, 0);
+            }
+            (Operation::Mkdir, _) => {
+                self.ledger.make(number, Kind::Directory, 0);
+            }
+            (Operation::Symlink, Some(other)) => {
+                self.ledger.make(number, Kind::Symlink, other.into());
+            }
+            (Operation::Rename, Some(other)) => {
+                self.ledger.rename(number, other);
+                if let Some(bound) = running.bound.as_mut() {
+                    bound.target = Target::Numbered(other);
+                }
+            }
+            (Operation::Link, Some(other)) => {
+                let node = self.ledger.node_number(number).expect("what was linked exists");
+                self.ledger.add_name(other, node);
+            }
+            (Operation::Unlink | Operation::Rmdir, _) => self.ledger.remove_name(number),
+            _ => {}
+        }
+    }
+
+    /// What a call does to the bytes and attributes of a file.
+    fn apply_to_bytes(&mut self, call: &Call, moved: u64) {
+        let Some(node) = self.node_of(call.target) else { return };
+        match (call.operation, call.payload) {
+            (_, Payload::Version(version)) => self.ledger.end_write(node, call.offset..call.offset + moved, version),
+            (_, Payload::Record(record)) => {
+                let of_client = &mut self.appended[record.file as usize][record.client as usize];
+                of_client.next += 1;
+                if moved < call.length {
+                    of_client.unsure.push(record.number);
+                }
+                let size = self.ledger.node(node).size;
+                self.ledger.resize(node, size + moved);
+            }
+            (Operation::Truncate, _) => self.ledger.resize(node, call.offset),
+            (Operation::Fallocate, _) => self.ledger.resize(node, call.offset + call.length),
+            (Operation::Punch, _) => self.ledger.punch(node, call.offset..call.offset + call.length),
+            (Operation::CopyRange, _) => {
+                if let Some(from) = call.other.and_then(|number| self.ledger.node_number(number)) {
+                    self.ledger.copy(from, node, 0..moved);
+                }
+            }
+            (Operation::Setxattr, _) => self.ledger.set_attribute(node),
+            _ => {}
+        }
+    }
+
+    /// A call has failed: what it would have changed is unsure from now on, and the sequence ends.
+    fn apply_failure(&mut self, client: u32, running: &mut Running, call: &Call, code: Code) {
+        running.is_abandoned = true;
+        if call.operation == Operation::Close {
+            self.close_slot(client, running, call.slot);
+        }
+        let makes =
+            matches!(call.operation, Operation::Create | Operation::Mknod | Operation::Mkdir | Operation::Symlink);
+        let new = if makes { self.number_of(call.target) } else { call.other };
+        let is_new = makes || matches!(call.operation, Operation::Link | Operation::Rename);
+        if let Some(new) = new.filter(|new| is_new && self.ledger.node_number(*new).is_none()) {
+            // A number whose name something foreign has is not used again.
+            if code != Code::FOREIGN {
+                self.ledger.give_back(new);
+            }
+        }
+        let closes = call.operation == Operation::Close;
+        if !(call.operation.changes_something() || closes || code == Code::LOST) || makes {
+            return;
+        }
+        if let Payload::Record(record) = call.payload {
+            let of_client = &mut self.appended[record.file as usize][record.client as usize];
+            of_client.next += 1;
+            return of_client.unsure.push(record.number);
+        }
+        match call.target {
+            Target::Numbered(number) => self.ledger.mark_unsure(number),
+            Target::Shared(file) => self.ledger.mark_node_unsure(self.shared[file as usize]),
+            Target::Directory(_) => {}
+        }
+        if let Some(other) = call.other.filter(|_| call.operation == Operation::Rename) {
+            self.ledger.mark_unsure(other);
+        }
+    }
+
+    fn number_of(&self, target: Target) -> Option<u32> {
+        match target {
+            Target::Numbered(number) => Some(number),
+            Target::Shared(_) | Target::Directory(_) => None,
+        }
+    }
+}

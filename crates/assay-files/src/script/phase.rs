@@ -1,0 +1,122 @@
+//! A phase while it runs: when its sequences are wanted, which of them is next, and when it ends.
+
+use super::cursor::Cursor;
+use assay_base::{Instant, Prng, Span};
+use assay_model::arrival::{Part, Schedule};
+use assay_model::files::{FilesPace, FilesPhase, Spacing, Until};
+
+/// Separates what is drawn for the schedule from what is drawn for the mix and by clients.
+const ARRIVALS: u64 = 1;
+const MIX: u64 = 2;
+
+/// When sequences are wanted.
+#[derive(Clone, Debug)]
+enum Wanted {
+    Scheduled(Box<Schedule>),
+    Closed,
+}
+
+/// When the first client of a phase had no more to do, and how much each had done by then.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wall {
+    /// When that was.
+    pub at: Instant,
+    /// Sequences that each client had done.
+    pub done: Vec<u64>,
+    /// What the others are worn out to, where the phase is until stonewall.
+    pub most: u64,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Phase {
+    pub(super) described: FilesPhase,
+    pub(super) index: usize,
+    start: Instant,
+    end: Option<Instant>,
+    wanted: Wanted,
+    mix: Prng,
+    /// The sums of the shares up to each sequence.
+    below: Vec<u64>,
+    /// The number of the next sequence of the schedule.
+    pub(super) next: u64,
+    pub(super) wall: Option<Wall>,
+}
+
+/// What the clients of a phase have done so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress {
+    /// Sequences done.
+    pub(super) done: u64,
+    /// The sequence that is on every file at the moment, and how far it has come.
+    pub(super) turn: usize,
+    pub(super) cursor: Option<Cursor>,
+}
+
+impl Phase {
+    /// `None` where the rate schedules nothing.
+    pub(super) fn new(
+        described: FilesPhase,
+        index: usize,
+        pace: FilesPace,
+        start: Instant,
+        usual: Span,
+        seed: u64,
+    ) -> Option<Phase> {
+        let path = |purpose| [index as u64, purpose];
+        let whole = Part { index: 0, of: 1 };
+        let wanted = match pace {
+            FilesPace::Closed => Wanted::Closed,
+            FilesPace::Open { rate, arrival: Spacing::Steady } => {
+                Wanted::Scheduled(Box::new(Schedule::from_steady(start, rate, whole, 0)?))
+            }
+            FilesPace::Open { rate, arrival: Spacing::Poisson } => {
+                let prng = Prng::for_path(seed, &path(ARRIVALS));
+                Wanted::Scheduled(Box::new(Schedule::from_poisson(start, rate, whole, prng)?))
+            }
+        };
+        let mut below: Vec<u64> = Vec::new();
+        for sequence in &described.sequences {
+            below.push(below.last().copied().unwrap_or(0) + sequence.share.max(1));
+        }
+        let end = match (described.until, described.span) {
+            (Until::Time, span) => Some(start + span.unwrap_or(usual)),
+            (_, span) => span.map(|span| start + span),
+        };
+        let mix = Prng::for_path(seed, &path(MIX));
+        Some(Phase { described, index, start, end, wanted, mix, below, next: 0, wall: None })
+    }
+
+    /// When the next sequence is wanted, for a client that has been free since `free`.
+    pub(super) fn intended(&self, free: Instant) -> Instant {
+        match &self.wanted {
+            Wanted::Scheduled(schedule) => schedule.next_due(),
+            Wanted::Closed => free.max(self.start),
+        }
+    }
+
+    /// Whether a sequence that is wanted then still belongs to the phase.
+    pub(super) fn has_time_for(&self, intended: Instant) -> bool {
+        let is_worn_out = self.described.until == Until::Stonewall && self.wall.is_some();
+        is_worn_out || self.end.is_none_or(|end| intended < end)
+    }
+
+    /// Whether the time of a phase until stonewall is over, which is a wall for all clients at once.
+    pub(super) fn is_at_its_limit(&self, now: Instant) -> bool {
+        self.described.until == Until::Stonewall && self.wall.is_none() && self.end.is_some_and(|end| now >= end)
+    }
+
+    /// Goes on to the sequence after the next.
+    pub(super) fn advance(&mut self) {
+        self.next += 1;
+        if let Wanted::Scheduled(schedule) = &mut self.wanted {
+            schedule.advance_to_next();
+        }
+    }
+
+    /// The index of a sequence of the mix.
+    pub(super) fn draw(&mut self) -> usize {
+        let drawn = self.mix.uniform_below(self.below.last().copied().unwrap_or(1));
+        self.below.partition_point(|sum| *sum <= drawn)
+    }
+}

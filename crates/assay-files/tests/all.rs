@@ -1,0 +1,12 @@
+//! All tests of the room through its public interface, as one program: it is linked once.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "helpers of tests, which make files of their own")]
+
+mod bed;
+mod memory_tree;
+mod mixes;
+mod own_dir_cleaned;
+mod own_dir_killed;
+mod own_dir_made;
+mod own_dir_raced;
+mod phases;
+mod schedule;

@@ -1,0 +1,18 @@
+//! Load on a file system: clients that carry out sequences of operations on a tree of files. What is asked for is here;
+//! which operation a client does next is decided where the state of the tree is known.
+
+mod file_size;
+mod gamma;
+mod operation;
+mod sequence;
+mod steps;
+mod tree;
+mod workload;
+
+pub use file_size::{FileSize, LARGEST_FILE, SizeDrawing};
+pub use gamma::Gamma;
+pub use operation::Operation;
+pub use sequence::{Misfit, Pick, Place, Sequence, SequenceFiles};
+pub use steps::{Subject, keeps_file_open};
+pub use tree::{DirectoryNumber, Layout, MOST_DIRECTORIES, MOST_FILES, Shared, Tree, TreeShape, TreeTotals};
+pub use workload::{CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, Spacing, Until};

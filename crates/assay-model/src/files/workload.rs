@@ -1,0 +1,272 @@
+//! What a workload file of this model asks for, as a plan keeps it.
+
+use super::operation::Operation;
+use super::sequence::{Pick, Sequence};
+use super::tree::Tree;
+use assay_base::{Bytes, Multiple, Rate, Span};
+use serde::{Deserialize, Serialize};
+
+/// The most clients: each is a thread.
+pub const MOST_CLIENTS: u32 = 4096;
+
+/// The load of clients on a file system.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FilesWorkload {
+    /// Number of clients, each a thread that waits in its calls.
+    pub clients: u32,
+    /// When sequences are wanted.
+    pub pace: FilesPace,
+    /// What is done so that reads come from where they should.
+    pub cache: CachePolicy,
+    /// Bytes of one read or write, and of a record of a shared file.
+    pub io: Bytes,
+    /// The tree.
+    pub tree: Tree,
+    /// What clients do, in phases that do not say it themselves.
+    pub sequences: Vec<Sequence>,
+    /// The phases; where there are none, the whole run is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<FilesPhase>,
+    /// Whether the tree is compared with what was written to it.
+    pub verify: bool,
+}
+
+/// When sequences are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilesPace {
+    /// By a schedule that all clients share, whatever happens.
+    Open {
+        /// Sequences a second, at the load of the plan.
+        rate: Rate,
+        /// How they follow each other.
+        arrival: Spacing,
+    },
+    /// Each client when its sequence before is done.
+    Closed,
+}
+
+/// How the moments of a schedule follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spacing {
+    /// Evenly.
+    Steady,
+    /// As independent users make them.
+    #[default]
+    Poisson,
+}
+
+/// What is done so that reads come from where they should.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CachePolicy {
+    /// Files are opened with O_DIRECT; the ragged end of a file is buffered.
+    Direct,
+    /// Files are dropped from the page cache before a phase.
+    #[default]
+    Drop,
+    /// Nothing: reads may come from memory.
+    Warm,
+    /// Each call has RWF_DONTCACHE, which Linux knows since 6.14.
+    DontCache,
+}
+
+/// A part of a run, with streams, slices and a verdict of its own.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FilesPhase {
+    /// Its name.
+    pub name: String,
+    /// How long it lasts, or may last; without it, the measured time of the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<Span>,
+    /// When it ends.
+    pub until: Until,
+    /// What clients do in it, instead of the sequences of the workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sequences: Vec<Sequence>,
+}
+
+/// When a phase ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Until {
+    /// After its time.
+    #[default]
+    Time,
+    /// When every client had each of its files once.
+    Done,
+    /// The same, and all stop as soon as the first client is done; then the others do what they lack.
+    Stonewall,
+}
+
+impl FilesPace {
+    /// The same at a multiple of its rate; `None` if that does not fit.
+    pub fn scaled(self, load: Multiple) -> Option<FilesPace> {
+        Some(match self {
+            FilesPace::Open { rate, arrival } => FilesPace::Open { rate: load.scaled_rate(rate)?, arrival },
+            FilesPace::Closed => FilesPace::Closed,
+        })
+    }
+}
+
+impl FilesWorkload {
+    /// The same at a multiple of its rate; `None` if that does not fit.
+    pub fn scaled(&self, load: Multiple) -> Option<FilesWorkload> {
+        Some(FilesWorkload { pace: self.pace.scaled(load)?, ..self.clone() })
+    }
+
+    /// Its phases; one that lasts as long as the run where it names none.
+    pub fn all_phases(&self) -> Vec<FilesPhase> {
+        if self.phases.is_empty() {
+            let name = "run".to_owned();
+            return vec![FilesPhase { name, span: None, until: Until::Time, sequences: self.sequences.clone() }];
+        }
+        let mut phases = self.phases.clone();
+        for phase in phases.iter_mut().filter(|phase| phase.sequences.is_empty()) {
+            phase.sequences = self.sequences.clone();
+        }
+        phases
+    }
+
+    /// The names of all streams, each once: the sequences and the operations of which they consist.
+    pub fn stream_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for phase in self.all_phases() {
+            for sequence in &phase.sequences {
+                let operations = sequence.operations().map(|operation| operation.name().to_owned());
+                for name in std::iter::once(sequence.name.clone()).chain(operations) {
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
+            }
+        }
+        names
+    }
+
+    /// Whether some sequence asks for extended attributes, which all files of the tree then begin with.
+    pub fn needs_attributes(&self) -> bool {
+        let phases = self.all_phases();
+        phases.iter().flat_map(|phase| &phase.sequences).any(|sequence| sequence.has(Operation::Getxattr))
+    }
+}
+
+impl FilesPhase {
+    /// Whether its clients take every file once.
+    pub fn takes_every_file_once(&self) -> bool {
+        self.until != Until::Time
+    }
+
+    /// The sequences that are on others' files beside one that removes names: a race between the two would make errors.
+    pub fn sequence_in_a_race(&self) -> Option<&Sequence> {
+        let removes = self.sequences.iter().any(Sequence::removes_names);
+        self.sequences.iter().find(|sequence| removes && sequence.pick != Pick::Own)
+    }
+
+    /// Files that a sequence of this phase adds to the tree in the mean; negative where it removes some.
+    pub fn files_per_sequence(&self) -> f64 {
+        self.mean_of(|sequence| {
+            let mut change = 0.0;
+            for operation in sequence.operations() {
+                change += match operation {
+                    Operation::Create | Operation::Mknod | Operation::Mkdir => 1.0,
+                    Operation::Symlink | Operation::Link => 1.0,
+                    Operation::Unlink | Operation::Rmdir => -1.0,
+                    // Over the name of another file.
+                    Operation::Rename if sequence.has(Operation::Create) => -1.0,
+                    _ => 0.0,
+                };
+            }
+            change
+        })
+    }
+
+    /// Bytes that a sequence of this phase appends in the mean.
+    pub fn bytes_appended_per_sequence(&self, io: Bytes) -> f64 {
+        self.mean_of(|sequence| {
+            let appends = sequence.operations().filter(|operation| *operation == Operation::Append).count();
+            appends as f64 * sequence.io.unwrap_or(io).get() as f64
+        })
+    }
+
+    fn mean_of(&self, figure: impl Fn(&Sequence) -> f64) -> f64 {
+        let (mut sum, mut shares) = (0.0, 0.0);
+        for sequence in &self.sequences {
+            sum += figure(sequence) * sequence.share as f64;
+            shares += sequence.share as f64;
+        }
+        if shares > 0.0 { sum / shares } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FileSize, Sequence};
+    use super::*;
+
+    fn workload() -> FilesWorkload {
+        let tree = Tree {
+            files: 1000,
+            size: FileSize::Fixed(Bytes::from_kib(16)),
+            width: Some(20),
+            depth: None,
+            private: false,
+            empty: false,
+            shared: None,
+        };
+        let sequences = vec![
+            Sequence::new("deliver", &[Operation::Create, Operation::Append, Operation::Fsync, Operation::Close], 3),
+            Sequence::new("unlink", &[Operation::Unlink], 1),
+        ];
+        FilesWorkload {
+            clients: 16,
+            pace: FilesPace::Open { rate: Rate::per_second(100), arrival: Spacing::Poisson },
+            cache: CachePolicy::Drop,
+            io: Bytes::from_kib(16),
+            tree,
+            sequences,
+            phases: Vec::new(),
+            verify: true,
+        }
+    }
+
+    #[test]
+    fn a_workload_reads_back_and_is_scaled_by_its_rate() {
+        let workload = workload();
+        let written = serde_json::to_string(&workload).unwrap();
+        assert_eq!(serde_json::from_str::<FilesWorkload>(&written).unwrap(), workload, "{written}");
+        let scaled = workload.scaled(Multiple::from_whole(3)).unwrap();
+        assert_eq!(scaled.pace, FilesPace::Open { rate: Rate::per_second(300), arrival: Spacing::Poisson });
+        let closed = FilesWorkload { pace: FilesPace::Closed, ..workload };
+        assert_eq!(closed.scaled(Multiple::from_whole(3)), Some(closed));
+    }
+
+    #[test]
+    fn each_sequence_and_each_operation_is_a_stream_once() {
+        let mut workload = workload();
+        assert_eq!(workload.stream_names(), ["deliver", "create", "append", "fsync", "close", "unlink"]);
+        let own = vec![Sequence::new("ask", &[Operation::Stat], 1)];
+        let phase = |name: &str, sequences| FilesPhase { name: name.into(), span: None, until: Until::Done, sequences };
+        workload.phases = vec![phase("a", own), phase("b", Vec::new())];
+        assert_eq!(workload.all_phases()[1].sequences, workload.sequences);
+        assert_eq!(workload.stream_names()[..3], ["ask", "stat", "deliver"]);
+    }
+
+    #[test]
+    fn a_mix_says_how_it_changes_the_tree() {
+        let phase = &workload().all_phases()[0];
+        assert_eq!(phase.files_per_sequence(), 0.5);
+        assert_eq!(phase.bytes_appended_per_sequence(Bytes::from_kib(16)), 0.75 * 16_384.0);
+    }
+
+    #[test]
+    fn nobody_reads_the_files_of_others_where_names_are_removed() {
+        let mut phase = workload().all_phases().remove(0);
+        assert_eq!(phase.sequence_in_a_race(), None);
+        phase.sequences[0] = Sequence { pick: Pick::Any, ..Sequence::new("ask", &[Operation::Stat], 1) };
+        assert_eq!(phase.sequence_in_a_race().map(|sequence| sequence.name.as_str()), Some("ask"));
+        phase.sequences.pop();
+        assert_eq!(phase.sequence_in_a_race(), None);
+    }
+}

@@ -1,0 +1,222 @@
+//! `model = "files"`: clients that work on a tree of files.
+
+use super::common::Common;
+use super::criteria::CriterionKeys;
+use super::definition::{Timing, Workload};
+use super::files_do::{self, Around, DoKeys};
+use super::files_tree::{self, TreeKeys};
+use super::names::{NAMES, is_name};
+use super::source::Source;
+use crate::files::{CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, Spacing, Until};
+use assay_base::{Bytes, Fault, Rate, Span};
+use serde::Deserialize;
+use toml::Spanned;
+
+/// Threads, unless the file says otherwise.
+const CLIENTS: u32 = 8;
+/// Bytes of one read or write, unless the file says otherwise.
+const IO: Bytes = Bytes::from_kib(128);
+/// Measured time, unless the file says otherwise.
+const DURATION: Span = Span::from_secs(600);
+/// Length of the judging windows, unless the file says otherwise.
+const SLICE: Span = Span::from_secs(60);
+/// Most phases.
+const MOST_PHASES: usize = 64;
+/// Longest phase.
+const LONGEST_PHASE: Span = Span::from_secs(366 * 86_400);
+
+/// A workload file of this model, as it was read.
+#[derive(Clone, Debug)]
+pub struct FilesFile {
+    /// What every workload file says: name, times, criteria. Its load has no streams yet.
+    pub workload: Workload,
+    /// What clients do.
+    pub files: FilesWorkload,
+}
+
+/// The keys of the file. `cache` is not that of other models, and there is neither a bound nor a scheduler.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    clients: Option<Spanned<u32>>,
+    rate: Option<Spanned<Rate>>,
+    arrival: Option<Spanned<Spacing>>,
+    closed: Option<Spanned<bool>>,
+    cache: Option<CachePolicy>,
+    io: Option<Spanned<Bytes>>,
+    tree: Spanned<TreeKeys>,
+    #[serde(default, rename = "do")]
+    sequences: Vec<Spanned<DoKeys>>,
+    #[serde(default)]
+    phase: Vec<Spanned<PhaseKeys>>,
+    name: Option<String>,
+    #[allow(dead_code, reason = "read before, to choose this struct")]
+    model: String,
+    description: Option<String>,
+    note: Option<String>,
+    watermark: Option<String>,
+    duration: Option<Span>,
+    warm_up: Option<Spanned<super::warm_up::WarmUpKeys>>,
+    slice: Option<Spanned<Span>>,
+    interval: Option<Spanned<Span>>,
+    max_lag: Option<Span>,
+    verify: Option<bool>,
+    seed: Option<u64>,
+    #[serde(default)]
+    criterion: Vec<Spanned<CriterionKeys>>,
+}
+
+/// The keys of a `[[phase]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PhaseKeys {
+    name: Spanned<String>,
+    #[serde(rename = "for")]
+    span: Option<Spanned<Span>>,
+    until: Option<Until>,
+    #[serde(default, rename = "do")]
+    sequences: Vec<Spanned<DoKeys>>,
+}
+
+/// Reads a workload file of this model. `name` is that of the file, for messages.
+pub fn read_files(name: &str, text: &str) -> Result<FilesFile, Fault> {
+    let source = Source { file: name, text };
+    let mut file: File = source.parse_file()?;
+    let files = meant(source, &file)?;
+    let workload = Workload {
+        timing: Timing { duration: DURATION, slice: SLICE, ..Timing::default() },
+        ..Workload::new(source.file, "files", Vec::new(), |_| Vec::new())
+    };
+    // Criteria are about the streams of the sequences, which the workload does not have here.
+    let criteria = std::mem::take(&mut file.criterion);
+    let mut workload = workload.with_common_keys(source, common(file))?;
+    workload.verification.verify = files.verify;
+    let names = files.stream_names();
+    let streams = names.iter().map(String::as_str).collect();
+    let of =
+        super::criteria::CriteriaContext { streams, slice: workload.timing.slice, interval: workload.timing.interval };
+    workload.criteria = super::criteria::read_criteria(source, &criteria, &of)?;
+    Ok(FilesFile { workload, files })
+}
+
+fn common(file: File) -> Common {
+    Common {
+        name: file.name,
+        description: file.description,
+        note: file.note,
+        watermark: file.watermark,
+        duration: file.duration,
+        warm_up: file.warm_up,
+        slice: file.slice,
+        interval: file.interval,
+        max_lag: file.max_lag,
+        in_flight_bound: None,
+        scheduler: None,
+        verify: file.verify,
+        seed: file.seed,
+        cache: None,
+        criterion: Vec::new(),
+    }
+}
+
+fn meant(source: Source<'_>, file: &File) -> Result<FilesWorkload, Fault> {
+    let clients = files_tree::number(source, file.clients.as_ref(), 1..=MOST_CLIENTS, "a number of clients")?;
+    let clients = clients.unwrap_or(CLIENTS);
+    let pace = pace(source, file)?;
+    let io = files_do::io(source, file.io.as_ref())?.unwrap_or(IO);
+    let tree = files_tree::read(source, &file.tree, clients)?;
+    let around = Around { source, tree: &tree, io };
+    let sequences = files_do::read(around, &file.sequences)?;
+    let phases = phases(around, file)?;
+    if phases.is_empty() && sequences.is_empty() {
+        return Err(Fault::for_file(source.file, "the clients have nothing to do", "add a [[do]] with name and steps"));
+    }
+    let workload = FilesWorkload {
+        clients,
+        pace,
+        cache: file.cache.unwrap_or_default(),
+        io,
+        tree: tree.clone(),
+        sequences,
+        phases,
+        verify: file.verify.unwrap_or(true),
+    };
+    check_phases(source, file, &workload)?;
+    Ok(workload)
+}
+
+/// A rate with its arrival, or a closed loop.
+fn pace(source: Source<'_>, file: &File) -> Result<FilesPace, Fault> {
+    let closed = file.closed.as_ref().filter(|closed| *closed.get_ref());
+    match (&file.rate, closed) {
+        (Some(_), Some(closed)) => source.refuse_span(
+            closed.span(),
+            "closed and rate both say when sequences are wanted",
+            "remove one of the two",
+        ),
+        (Some(rate), None) if rate.get_ref().is_zero() => {
+            source.refuse_span(rate.span(), "a rate of 0 asks for nothing", "write for example \"200/s\"")
+        }
+        (Some(rate), None) => {
+            let arrival = file.arrival.as_ref().map(|arrival| *arrival.get_ref()).unwrap_or_default();
+            Ok(FilesPace::Open { rate: *rate.get_ref(), arrival })
+        }
+        (None, Some(_)) => match &file.arrival {
+            Some(arrival) => {
+                source.refuse_span(arrival.span(), "arrival is that of a rate", "remove arrival, or write a rate")
+            }
+            None => Ok(FilesPace::Closed),
+        },
+        (None, None) => {
+            let remedy = "add rate = \"200/s\", of sequences, or closed = true";
+            Err(Fault::for_file(source.file, "nothing says when sequences are wanted", remedy))
+        }
+    }
+}
+
+fn phases(around: Around<'_>, file: &File) -> Result<Vec<FilesPhase>, Fault> {
+    let source = around.source;
+    if let Some(beyond) = file.phase.get(MOST_PHASES) {
+        return source.refuse_span(beyond.span(), "too many phases", format!("write at most {MOST_PHASES}"));
+    }
+    let mut phases: Vec<FilesPhase> = Vec::new();
+    for table in &file.phase {
+        let keys = table.get_ref();
+        let name = keys.name.get_ref().clone();
+        if !is_name(&name) || phases.iter().any(|phase| phase.name == name) {
+            let what = "not a valid name of a phase, or it is used twice";
+            return source.refuse_span(keys.name.span(), what, NAMES);
+        }
+        let is_length = |span: &Span| !span.is_zero() && *span <= LONGEST_PHASE;
+        if let Some(span) = keys.span.as_ref().filter(|span| !is_length(span.get_ref())) {
+            return source.refuse_span(span.span(), "not a length of a phase", "write more than 0s, at most 366d");
+        }
+        if keys.sequences.is_empty() && file.sequences.is_empty() {
+            let remedy = "add a [[phase.do]] with name and steps, or a [[do]] for all phases";
+            return source.refuse_span(table.span(), "the clients have nothing to do in this phase", remedy);
+        }
+        let sequences = files_do::read(around, &keys.sequences)?;
+        let span = keys.span.as_ref().map(|span| *span.get_ref());
+        phases.push(FilesPhase { name, span, until: keys.until.unwrap_or_default(), sequences });
+    }
+    Ok(phases)
+}
+
+/// Whether the sequences of each phase, its own or those of the workload, fit to how it ends and to each other.
+fn check_phases(source: Source<'_>, file: &File, workload: &FilesWorkload) -> Result<(), Fault> {
+    for (index, phase) in workload.all_phases().iter().enumerate() {
+        let own = file.phase.get(index).map(|keys| &keys.get_ref().sequences).filter(|own| !own.is_empty());
+        let tables = own.unwrap_or(&file.sequences);
+        files_do::check_phase(source, tables, &phase.sequences, phase.takes_every_file_once())?;
+        if let Some(sequence) = phase.sequence_in_a_race() {
+            let span = files_do::span_of(tables, &sequence.name).unwrap_or_default();
+            let what = format!("{} is on files of others, in a phase that removes names", sequence.name);
+            return source.refuse_span(span, what, "write pick = \"own\", or another phase");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod files_tests;

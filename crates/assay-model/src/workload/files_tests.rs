@@ -1,0 +1,205 @@
+//! What the keys of a workload on a file system mean, and which values are refused, with the line.
+
+use super::*;
+use crate::files::{FileSize, Layout, Operation, Pick, Place, SequenceFiles, Shared};
+
+const FILESERVER: &str = r#"name = "file server"
+model = "files"
+clients = 50
+rate = "500/s"
+arrival = "steady"
+cache = "direct"
+io = "16KiB"
+duration = "5min"
+
+[tree]
+files = 10_000
+size = { mean = "128KiB", shape = 1.5 }
+width = 20
+
+[[do]]
+name = "deliver"
+steps = ["create", "write", "close"]
+share = 2
+
+[[do]]
+name = "grow"
+steps = [["open", "append", "close"], ["unlink"]]
+
+[[criterion]]
+stream = "fsync"
+p99_at_most = "50ms"
+window = "1min"
+"#;
+
+fn file(text: &str) -> Result<FilesFile, Fault> {
+    read_files("w.toml", text)
+}
+
+#[test]
+fn a_file_says_what_clients_do() {
+    let text = FILESERVER.replace("\"close\"]\nshare", "\"fsync\", \"close\"]\nshare");
+    let FilesFile { workload, files } = file(&text).unwrap();
+    assert_eq!(
+        (files.clients, files.io, files.cache, files.verify),
+        (50, Bytes::from_kib(16), CachePolicy::Direct, true)
+    );
+    assert_eq!(files.pace, FilesPace::Open { rate: Rate::per_second(500), arrival: Spacing::Steady });
+    assert_eq!(files.tree.size, FileSize::Gamma { mean: Bytes::from_kib(128), shape: 1.5 });
+    assert_eq!((files.tree.files, files.tree.width, files.tree.depth), (10_000, Some(20), None));
+    assert_eq!((files.sequences[0].share, files.sequences[1].share), (2, 1));
+    assert_eq!(files.sequences[1].steps[1], [Operation::Unlink]);
+    assert_eq!(
+        (workload.name.as_str(), workload.model, workload.timing.duration),
+        ("file server", "files", Span::from_secs(300))
+    );
+    assert_eq!(workload.criteria[0].to_string(), "fsync response over 50ms at most 1% per 1min");
+    let least = file("model = \"files\"\nclosed = true\n[tree]\nfiles = 5\nsize = \"1KiB\"\n[[do]]\nname = \"stat\"\nsteps = [\"stat\"]\n").unwrap();
+    assert_eq!((least.files.pace, least.files.clients, least.files.io), (FilesPace::Closed, 8, Bytes::from_kib(128)));
+    assert_eq!((least.files.cache, least.files.verify), (CachePolicy::Drop, true));
+}
+
+#[test]
+fn phases_have_sequences_of_their_own_or_those_of_the_workload() {
+    let text = r#"model = "files"
+closed = true
+io = "47008B"
+verify = false
+[tree]
+size = "1GiB"
+shared = 1
+layout = "interleaved"
+empty = true
+[[do]]
+name = "look"
+steps = ["read"]
+on = "shared"
+pick = "next"
+io = "4KiB"
+at = "random"
+[[phase]]
+name = "write"
+for = "300s"
+until = "stonewall"
+[[phase.do]]
+name = "write"
+steps = ["write"]
+on = "shared"
+[[phase]]
+name = "read"
+for = "1min"
+"#;
+    let files = file(text).unwrap().files;
+    assert_eq!((files.verify, files.tree.shared), (false, Some(Shared { files: 1, layout: Layout::Interleaved })));
+    let phases = files.all_phases();
+    assert_eq!((phases[0].until, phases[0].span), (Until::Stonewall, Some(Span::from_secs(300))));
+    assert_eq!((phases[0].sequences[0].name.as_str(), phases[1].sequences[0].name.as_str()), ("write", "look"));
+    let look = &phases[1].sequences[0];
+    assert_eq!(
+        (look.on, look.pick, look.io, look.at),
+        (SequenceFiles::Shared, Pick::Next, Some(Bytes::from_kib(4)), Some(Place::Random))
+    );
+}
+
+#[test]
+fn every_form_of_size() {
+    for (form, expected) in [
+        ("\"3901B\"", FileSize::Fixed(Bytes::new(3901))),
+        ("{ from = \"0B\", to = \"1KiB\" }", FileSize::Between { from: Bytes::new(0), to: Bytes::from_kib(1) }),
+        ("{ log2 = [1, 0, 5] }", FileSize::Log2(vec![1, 0, 5])),
+    ] {
+        let text = FILESERVER
+            .replace("{ mean = \"128KiB\", shape = 1.5 }", form)
+            .replace("stream = \"fsync\"", "stream = \"close\"");
+        assert_eq!(file(&text).unwrap().files.tree.size, expected);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_at_its_line() {
+    let tree_end = "width = 20\n";
+    for (from, to, line, what) in [
+        ("rate = \"500/s\"", "rate = \"0/s\"", 4, "a rate of 0 asks for nothing"),
+        ("rate = \"500/s\"", "rates = \"500/s\"", 4, "unknown key \"rates\""),
+        ("rate = \"500/s\"\n", "", 0, "nothing says when sequences are wanted"),
+        ("rate = \"500/s\"", "rate = \"500/s\"\nclosed = true", 5, "closed and rate both say"),
+        ("rate = \"500/s\"", "closed = true", 5, "arrival is that of a rate"),
+        ("clients = 50", "clients = 0", 3, "0 is not a number of clients"),
+        ("\"direct\"", "\"cold\"", 6, "unknown value \"cold\""),
+        ("io = \"16KiB\"", "io = \"0B\"", 7, "0B is not a size of a read or write"),
+        ("io = \"16KiB\"", "scheduler = \"none\"", 7, "unknown key \"scheduler\""),
+        ("files = 10_000", "files = 2_000_000_000", 11, "2000000000 is not a number of files"),
+        ("shape = 1.5", "shape = 0.0", 12, "0 is not a shape of sizes"),
+        ("shape = 1.5", "to = \"1MiB\"", 12, "give sizes in exactly one way"),
+        (tree_end, "width = 0\n", 13, "0 is not a number of entries"),
+        (tree_end, "depth = 3\n", 13, "depth says nothing without width"),
+        (tree_end, "width = 1000\ndepth = 9\n", 10, "this tree has more than"),
+        (tree_end, "layout = \"segments\"\n", 13, "layout is that of shared files"),
+        ("name = \"deliver\"", "name = \"a b\"", 16, "not a valid name of a sequence"),
+        ("name = \"deliver\"", "name = \"unlink\"", 16, "unlink is an operation, and would be the name of two streams"),
+        ("name = \"deliver\"", "name = \"append\"", 16, "append is an operation"),
+        ("\"create\", \"write\", \"close\"", "\"create\", \"wrte\", \"close\"", 17, "there is no operation \"wrte\""),
+        ("\"create\", \"write\", \"close\"", "\"create\", \"write\"", 17, "the file stays open"),
+        ("share = 2", "share = 0", 18, "a share of 0 is never done"),
+        ("share = 2", "share = \"20%\"", 18, "a percentage beside shares that are none"),
+        ("share = 2", "pick = \"next\"", 17, "create changes a file, and only its owner does that"),
+        ("share = 2", "order = \"random\"", 18, "order is for a phase"),
+        ("share = 2", "on = \"shared\"", 17, "create is not possible on a file that all clients share"),
+        (
+            "[[criterion]]",
+            "[[do]]\nname = \"ask\"\nsteps = [\"stat\"]\npick = \"any\"\n[[criterion]]",
+            27,
+            "ask is on files of others",
+        ),
+        (
+            "[[criterion]]",
+            "[[phase]]\nname = \"p\"\nuntil = \"done\"\n[[criterion]]",
+            18,
+            "share in a phase that takes every file once",
+        ),
+        ("[[criterion]]", "[[phase]]\nname = \"p\"\nfor = \"0s\"\n[[criterion]]", 26, "not a length of a phase"),
+        ("stream = \"fsync\"", "stream = \"fsinc\"", 25, "there is no stream \"fsinc\""),
+    ] {
+        let text = FILESERVER.replacen(from, to, 1);
+        assert!(text.contains(to), "{from} is in the file");
+        let fault = file(&text).unwrap_err();
+        assert!(fault.line == line && fault.what.starts_with(what), "{to}: {fault}");
+        assert!(!fault.remedy.is_empty() || fault.what.starts_with("there is no stream"), "{fault}");
+    }
+}
+
+#[test]
+fn steps_on_shared_files_fit_to_their_layout() {
+    let text = |tree: &str, keys: &str| {
+        format!("model = \"files\"\nclosed = true\n[tree]\nsize = \"1MiB\"\n{tree}\n[[do]]\nname = \"s\"\n{keys}\n")
+    };
+    let shared = "on = \"shared\"";
+    for (tree, keys, what) in [
+        ("files = 5", format!("steps = [\"write\"]\n{shared}"), "the tree has no shared files"),
+        ("shared = 1", "steps = [\"stat\"]".to_owned(), "the tree has no files but shared ones"),
+        ("shared = 1", format!("steps = [\"append\"]\n{shared}"), "append to a shared file"),
+        ("shared = 1\nlayout = \"append\"", format!("steps = [\"write\"]\n{shared}"), "write needs places"),
+        ("shared = 1", format!("steps = [\"unlink\"]\n{shared}"), "unlink is not possible on a file that all"),
+        ("files = 0", "steps = [\"stat\"]".to_owned(), "a tree without files"),
+    ] {
+        let fault = file(&text(tree, &keys)).unwrap_err();
+        assert!(fault.what.starts_with(what) && fault.line > 0, "{fault}");
+    }
+    assert!(
+        file(&text("shared = 1\nlayout = \"append\"", &format!("steps = [\"append\", \"fsync\"]\n{shared}"))).is_ok()
+    );
+}
+
+#[test]
+fn percentages_make_the_whole() {
+    let with = |a: &str, b: &str| {
+        let text = FILESERVER
+            .replace("share = 2", &format!("share = \"{a}\""))
+            .replace("name = \"grow\"", &format!("name = \"grow\"\nshare = \"{b}\""));
+        file(&text.replace("stream = \"fsync\"", "stream = \"close\""))
+            .map(|file| file.files.sequences[0].share)
+            .map_err(|fault| fault.what)
+    };
+    assert_eq!(with("20%", "80%"), Ok(200_000_000));
+    assert_eq!(with("20%", "70%"), Err("the shares of the sequences make 90%".to_owned()));
+}
