@@ -183,7 +183,7 @@ pub trait Foretelling: Device {
     fn is_sure(&self) -> bool;
 
     /// Carries a request and returns immediately when and how it will complete; `poll` reports it only if the caller
-    /// calls [`keep`](Foretelling::keep). `None`: the request must be submitted instead. Called only on a device that
+    /// calls [`keep_foretold`](Foretelling::keep_foretold). `None`: the request must be submitted instead. Called only on a device that
     /// [is sure](Foretelling::is_sure).
     fn foretell_completion(&mut self, now: Instant, request: &Self::Request) -> Option<(Instant, Result<u32, Code>)>;
 

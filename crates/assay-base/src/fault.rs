@@ -52,7 +52,7 @@ impl Fault {
         Fault { span: Some(span), ..fault.with_reason(what, remedy) }
     }
 
-    /// A fault at `width` bytes from byte `at` of `source`, which is line `line` of `file`; [`Fault::because`] says what it is. Offsets beyond
+    /// A fault at `width` bytes from byte `at` of `source`, which is line `line` of `file`; [`Fault::with_reason`] says what it is. Offsets beyond
     /// the line mean its end.
     pub fn in_line(file: &str, line: usize, source: &str, at: usize, width: usize) -> Fault {
         let before = characters_before(source, at);
@@ -62,7 +62,7 @@ impl Fault {
         Fault { line, column: before + 1, width: meant.min(WINDOW), source, ..Fault::in_file(file) }
     }
 
-    /// A fault of the file as a whole; [`Fault::because`] says what it is.
+    /// A fault of the file as a whole; [`Fault::with_reason`] says what it is.
     pub fn in_file(file: &str) -> Fault {
         Fault {
             what: String::new(),

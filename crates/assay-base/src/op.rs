@@ -69,7 +69,7 @@ impl Op {
 pub struct Ticket(pub u32);
 
 /// The reason why a request did not succeed, as a number that the device which carried it can
-/// [name](crate::Device::name): an errno of the operating system (1 to 4095), a code of our own (zero and below), or a
+/// [name](crate::Device::code_name): an errno of the operating system (1 to 4095), a code of our own (zero and below), or a
 /// code that the device defines (above 4095).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Code(pub i32);
@@ -204,7 +204,7 @@ fn digit_of_text(number: i32, place: u32) -> char {
 }
 
 impl fmt::Display for Code {
-    /// Its [name](Code::name).
+    /// Its [name](Code::symbolic_name).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.symbolic_name())
     }

@@ -67,11 +67,11 @@ pub trait Source {
         unreachable!("only sources that draw ahead are asked")
     }
 
-    /// Takes a request of a flow that was drawn, as [`Source::take`] does: it is intended when the source is due.
+    /// Takes a request of a flow that was drawn, as [`Source::take_request`] does: it is intended when the source is due.
     fn take_drawn(&mut self, _flow: usize) {}
 
     /// A request of a flow that was drawn has followed one that completed: it has the slot of that one, for which
-    /// [`Source::returned`] is not called.
+    /// [`Source::note_completed`] is not called.
     fn note_followed(&mut self, _flow: usize) {}
 
     /// A request of a flow completed at `completed`.

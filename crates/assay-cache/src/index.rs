@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// A slot without a block.
 const EMPTY: u64 = u64::MAX;
-/// The bit that marks a used block in the words of [`Index::words`].
+/// The bit that marks a used block in the words of [`Index::to_stored`].
 const USED: u64 = 1 << 63;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,7 +140,7 @@ impl Index {
             .chain(self.slots.iter().map(|slot: &Slot| if slot.used { slot.block | USED } else { slot.block }))
     }
 
-    /// The cache that `words` describe, in the form of [`words`](Index::words). `None` if they do not describe a cache
+    /// The cache that `words` describe, in the form of [`to_stored`](Index::to_stored). `None` if they do not describe a cache
     /// of this shape.
     pub fn from_stored(shape: Shape, words: impl IntoIterator<Item = u64>) -> Option<Index> {
         let mut words = words.into_iter();

@@ -58,7 +58,7 @@ impl Target {
     }
 
     /// Offset of `op` in the file. `EBADF`: a write to a target that was opened for reading, or its flush, which nobody
-    /// needs. `EINVAL`: see [`fits`].
+    /// needs. `EINVAL`: see [`check_fits`].
     #[inline]
     pub(crate) fn file_offset(&self, op: &Op) -> Result<u64, Code> {
         if op.direction == Direction::Write && !self.writable {

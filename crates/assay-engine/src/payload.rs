@@ -19,7 +19,7 @@ pub struct RequestId {
 pub enum ExaminationResult {
     /// The data are those that were expected.
     Sound,
-    /// Damaged data of this kind: the request counts as failed, and [`Payload::damages`] has the details.
+    /// Damaged data of this kind: the request counts as failed, and [`Payload::take_damages`] has the details.
     Damaged(Code),
 }
 
@@ -87,7 +87,7 @@ pub trait Payload<D: Device> {
         false
     }
 
-    /// Whether a full completion may turn out to be damaged, so that its effects must wait for [`Payload::after`].
+    /// Whether a full completion may turn out to be damaged, so that its effects must wait for [`Payload::after_completion`].
     #[inline(always)]
     fn may_find_damage(&self) -> bool {
         false

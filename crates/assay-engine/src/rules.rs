@@ -57,7 +57,7 @@ pub struct Setup {
 pub struct Step {
     /// The worker has nothing to do before this time, unless an operation completes.
     pub wake: Instant,
-    /// A request was issued, which [`Worker::send`](crate::Worker::send) hands over.
+    /// A request was issued, which [`Worker::send_issued`](crate::Worker::send_issued) hands over.
     pub issued: bool,
     /// The run is over.
     pub done: bool,

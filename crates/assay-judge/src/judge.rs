@@ -64,7 +64,7 @@ pub fn judge_log<R: BufRead>(mut reader: Reader<R>, options: &Options) -> Result
     fold.finish()
 }
 
-/// The state machine behind [`judge`]: it takes the entries one by one, so that a log may also be judged while it
+/// The state machine behind [`judge_log`]: it takes the entries one by one, so that a log may also be judged while it
 /// grows.
 #[derive(Debug)]
 pub struct Fold {

@@ -145,7 +145,7 @@ impl SessionsCurve {
         names
     }
 
-    /// The cells of a point, in the order of [`SessionsCurve::heads`].
+    /// The cells of a point, in the order of [`SessionsCurve::column_heads`].
     fn point_cells(&self, point: &Point) -> Vec<String> {
         let figures = self
             .figure_names()

@@ -153,7 +153,7 @@ pub(crate) fn percent_text(share: f64) -> String {
     if percent > 0.0 && percent < 0.01 { format!("{percent:.4}%") } else { format!("{percent:.2}%") }
 }
 
-/// Like [`percent`], with more digits where two would look like the bound itself.
+/// Like [`percent_text`], with more digits where two would look like the bound itself.
 pub(crate) fn share_text(share: f64, limit: Share) -> String {
     let text = percent_text(share);
     if text == percent_text(limit.as_f64()) && share != limit.as_f64() {

@@ -131,7 +131,7 @@ fn share_of(all: u64, in_flight: u32, arrival: &Arrival, worker: Part) -> u64 {
     if in_flight == 0 { 0 } else { all / workers + u64::from(worker.index < all % workers) }
 }
 
-/// What flushes are as writes: durable ones of no bytes, always at the same place ([`Op::flush`]).
+/// What flushes are as writes: durable ones of no bytes, always at the same place ([`Op::flush_on_target`]).
 fn of_no_bytes() -> Block {
     Block {
         direction: Direction::Write,

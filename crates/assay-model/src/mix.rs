@@ -178,7 +178,7 @@ impl Mix {
         now + self.lines[self.line].delay
     }
 
-    /// The stream of the next operation, as an index into the loop. [`Mix::begins`] must be called before each call.
+    /// The stream of the next operation, as an index into the loop. [`Mix::earliest_issue`] must be called before each call.
     #[inline]
     pub fn next_stream(&mut self, prng: &mut Prng) -> usize {
         self.left = self.left.saturating_sub(1);

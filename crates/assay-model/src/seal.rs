@@ -77,7 +77,7 @@ impl Seal {
         block[SUM].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// The seal at the beginning of `block`, if there is one; [`sound`] says whether the data match it.
+    /// The seal at the beginning of `block`, if there is one; [`is_sound`] says whether the data match it.
     #[inline]
     pub fn read_from_block(block: &[u8]) -> Option<Seal> {
         let head: &[u8; LEN] = block.first_chunk()?;

@@ -177,7 +177,7 @@ impl Unpacker {
         Ok(filled)
     }
 
-    /// Unpacks as [`Unpacker::unpack`] does, into the memory of `into`, which an error leaves unchanged.
+    /// Unpacks as [`Unpacker::unpack_text`] does, into the memory of `into`, which an error leaves unchanged.
     pub fn unpack_into(&mut self, text: &str, overflow: u64, into: &mut Filled) -> Result<(), String> {
         if text.len() > LONGEST_TEXT {
             return Err(format!("a distribution of {} bytes is longer than any real one", text.len()));

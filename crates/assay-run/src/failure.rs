@@ -93,7 +93,7 @@ impl Failure {
         Failure::new(code, trouble)
     }
 
-    /// [`Failure::database`] of a trouble that is not needed any more.
+    /// [`Failure::from_database_trouble`] of a trouble that is not needed any more.
     pub fn from_trouble(trouble: Trouble) -> Failure {
         Failure::from_database_trouble(&trouble)
     }

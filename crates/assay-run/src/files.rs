@@ -44,7 +44,7 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// The same, with these permissions.
 ///
 /// # Errors
-/// As [`replace`].
+/// As [`replace_file`].
 pub(crate) fn replace_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (dir, name) = Dir::open_parent(path)?;
     let over = dir.stat_regular_file(name)?.is_some();
@@ -62,7 +62,7 @@ pub fn create_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// The same, with these permissions.
 ///
 /// # Errors
-/// As [`create`].
+/// As [`create_file`].
 pub fn create_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     new(path, bytes, Some(Mode::from_raw_mode(mode)))
 }
@@ -174,7 +174,7 @@ pub fn rescue_if_moved(path: &Path, rescued: &str) -> io::Result<Rescue> {
     Ok(Rescue::Copied)
 }
 
-/// What [`rescue`] did.
+/// What [`rescue_if_moved`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rescue {
     /// The file has its name.
@@ -325,7 +325,7 @@ pub fn read_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// Reads a text file that the user named, at most `limit` bytes.
 ///
 /// # Errors
-/// As [`read`], or it is not text.
+/// As [`read_file`], or it is not text.
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(read_file(path, limit)?).map_err(|_| io::Error::other("it is not text"))
 }

@@ -83,7 +83,7 @@ pub fn read_all(names: &[&str], reading: &Reading) -> Result<Vec<FoundWorkload>,
     Ok(found)
 }
 
-/// Like [`find`], as the command line asks for. A file is read once: it may be a pipe.
+/// Like [`find_workload`], as the command line asks for. A file is read once: it may be a pipe.
 pub fn read_named(name: &str, reading: &Reading) -> Result<FoundWorkload, Failure> {
     let choice = &reading.jobs;
     let path = Path::new(name);

@@ -85,7 +85,7 @@ fn compare_queries(check: Check, keys: usize, left: &str, right: &str) -> Query 
     Query { check, keys, asks: QueryForm::Compare { left: left.to_owned(), right: right.to_owned(), is_money: false } }
 }
 
-/// Compares as [`compare`] does, for money.
+/// Compares as [`compare_queries`] does, for money.
 fn compare_money(check: Check, keys: usize, left: &str, right: &str) -> Query {
     Query { check, keys, asks: QueryForm::Compare { left: left.to_owned(), right: right.to_owned(), is_money: true } }
 }

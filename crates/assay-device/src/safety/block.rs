@@ -66,7 +66,7 @@ struct Claimed {
 /// How often a run that shares the device is waited for, until it has checked the device itself and locked it.
 const LOOKS_AT_PARTNERS: u32 = 100;
 
-/// [`open`], repeated for about a second as long as the device is busy and no user of it is visible: the kernel
+/// [`open_exclusively`], repeated for about a second as long as the device is busy and no user of it is visible: the kernel
 /// releases a device a moment after the process that used it has ended. A run under the same consent shares it.
 fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> Result<Claimed, Errno> {
     for look in 1.. {

@@ -32,7 +32,7 @@ pub(crate) fn list_mounts(path: &Path) -> std::io::Result<Vec<Mount>> {
 /// The same, with the error in words.
 ///
 /// # Errors
-/// See [`mounts`].
+/// See [`list_mounts`].
 pub(super) fn read_mounts(path: &Path) -> Result<Vec<Mount>, String> {
     list_mounts(path).map_err(|e| cannot_read(path, &e))
 }

@@ -83,7 +83,7 @@ impl Ledger {
         Some(sum)
     }
 
-    /// The ledger of a run with `workers` workers; `None` as for [`Ledger::bytes`].
+    /// The ledger of a run with `workers` workers; `None` as for [`Ledger::memory_bytes`].
     pub fn new(plan: &Plan, targets: &[Verified], workers: u32) -> Option<Ledger> {
         let all = (0..).zip(targets);
         let books = all.map(|(index, target)| TargetLedger::new(plan, index, target)).collect::<Option<_>>()?;

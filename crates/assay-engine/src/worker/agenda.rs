@@ -36,9 +36,9 @@ struct Group<S> {
     others: Box<[usize]>,
     /// See [`Source::is_open_loop`].
     open_loop: bool,
-    /// See [`Agenda::shifts`].
+    /// See [`Agenda::delays_followers`].
     shifts: bool,
-    /// See [`Agenda::contends`].
+    /// See [`Agenda::may_wait_for_slot`].
     contends: bool,
     /// Index of the closed loop of the plan whose slots its requests take.
     looped: Option<u16>,
@@ -63,7 +63,7 @@ pub(crate) struct ReturnedRequest {
     pub lane: usize,
     /// It belongs to a schedule.
     pub open_loop: bool,
-    /// See [`Agenda::shifts`].
+    /// See [`Agenda::delays_followers`].
     pub shifts: bool,
     /// The closed loop of the plan that it belongs to.
     pub looped: Option<u16>,

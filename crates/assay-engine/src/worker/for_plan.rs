@@ -17,7 +17,7 @@ use assay_model::source::{BlockSource, BlockSources, SourceWorker};
 pub type Blocks = BlockSource<Ledger>;
 
 impl<D: BlockDevice> Worker<D, Blocks, Data> {
-    /// A worker for its part of `plan` on `device`, which has as many slots as [`slots`] says. `None` when a rate does
+    /// A worker for its part of `plan` on `device`, which has as many slots as [`slots_upper_bound`] says. `None` when a rate does
     /// not fit.
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
         let Setup { part, bound, run, start, ref ledger, ref gates, .. } = setup;

@@ -169,7 +169,7 @@ impl<R: Request> Queue<R> {
         self.slots[ticket.0 as usize].live
     }
 
-    /// Takes a slot of `lane` for a request that was due at `due` and is issued `now`; [`Queue::put`] fills it.
+    /// Takes a slot of `lane` for a request that was due at `due` and is issued `now`; [`Queue::fill_slot`] fills it.
     #[inline(always)]
     pub(crate) fn take_slot(&mut self, lane: usize, now: Instant, due: Instant, held: &HeldBack) -> Ticket {
         let lane = &mut self.lanes[lane];

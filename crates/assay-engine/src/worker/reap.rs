@@ -171,7 +171,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// Frees the slot of a request, and returns the part of its time that the generator may have caused.
     ///
-    /// This function and [`Lateness::arrives`](crate::lateness::arrivals::Lateness::arrives) are not inlined into the path of
+    /// This function and [`Lateness::count_arrival`](crate::lateness::arrivals::Lateness::count_arrival) are not inlined into the path of
     /// closed loops on devices that report times, which need neither (10 % on the null device).
     #[inline(never)]
     fn free_slot_and_find_excess(

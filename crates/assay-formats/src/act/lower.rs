@@ -1,6 +1,6 @@
 //! Converts an ACT config file to a workload: the same load, with notes on what ACT does differently.
 //!
-//! There are two ways. [`native`] is for `assay run act.conf`: exact rates, independent arrivals, no bound except the
+//! There are two ways. [`native_workload`] is for `assay run act.conf`: exact rates, independent arrivals, no bound except the
 //! usual one. [`like_act`] is for a drop-in: the rates that ACT derives, evenly spread arrivals, as many operations in
 //! flight as ACT has threads, separately for each kind of thread, and a length that ends with a report. In both, the
 //! rates of a config are for all devices together.

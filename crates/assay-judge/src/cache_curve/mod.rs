@@ -45,7 +45,7 @@ pub struct CacheCurve {
     pub cold: f64,
     /// The points, by ascending size.
     pub points: Vec<Point>,
-    /// Index of the knee among the points; see [`knee`].
+    /// Index of the knee among the points; see [`index_of_knee`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<usize>,
 }

@@ -1,6 +1,6 @@
 //! Compares two or more runs, and decides which of their differences are more than noise.
 //!
-//! [`Sampled`] takes the entries of each log in order and keeps what a bootstrap needs in bounded memory; [`compare`]
+//! [`Sampled`] takes the entries of each log in order and keeps what a bootstrap needs in bounded memory; [`compare_runs`]
 //! computes the result from several of them. The others are compared with the first run. Names come from logs: hostile
 //! input.
 

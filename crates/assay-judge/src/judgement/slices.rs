@@ -122,7 +122,7 @@ impl Slice {
         exact.or_else(|| if target.is_none() && mine().count() == 1 { mine().next() } else { None })
     }
 
-    /// Whether `stream` does not keep the bound of a criterion in this slice, on `target` (as in [`Slice::stream`]).
+    /// Whether `figures_of_stream` does not keep the bound of a criterion in this slice, on `target` (as in [`Slice::figures_of_stream`]).
     pub(crate) fn has_unkept_bound(&self, stream: &str, target: Option<&str>) -> bool {
         self.figures_of_stream(stream, target).is_some_and(|entry| !entry.unkept.is_empty())
     }

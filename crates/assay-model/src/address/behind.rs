@@ -1,6 +1,6 @@
 //! Each operation begins where the last operation of the loop ended, whichever stream of the loop that was, rounded up
 //! to an alignment. At the end of the space it begins again at the start. The loop tells each generator where its last
-//! operation ended ([`Behind::follow`]), because a single stream of the loop does not know that.
+//! operation ended ([`BehindLastOperation::note_last_end`]), because a single stream of the loop does not know that.
 
 use crate::arrival::Part;
 

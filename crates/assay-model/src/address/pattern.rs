@@ -64,7 +64,7 @@ pub enum Pattern {
     Runs(Runs),
     /// See [`Walk`].
     Walk(Walk),
-    /// See [`Behind`].
+    /// See [`BehindLastOperation`].
     Behind(BehindLastOperation),
     /// See [`Strided`].
     Strided(Strided),

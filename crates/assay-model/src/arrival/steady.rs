@@ -19,7 +19,7 @@ pub struct Steady {
 const SHIFTS: u128 = 1024;
 
 impl Steady {
-    /// See [`super::Schedule::steady`].
+    /// See [`super::Schedule::from_steady`].
     pub fn new(start: Instant, rate: Rate, part: Part, shift: u64) -> Option<Steady> {
         let (operations, seconds) = rate.as_ratio();
         if operations == 0 || part.of == 0 {

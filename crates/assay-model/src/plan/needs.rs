@@ -9,7 +9,7 @@ use assay_base::Bytes;
 const SMALLEST_BLOCK: u32 = 512;
 
 impl Plan {
-    /// How large a target must be for the streams that are on it, in bytes, for blocks of `block` bytes; [`Plan::fits`] says more where
+    /// How large a target must be for the streams that are on it, in bytes, for blocks of `block` bytes; [`Plan::check_fits`] says more where
     /// parts of targets are laid out together.
     pub fn smallest_target(&self, target: u16, block: u32) -> u64 {
         let mut most = 0;

@@ -221,7 +221,7 @@ impl FoundViolations {
         }));
     }
 
-    /// As [`Found::compare`], where the absence of a key on the right means zero.
+    /// As [`FoundViolations::compare_sides`], where the absence of a key on the right means zero.
     fn compare_to_zero<const N: usize>(&mut self, check: Check, left: &Side<N>, mut right: Side<N>) {
         for key in left.keys() {
             right.entry(*key).or_default();

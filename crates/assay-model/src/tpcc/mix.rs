@@ -57,7 +57,7 @@ pub enum Mix {
 }
 
 impl Mix {
-    /// How many of [`Mix::whole`] transactions are of each kind, in the order of [`Kind::ALL`].
+    /// How many of [`Mix::total_weight`] transactions are of each kind, in the order of [`TransactionKind::ALL`].
     pub fn kind_weights(self) -> [u64; 5] {
         match self {
             Mix::Deck => [45, 43, 4, 4, 4],

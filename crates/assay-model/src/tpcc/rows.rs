@@ -123,7 +123,7 @@ pub struct Stock {
     pub warehouse: i32,
     pub item: i32,
     pub quantity: i32,
-    /// The texts of the ten districts, one after the other; see [`Stock::dist`].
+    /// The texts of the ten districts, one after the other; see [`Stock::district_text`].
     pub dists: String,
     pub ytd: i32,
     pub orders: i32,
@@ -225,7 +225,7 @@ impl Row {
         }
     }
 
-    /// Passes on its values, one for each of [`Table::columns`].
+    /// Passes on its values, one for each of [`Table::all_columns`].
     pub fn put_values(&self, put: &mut dyn FnMut(Value<'_>)) {
         let to = &mut Values(put);
         match self {

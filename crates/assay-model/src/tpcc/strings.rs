@@ -17,7 +17,7 @@ pub(super) fn uniform_between(prng: &mut Prng, low: i64, high: i64) -> i64 {
     low + prng.uniform_below((high - low + 1) as u64) as i64
 }
 
-/// As [`between`], for what is an `i32`.
+/// As [`uniform_between`], for what is an `i32`.
 pub(super) fn uniform_number(prng: &mut Prng, low: i32, high: i32) -> i32 {
     low + prng.uniform_below((high - low + 1) as u64) as i32
 }

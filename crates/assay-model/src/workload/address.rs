@@ -32,7 +32,7 @@ pub(super) enum Name {
     Behind,
 }
 
-/// An address as a table: one of the keys that [`forms`](Form::forms) lists, and the keys that belong to some of them.
+/// An address as a table: one of the keys that [`named_forms`](Form::named_forms) lists, and the keys that belong to some of them.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Form {

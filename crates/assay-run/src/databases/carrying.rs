@@ -175,7 +175,7 @@ impl<'a> DatabaseRun<'a> {
         (self.targets > 1).then(|| self.database.url_name())
     }
 
-    /// The message before [`Carried::end`], which reads whole tables and may take as long as the run. `None` if nothing
+    /// The message before [`DatabaseRun::examine_after_run`], which reads whole tables and may take as long as the run. `None` if nothing
     /// is checked.
     pub(crate) fn end_announcement(&self, reason: CloseReason) -> Option<String> {
         let checks = !self.unchecked && !was_cut_short(reason) && self.account.busy_sessions() == 0;

@@ -1,4 +1,4 @@
-//! The kinds of databases: each is one implementation of [`Opened`], and one arm of [`open`], [`look`] and
+//! The kinds of databases: each is one implementation of [`Opened`], and one arm of [`open_through_gate`], [`read_marker`] and
 //! [`usual_sessions`].
 
 use super::mariadb::Mysql;

@@ -14,7 +14,7 @@ pub trait Opened: Debug + Send {
     fn start_sessions(&mut self, count: u32, mode: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble>;
     /// Creates a row for each session of a run, and waits until the rows are durable. No other run has the name `run`.
     fn create_session_rows(&mut self, run: &str, sessions: u32) -> Result<(), Trouble>;
-    /// As [`Opened::sessions`], for sessions that store their numbers in the rows of a run.
+    /// As [`Opened::start_sessions`], for sessions that store their numbers in the rows of a run.
     fn marked_sessions(&mut self, count: u32, mode: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble>;
     /// Reads what the database still has of the commits of a run.
     fn kept_commits(&mut self, run: &str) -> Result<KeptCommits, Trouble>;

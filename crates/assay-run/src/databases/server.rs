@@ -29,7 +29,7 @@ pub(super) trait Protocol: Sized + Send + 'static {
 
     /// Passes the gate, and opens a connection for everything but the load.
     fn pass_gate(url: &Self::Url) -> Result<Ready<Self>, Trouble>;
-    /// Makes sure that another Assay is kept out, as [`Opened::guard`].
+    /// Makes sure that another Assay is kept out, as [`Opened::hold_guard`].
     fn hold_guard(permit: &Self::Permit) -> Result<Guarded, Trouble>;
     fn open_connection(permit: &Arc<Self::Permit>, url: &Self::Url) -> Result<Self::Connection, Trouble>;
     /// Makes a session of the load. With the name of a run and its index there, it numbers its commits.

@@ -173,7 +173,7 @@ fn reopen_for_reading(file: &File) -> io::Result<File> {
     Ok(rustix::fs::open(descriptor_path(file), flags, Mode::empty())?.into())
 }
 
-/// The parent of a path, as [`open`] takes it.
+/// The parent of a path, as [`open_below_held`] takes it.
 pub(super) fn parent_directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

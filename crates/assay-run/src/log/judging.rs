@@ -105,7 +105,7 @@ impl Log {
     /// Judges it, and takes the samples that a comparison needs.
     ///
     /// # Errors
-    /// As [`judge`](Log::judge), or it contains no samples that can be compared.
+    /// As [`judge_log`](Log::judge_log), or it contains no samples that can be compared.
     pub fn judge_with_samples(&self) -> Result<(Judgement, Sampled), Failure> {
         let log = self.from_the_beginning()?;
         if self.of_act {

@@ -234,7 +234,7 @@ impl LogFile {
 
     /// Appends a line. After a failure nothing more is written; what was written before stays. When this returns, the
     /// operating system has the event, so that no kill of this program loses it. It becomes durable with
-    /// [`settle`](LogFile::settle) or the next line: of a thousand events at once, the last one must not wait for a
+    /// [`settle_events`](LogFile::settle_events) or the next line: of a thousand events at once, the last one must not wait for a
     /// thousand syncs.
     pub fn write_entry(&mut self, entry: &Entry) {
         if let Some(listener) = &mut self.listener {

@@ -53,7 +53,7 @@ pub fn create_run_directory(planned: &Path, given: bool) -> Result<PathBuf, Fail
     Ok(path)
 }
 
-/// As [`create`], but the directory is held only as long as the second value exists: one of several runs has files of its
+/// As [`create_run_directory`], but the directory is held only as long as the second value exists: one of several runs has files of its
 /// own open only while it goes on.
 pub fn create_held(planned: &Path, given: bool) -> Result<(PathBuf, HeldDirectory), Failure> {
     if let Some(parent) = planned.parent().filter(|parent| !parent.as_os_str().is_empty()) {

@@ -185,12 +185,12 @@ impl Link {
         self.ask_and_wait(&[&[QUERY], sql.as_bytes()].concat(), None, false)
     }
 
-    /// Runs statements as [`Link::simple`] does, whose answers are not needed.
+    /// Runs statements as [`Link::query_text`] does, whose answers are not needed.
     pub(super) fn run_statements(&mut self, sql: &str) -> Result<(), Failed> {
         self.query_text(sql).map(drop)
     }
 
-    /// Runs a statement as [`Link::simple`] does that reads the file `name`, whose content is sent from memory.
+    /// Runs a statement as [`Link::query_text`] does that reads the file `name`, whose content is sent from memory.
     pub(super) fn run_with(&mut self, sql: &str, name: &str, file: &[u8]) -> Result<(), Failed> {
         self.ask_and_wait(&[&[QUERY], sql.as_bytes()].concat(), Some((name, file)), false).map(drop)
     }
@@ -227,7 +227,7 @@ impl Link {
         self.ask_and_wait(&execution_request(statement, values), None, true)
     }
 
-    /// Begins as [`Link::execute`] does, without blocking: [`Link::read`] reads the answers, and [`Link::landed`]
+    /// Begins as [`Link::execute_prepared`] does, without blocking: [`Link::read_arrived`] reads the answers, and [`Link::take_answers`]
     /// returns them.
     pub(super) fn take_off(&mut self, statement: Prepared, values: &[Bound<'_>]) {
         let sent =

@@ -48,7 +48,7 @@ impl Procedures {
         read_outcome(transaction, answers)
     }
 
-    /// Begins as [`Procedures::execute`] does, as far as the call; its [`outcome`] follows when it is answered.
+    /// Begins as [`Procedures::execute_transaction`] does, as far as the call; its [`read_outcome`] follows when it is answered.
     pub(super) fn take_off(&self, link: &mut Link, transaction: &Transaction) {
         self.with_arguments(transaction, None, |call, values| link.take_off(call, values));
     }

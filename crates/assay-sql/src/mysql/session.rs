@@ -64,7 +64,7 @@ impl Session {
         &mut self.connection
     }
 
-    /// Executes as [`Execute::execute`] says. A connection that was lost is made again for the next transaction.
+    /// Executes as [`Execute::execute_transaction`] says. A connection that was lost is made again for the next transaction.
     pub fn carry_out_transaction(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
         if !self.is_ready() {
             self.connect_again()?;

@@ -88,7 +88,7 @@ impl Wire {
         self.send_payload(payload)
     }
 
-    /// Asks as [`Wire::ask`] does, as much as the connection takes now.
+    /// Asks as [`Wire::send_question`] does, as much as the connection takes now.
     pub(super) fn ask_now(&mut self, payload: &[u8]) -> io::Result<()> {
         self.sequence = 0;
         self.pack_payload(payload);

@@ -118,7 +118,7 @@ fn with_verb<T: AsRef<str>>(names: &[T]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 
-/// The columns of one of our tables, as [`query`] describes them.
+/// The columns of one of our tables, as the query of the catalogue describes them.
 fn columns_of_ours(name: &str) -> Option<String> {
     match name {
         "assay_tpcc" => Some(not_null(
@@ -151,7 +151,7 @@ fn displayed_type(name: &str, kind: ColumnKind) -> String {
     }
 }
 
-/// The names of all keys and indexes, and how [`query`] describes them.
+/// The names of all keys and indexes, and how the query of the catalogue describes them.
 fn expected_keys() -> impl Iterator<Item = (String, String)> {
     Table::ALL.into_iter().flat_map(|table| {
         let columns: Vec<&str> = table.key_columns().iter().map(|column| column.name).collect();

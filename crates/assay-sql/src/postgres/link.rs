@@ -84,7 +84,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The command that the server has executed, such as `COMMIT`; see [`Link::commit`].
+    /// The command that the server has executed, such as `COMMIT`; see [`Link::commit_checked`].
     pub(super) fn executed_command(&self) -> &[u8] {
         self.tag.split(|byte| *byte == b' ').next().unwrap_or_default()
     }
@@ -268,7 +268,7 @@ impl Link {
         self.await_answers()
     }
 
-    /// Runs statements as [`Link::simple`] does, whose answers are not needed.
+    /// Runs statements as [`Link::query_text`] does, whose answers are not needed.
     pub(super) fn run_statements(&mut self, sql: &str) -> Result<(), Failed> {
         self.query_text(sql).map(drop)
     }
@@ -281,7 +281,7 @@ impl Link {
         self.send_flight().map(drop)
     }
 
-    /// Adds the execution of a prepared statement to the flight that [`Link::fly`] sends.
+    /// Adds the execution of a prepared statement to the flight that [`Link::send_flight`] sends.
     pub(super) fn add_execution(&mut self, statement: &Statement, values: &[Bound<'_>]) -> &mut Link {
         let out = &mut self.wire.line.outgoing;
         let binary = [1];
@@ -297,7 +297,7 @@ impl Link {
         self.await_answers()
     }
 
-    /// Begins as [`Link::fly`] does, without blocking: [`Link::read`] reads the answers, and [`Link::landed`] returns
+    /// Begins as [`Link::send_flight`] does, without blocking: [`Link::read_arrived`] reads the answers, and [`Link::take_answers`] returns
     /// them.
     pub(super) fn take_off(&mut self) {
         frontend::sync(&mut self.wire.line.outgoing);

@@ -41,7 +41,7 @@ pub struct Account {
 struct State {
     /// Number of completions that the engine has fetched.
     fetched: u64,
-    /// Figures that [`Account::counted`] has not returned yet, each with the index of its completion in the order of
+    /// Figures that [`Account::take_counted`] has not returned yet, each with the index of its completion in the order of
     /// fetching.
     notes: VecDeque<(u64, TransactionFigures)>,
     /// Names of faults. The code of a name is its index here plus [`FIRST_CODE`].
@@ -152,7 +152,7 @@ impl Account {
         (Completion { ticket, result, issued, accepted, completed }, noted)
     }
 
-    /// Hands completions over to the engine, and keeps their figures for [`Account::counted`].
+    /// Hands completions over to the engine, and keeps their figures for [`Account::take_counted`].
     pub(crate) fn hand_over(&self, ended: impl IntoIterator<Item = (Completion, TransactionFigures)>, done: &mut Done) {
         let mut state = self.lock_state();
         for (completion, noted) in ended {

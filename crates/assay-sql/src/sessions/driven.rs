@@ -70,7 +70,7 @@ pub(super) struct Driven<C> {
 }
 
 impl<C: Fn() -> Instant + Clone + Send + 'static> Driven<C> {
-    /// Starts with sessions that all return `Some` from [`Execute::converse`].
+    /// Starts with sessions that all return `Some` from [`Execute::as_conversation`].
     pub(super) fn start_sessions<E: Execute>(
         sessions: Vec<E>,
         asking: TransactionSource,

@@ -10,7 +10,7 @@ pub trait Execute: Send + 'static {
     /// fault is [`Fault::OUTCOME_UNKNOWN`].
     fn execute_transaction(&mut self, transaction: &Transaction) -> Result<Outcome, Fault>;
 
-    /// The last number that this session has sent to its row in the database; 0 if it sends none. See [`crate::Kept`].
+    /// The last number that this session has sent to its row in the database; 0 if it sends none. See [`crate::KeptCommits`].
     fn last_sent_number(&self) -> u64 {
         0
     }
@@ -51,10 +51,10 @@ pub trait Converse {
     fn is_ready(&self) -> bool;
 
     /// Sends a transaction, or as much of it as the socket accepts. An error is returned by
-    /// [`outcome`](Converse::outcome).
+    /// [`take_outcome`](Converse::take_outcome).
     fn send_transaction(&mut self, transaction: &Transaction);
 
-    /// Whether a part of the transaction is not sent yet. Then [`read`](Converse::read) must also be called when the
+    /// Whether a part of the transaction is not sent yet. Then [`read_arrived`](Converse::read_arrived) must also be called when the
     /// socket is writable.
     fn has_more(&self) -> bool;
 

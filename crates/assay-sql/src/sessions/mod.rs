@@ -51,7 +51,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
         Sessions::start_acknowledging(sessions, asking, clock, None)
     }
 
-    /// Starts as [`Sessions::start`] does, with a ledger that receives each commit. With a ledger, each session has a
+    /// Starts as [`Sessions::start_sessions`] does, with a ledger that receives each commit. With a ledger, each session has a
     /// thread of its own: writing to the ledger takes time, in which a single thread could not read the answers to the
     /// other sessions.
     pub fn start_acknowledging<E: Execute>(

@@ -148,7 +148,7 @@ pub fn open_for_run(url: &SqliteUrl, warehouses: Option<i32>) -> Result<(Arc<Per
     open_used(url, WantedSettings::to_write(url), warehouses)
 }
 
-/// Opens as [`ready`] does, for a check: settings that the URL does not name stay as they are.
+/// Opens as [`open_for_run`] does, for a check: settings that the URL does not name stay as they are.
 pub fn ready_to_check(url: &SqliteUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
     open_used(url, WantedSettings::to_read(url), None)
 }

@@ -104,7 +104,7 @@ impl Session {
         &self.connection
     }
 
-    /// Executes as [`Execute::execute`] says.
+    /// Executes as [`Execute::execute_transaction`] says.
     pub fn carry_out_transaction(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
         let writes = transaction.writes_rows();
         if let Some(mark) = self.mark.as_mut().filter(|_| writes) {

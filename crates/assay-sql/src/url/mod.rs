@@ -99,7 +99,7 @@ words! {
 pub struct SqliteUrl {
     /// The file.
     pub path: PathBuf,
-    /// How transactions are made whole, as written; see [`SqliteUrl::journal`].
+    /// How transactions are made whole, as written; see [`SqliteUrl::journal_mode`].
     pub journal_mode: Option<Journal>,
     /// The setting for waiting for writes, as written; see [`SqliteUrl::synchronous`].
     pub synchronous: Option<Synchronous>,

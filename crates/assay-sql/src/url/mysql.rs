@@ -24,17 +24,17 @@ pub struct MysqlUrl {
     pub host: Host,
     /// Its port.
     pub port: u16,
-    /// The user to connect as; [`MysqlUrl::complete`] fills it in.
+    /// The user to connect as; [`MysqlUrl::complete_from_environment`] fills it in.
     pub user: Option<String>,
     /// The database of the tables.
     pub database: String,
-    /// The setting as written; see [`MysqlUrl::verifies`].
+    /// The setting as written; see [`MysqlUrl::verifies_server`].
     pub tls: Option<Tls>,
     /// A file with the certificates that are trusted in place of the system's.
     pub roots: Option<PathBuf>,
     /// A file that holds the password.
     pub password_file: Option<PathBuf>,
-    /// The password; [`MysqlUrl::complete`] finds it.
+    /// The password; [`MysqlUrl::complete_from_environment`] finds it.
     pub password: Option<Password>,
 }
 

@@ -25,19 +25,19 @@ pub struct PostgresUrl {
     pub host: Host,
     /// Its port.
     pub port: u16,
-    /// The role to connect as; [`PostgresUrl::complete`] fills it in.
+    /// The role to connect as; [`PostgresUrl::complete_from_environment`] fills it in.
     pub user: Option<String>,
     /// The database; that of the role's name unless written.
     pub database: Option<String>,
     /// The schema of the tables.
     pub schema: String,
-    /// The setting as written; see [`PostgresUrl::verifies`].
+    /// The setting as written; see [`PostgresUrl::verifies_server`].
     pub tls: Option<Tls>,
     /// A file with the certificates that are trusted in place of the system's.
     pub roots: Option<PathBuf>,
     /// A file that holds the password.
     pub password_file: Option<PathBuf>,
-    /// The password; [`PostgresUrl::complete`] finds it.
+    /// The password; [`PostgresUrl::complete_from_environment`] finds it.
     pub password: Option<Password>,
 }
 

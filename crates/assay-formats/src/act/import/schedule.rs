@@ -1,5 +1,5 @@
 //! When the operations of a log were due, by the arithmetic of the ACT that wrote it. A log is compared with what its
-//! ACT intended to do; where that is less than its configuration asks for, [`shortfalls`] says so.
+//! ACT intended to do; where that is less than its configuration asks for, [`shortfall_sentences`] says so.
 //!
 //! From ACT's sources, 5.0 to 6.6:
 //!

@@ -1,6 +1,6 @@
 //! The file that says what is in a cache between two runs.
 //!
-//! The file has a line of JSON, then the numbers of [`Index::words`] as little-endian words of eight bytes, then the
+//! The file has a line of JSON, then the numbers of [`Index::to_stored`] as little-endian words of eight bytes, then the
 //! BLAKE3 checksum of both.
 
 use crate::certificate::records::Mark;
