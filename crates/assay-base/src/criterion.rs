@@ -168,7 +168,7 @@ impl Criterion {
     ///
     /// ```
     /// use assay_base::{Criterion, Span};
-    /// let typed = Criterion::typed("reads p99 at most 5ms", Span::from_secs(10)).unwrap();
+    /// let typed = Criterion::parse_typed("reads p99 at most 5ms", Span::from_secs(10)).unwrap();
     /// assert_eq!(typed.to_string(), "reads response over 5ms at most 1% per 10s");
     /// ```
     pub fn parse_typed(text: &str, slice: Span) -> Result<Criterion, String> {

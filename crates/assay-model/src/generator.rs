@@ -309,7 +309,7 @@ impl Generator {
 
     /// Whether its places depend on when operations are wanted, so that none can be drawn before that is known.
     pub fn moves_with_time(&self) -> bool {
-        self.offsets.move_with_time()
+        self.offsets.moves_with_time()
     }
 
     /// Its places from here on, to be shared with others.

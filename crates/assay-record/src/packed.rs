@@ -108,15 +108,15 @@ pub(crate) fn pack_cells(cells: impl Iterator<Item = (u32, u64)>) -> String {
         // One empty cell is written as a zero, several as a skip.
         match cell - next {
             0 => {}
-            1 => push_varint(zigzag_encode(0), &mut plain),
-            empty => push_varint(zigzag_encode(-i64::from(empty)), &mut plain),
+            1 => push_varint_of_nine_bytes(zigzag_encode(0), &mut plain),
+            empty => push_varint_of_nine_bytes(zigzag_encode(-i64::from(empty)), &mut plain),
         }
-        push_varint(zigzag_encode(i64::try_from(n).unwrap_or(i64::MAX)), &mut plain);
+        push_varint_of_nine_bytes(zigzag_encode(i64::try_from(n).unwrap_or(i64::MAX)), &mut plain);
         next = cell + 1;
     }
     // Without any count, one empty first cell is written.
     if next == 0 {
-        push_varint(zigzag_encode(0), &mut plain);
+        push_varint_of_nine_bytes(zigzag_encode(0), &mut plain);
     }
     let length = (plain.len() - HEAD) as u32;
     plain[4..8].copy_from_slice(&length.to_be_bytes());
@@ -133,7 +133,7 @@ fn zigzag_encode(n: i64) -> u64 {
 }
 
 /// Seven bits per byte; the ninth byte has eight.
-fn push_varint(mut value: u64, bytes: &mut Vec<u8>) {
+fn push_varint_of_nine_bytes(mut value: u64, bytes: &mut Vec<u8>) {
     for _ in 0..8 {
         if value < 0x80 {
             return bytes.push(value as u8);
@@ -346,7 +346,7 @@ mod tests {
     fn numbers_of_every_length() {
         for n in (0..62).flat_map(|bits| [(1i64 << bits) - 1, 1 << bits, -(1 << bits)]).chain([i64::MAX, i64::MIN]) {
             let mut bytes = Vec::new();
-            push_varint(zigzag_encode(n), &mut bytes);
+            push_varint_of_nine_bytes(zigzag_encode(n), &mut bytes);
             let mut rest = bytes.as_slice();
             assert_eq!((read_varint(&mut rest), rest.len()), (Ok(zigzag_encode(n)), 0), "{n}: {bytes:?}");
         }
@@ -356,7 +356,7 @@ mod tests {
     fn what_no_run_makes_is_refused_and_all_else_is_counted() {
         let read = |numbers: &[i64]| {
             let mut bytes = Vec::new();
-            numbers.iter().for_each(|n| push_varint(zigzag_encode(*n), &mut bytes));
+            numbers.iter().for_each(|n| push_varint_of_nine_bytes(zigzag_encode(*n), &mut bytes));
             let mut cells = vec![(0, 0); CELLS + TOGETHER];
             decode_cells(&bytes, &mut cells).map(<[_]>::to_vec)
         };

@@ -67,6 +67,42 @@ fn the_answers_to_where_would_i_add_name_files_and_tests_that_are_there() {
     }
 }
 
+/// Names that are said to be in a file, as `one` and `another` in `crates/….rs`, with the file.
+fn names_in_files(text: &str) -> Vec<(String, String)> {
+    let parts: Vec<&str> = text.split('`').collect();
+    let (mut listed, mut found): (Vec<&str>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    for (at, quoted) in parts.iter().enumerate().skip(1).step_by(2) {
+        match parts[at - 1] {
+            " in " if quoted.starts_with("crates/") && quoted.ends_with(".rs") => {
+                found.extend(listed.iter().map(|name| ((*name).to_owned(), (*quoted).to_owned())));
+                listed.clear();
+            }
+            ", " | " and " | " or " => listed.push(quoted),
+            _ => listed = vec![quoted],
+        }
+    }
+    found
+}
+
+#[test]
+fn what_is_said_to_be_in_a_file_is_in_it() {
+    let page = read("docs/ARCHITECTURE.md");
+    let named = names_in_files(&section(&page, "Where would I add …"));
+    assert!(named.len() >= 20, "{named:?}");
+    for (name, path) in named {
+        let source = read(&path);
+        let is_there = source.match_indices(name.as_str()).any(|(at, _)| {
+            let is_part_of_a_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+            !is_part_of_a_word(source[..at].chars().next_back())
+                && !is_part_of_a_word(source[at + name.len()..].chars().next())
+        });
+        assert!(is_there, "{path} has no {name}");
+    }
+    let example = "the `a`, `b` and `c` in `crates/x.rs`, `d`; `e` in `docs/y.md`, `f` in `crates/z.rs`";
+    let pairs: Vec<String> = names_in_files(example).iter().map(|(name, path)| format!("{name}:{path}")).collect();
+    assert_eq!(pairs, ["a:crates/x.rs", "b:crates/x.rs", "c:crates/x.rs", "f:crates/z.rs"]);
+}
+
 /// Four words or more, joined by underscores: nothing but tests has such names in that section.
 fn is_test_name(name: &str) -> bool {
     name.split('_').count() >= 4 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')

@@ -1,7 +1,7 @@
 //! A directory below our own one, or itself, by its descriptor. Files are opened in it by their names, and examined
 //! before they are written: somebody may have put something else in the place of a file of ours.
 
-use super::resolve::{Mounts, Resolution, StartingPoint};
+use super::resolve::{OwnMount, Resolution, StartingPoint};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -76,7 +76,7 @@ pub struct Unexamined {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
     pub(super) resolution: Resolution,
-    pub(super) mounts: Mounts,
+    pub(super) mounts: OwnMount,
     /// The user to whom the file system says that our files belong.
     pub(super) owner: u32,
 }

@@ -8,7 +8,7 @@ use super::maker::Maker;
 use super::marker::{MARKER, Marker};
 use super::names::{Names, own_directory};
 use super::place::Place;
-use super::resolve::{Mounts, Resolution, StartingPoint};
+use super::resolve::{OwnMount, Resolution, StartingPoint};
 use crate::trouble::Trouble;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
@@ -143,7 +143,7 @@ impl Making<'_> {
         let start = StartingPoint { directory: place.as_fd(), mounts: place.mounts(), resolution };
         let opened = start.open(Path::new(name), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
         let identity = identity_of(&opened)?;
-        let rules = Rules { resolution, mounts: Mounts::around(&opened)?, owner: identity.owner };
+        let rules = Rules { resolution, mounts: OwnMount::around(&opened)?, owner: identity.owner };
         let marker = Marker::new(run, maker, identity);
         let (directory, marker_file) = write_marker(Directory::new(opened, rules), &marker)?;
         synchronise(place)?;

@@ -4,7 +4,7 @@ use super::directory::{Directory, Rules};
 use super::maker::Maker;
 use super::marker::{Content, Identity, LONGEST, MARKER, Marker};
 use super::place::Place;
-use super::resolve::{Mounts, Resolution, StartingPoint};
+use super::resolve::{OwnMount, Resolution, StartingPoint};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
@@ -73,7 +73,7 @@ fn examine_once(place: &Place, name: &str, maker: &Maker, purpose: Purpose) -> R
         Err(why) => return Err(why),
     };
     let facts = rustix::fs::fstat(&opened)?;
-    let rules = Rules { resolution, mounts: Mounts::around(&opened)?, owner: facts.st_uid };
+    let rules = Rules { resolution, mounts: OwnMount::around(&opened)?, owner: facts.st_uid };
     let directory = Directory::new(opened, rules);
     let examined = match open_marker(&directory, facts.st_uid, purpose)? {
         MarkerFile::Missing if facts.st_uid != maker.user => not_ours("belongs to another user"),

@@ -2,7 +2,7 @@
 //! path leads to later does not matter.
 
 use super::marker::MARKER;
-use super::resolve::{Mounts, mount_number};
+use super::resolve::{OwnMount, mount_number};
 use super::views;
 use crate::trouble::Trouble;
 use assay_base::file_systems;
@@ -47,7 +47,7 @@ pub struct Conditions<'a> {
 pub struct Place {
     path: PathBuf,
     descriptor: OwnedFd,
-    mounts: Mounts,
+    mounts: OwnMount,
 }
 
 /// By what two directories are known to be one.
@@ -70,7 +70,7 @@ impl Place {
         let descriptor = open_directory(path)?;
         let unexamined = |why: Errno| Trouble::host(format!("{} cannot be examined: {why}", shown(path)));
         let file_system = rustix::fs::fstatfs(&descriptor).map_err(unexamined)?.f_type as u64;
-        let mounts = Mounts::around(&descriptor).map_err(unexamined)?;
+        let mounts = OwnMount::around(&descriptor).map_err(unexamined)?;
         let place = Place { path: path.to_owned(), descriptor, mounts };
         place.refuse_the_systems(file_system & 0xffff_ffff)?;
         place.refuse_by_what_is_above(conditions.run_directory)?;
@@ -86,7 +86,7 @@ impl Place {
     }
 
     /// The mount of the directory.
-    pub(super) fn mounts(&self) -> &Mounts {
+    pub(super) fn mounts(&self) -> &OwnMount {
         &self.mounts
     }
 

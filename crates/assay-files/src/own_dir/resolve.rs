@@ -38,23 +38,23 @@ impl Resolution {
     }
 }
 
-/// The mounts on which something may lie. Overlay file systems give files another device number than directories.
+/// One mount, and the device numbers that its files may have. Overlay file systems give files another device number than directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mounts {
+pub(super) struct OwnMount {
     /// The number of the mount, where the kernel tells it (since Linux 5.8).
     number: Option<u64>,
     devices: Vec<u64>,
 }
 
-impl Mounts {
+impl OwnMount {
     /// The mount of something that is open.
-    pub(super) fn around(descriptor: impl AsFd) -> Result<Mounts> {
+    pub(super) fn around(descriptor: impl AsFd) -> Result<OwnMount> {
         let device = rustix::fs::fstat(&descriptor)?.st_dev;
-        Ok(Mounts { number: mount_number(&descriptor), devices: vec![device] })
+        Ok(OwnMount { number: mount_number(&descriptor), devices: vec![device] })
     }
 
     /// The same, and the device of a file that was made on it.
-    pub(super) fn with_device(mut self, device: u64) -> Mounts {
+    pub(super) fn with_device(mut self, device: u64) -> OwnMount {
         if !self.devices.contains(&device) {
             self.devices.push(device);
         }
@@ -85,7 +85,7 @@ pub(super) fn mount_number(descriptor: impl AsFd) -> Option<u64> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StartingPoint<'a> {
     pub(super) directory: BorrowedFd<'a>,
-    pub(super) mounts: &'a Mounts,
+    pub(super) mounts: &'a OwnMount,
     pub(super) resolution: Resolution,
 }
 
@@ -168,7 +168,7 @@ mod tests {
     fn both_ways_open_the_same_and_refuse_the_same() {
         let place = place();
         let directory = std::fs::File::open(place.path().join("ours")).unwrap();
-        let mounts = Mounts::around(&directory).unwrap();
+        let mounts = OwnMount::around(&directory).unwrap();
         let outside = place.path().join("foreign/file");
         let read = OFlags::RDONLY;
         for (path, flags, expected) in [
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn no_way_leads_into_another_mount() {
         let root = std::fs::File::open("/").unwrap();
-        let mounts = Mounts::around(&root).unwrap();
+        let mounts = OwnMount::around(&root).unwrap();
         for resolution in [Resolution::Openat2, Resolution::ByComponent] {
             let start = StartingPoint { directory: root.as_fd(), mounts: &mounts, resolution };
             for path in ["proc", "proc/self", "proc/version", "proc/self/cwd"] {
@@ -213,7 +213,7 @@ mod tests {
                 assert_eq!(opened.map(drop), Err(Errno::XDEV), "{path} {resolution:?}");
             }
         }
-        let by_device = Mounts { number: None, ..mounts };
+        let by_device = OwnMount { number: None, ..mounts };
         let start = StartingPoint { directory: root.as_fd(), mounts: &by_device, resolution: Resolution::ByComponent };
         assert_eq!(start.open(Path::new("proc"), OFlags::RDONLY, Mode::empty()).map(drop), Err(Errno::XDEV));
         assert!(start.open(Path::new("."), OFlags::RDONLY, Mode::empty()).is_ok());

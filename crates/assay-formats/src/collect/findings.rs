@@ -117,7 +117,7 @@ pub struct Counter {
 
 impl Counter {
     /// Rate per second: from the counters where two lines are at least a second apart, otherwise as printed.
-    pub fn rate_per_second(&self) -> Option<f64> {
+    pub fn rate_counted_or_printed(&self) -> Option<f64> {
         self.recomputed_rate().or(self.printed.mean())
     }
 

@@ -128,17 +128,17 @@ fn large_blocks_by_their_counters() {
     let blocks = found.blocks.values().next().unwrap();
     assert_eq!(blocks["write"].recomputed_rate(), Some(1548.0));
     assert_eq!(
-        (blocks["direct-frees"].rate_per_second(), blocks["direct-frees"].recomputed_rate()),
+        (blocks["direct-frees"].rate_counted_or_printed(), blocks["direct-frees"].recomputed_rate()),
         (Some(369.0), None)
     );
-    assert_eq!(blocks["defrag-io-skips"].rate_per_second(), Some(0.2));
+    assert_eq!(blocks["defrag-io-skips"].rate_counted_or_printed(), Some(0.2));
     // The form of version 3.
     let old = "Feb 29 2016 16:46:12 GMT: INFO (drv_ssd): (drv_ssd.c::2088) device /opt/data.dat: used 9452474112, contig-free 108482M (108482 wblocks), swb-free 3, w-q 0 w-tot 3087071 (6.0/s), defrag-q 0 defrag-tot 3076023 (5.5/s) defrag-w-tot 1510103 (2.8/s)\n";
     let found = collected(&[("a.log", old)]);
     let ((_, namespace, device), blocks) = found.blocks.iter().next().unwrap();
     assert_eq!((namespace.as_str(), device.as_str()), ("", "/opt/data.dat"));
     let rates: Vec<_> =
-        ["write", "defrag-read", "defrag-write"].iter().map(|name| blocks[name].rate_per_second()).collect();
+        ["write", "defrag-read", "defrag-write"].iter().map(|name| blocks[name].rate_counted_or_printed()).collect();
     assert_eq!(rates, [Some(6.0), Some(5.5), Some(2.8)]);
 }
 

@@ -155,8 +155,8 @@ pub(super) fn on_each_of(life: Life, files: u64) -> Life {
 fn divide_life(whole: &Life, rates: [Rate; 2], sizes: &[Size; 2]) -> [Life; 2] {
     let operations = rates.map(Rate::as_f64);
     let bytes = [0, 1].map(|direction| operations[direction] * sizes[direction].in_blocks(1).mean_size());
-    let operations = whole.operations.map(|all| divide_count(all, operations));
-    let bytes = whole.bytes.map(|all| divide_count(all.get(), bytes));
+    let operations = whole.operations.map(|all| divide_in_two_nonzero(all, operations));
+    let bytes = whole.bytes.map(|all| divide_in_two_nonzero(all.get(), bytes));
     [0, 1].map(|direction| Life {
         operations: operations.map(|both| both[direction]),
         bytes: bytes.map(|both| Bytes::new(both[direction])),
@@ -165,7 +165,7 @@ fn divide_life(whole: &Life, rates: [Rate; 2], sizes: &[Size; 2]) -> [Life; 2] {
 }
 
 /// Two parts of `all` with these weights. Neither is zero, because a direction without an end would go on.
-fn divide_count(all: u64, weights: [f64; 2]) -> [u64; 2] {
+fn divide_in_two_nonzero(all: u64, weights: [f64; 2]) -> [u64; 2] {
     let first = (all as f64 * weights[0] / (weights[0] + weights[1])).round() as u64;
     let first = first.clamp(1, all.saturating_sub(1).max(1));
     [first, all.saturating_sub(first).max(1)]
@@ -185,7 +185,7 @@ mod tests {
             (10, [1.0, 1e9], [1, 9]),
             (1, [1.0, 1.0], [1, 1]),
         ] {
-            assert_eq!(divide_count(all, weights), expected, "{all} {weights:?}");
+            assert_eq!(divide_in_two_nonzero(all, weights), expected, "{all} {weights:?}");
         }
     }
 }

@@ -64,20 +64,20 @@ impl<L: Load> Fit<L> {
     }
 
     /// Records the counts of a round with these knobs, and what it showed.
-    pub fn observe(&mut self, knobs: Knobs, measured: Measured, evidence: Evidence) {
-        self.attempts.observe(self.next_proving_round(), evidence);
+    pub fn add_run(&mut self, knobs: Knobs, measured: Measured, evidence: Evidence) {
+        self.attempts.add_run(self.next_proving_round(), evidence);
         self.add_round(knobs, measured);
     }
 
     /// Takes over a round that an earlier call made.
-    pub fn take_over(&mut self, knobs: Knobs, measured: Measured, evidence: Evidence) {
-        self.attempts.take_over(Some(self.next_proving_round()), evidence);
+    pub fn add_earlier_run(&mut self, knobs: Knobs, measured: Measured, evidence: Evidence) {
+        self.attempts.add_earlier_run(Some(self.next_proving_round()), evidence);
         self.add_round(knobs, measured);
     }
 
     /// Takes over what a run of an earlier call showed whose knobs nobody knows any more.
     pub fn take_over_unknown(&mut self, evidence: Evidence) {
-        self.attempts.take_over(None, evidence);
+        self.attempts.add_earlier_run(None, evidence);
     }
 
     /// What failed, and which rounds were repeated.

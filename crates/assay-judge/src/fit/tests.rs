@@ -58,7 +58,7 @@ fn measured(own: Figures, device: Option<Figures>) -> Measured {
 /// Takes a round whose log showed what its verdict says.
 fn observe<L: Load>(fit: &mut Fit<L>, knobs: Knobs, measured: Measured) {
     let evidence = Evidence::from(measured.verdict);
-    fit.observe(knobs, measured, evidence);
+    fit.add_run(knobs, measured, evidence);
 }
 
 /// Runs a fit on a device that counts `device` of what is issued in each round.
@@ -369,10 +369,10 @@ fn rounds_that_prove_nothing_end_it() {
     let of = |verdict, delivered| Measured { verdict, delivered, ..measured(own, None) };
     let cut = || Evidence { ending: Ending::CutShort, ..Evidence::from(Verdict::Incomplete) };
     let mut fit = fresh();
-    fit.observe(Knobs::default(), of(Verdict::Incomplete, true), cut());
+    fit.add_run(Knobs::default(), of(Verdict::Incomplete, true), cut());
     assert_eq!(fit.next(), Next::Done(Outcome::Stopped { round: 1, verdict: Verdict::Incomplete }));
     let mut resumed = fresh();
-    resumed.take_over(Knobs::default(), of(Verdict::Incomplete, true), cut());
+    resumed.add_earlier_run(Knobs::default(), of(Verdict::Incomplete, true), cut());
     assert_eq!(resumed.next(), Next::RunAt(Knobs::default()), "what an earlier call cut is run again");
     let mut fit = fresh();
     observe(&mut fit, Knobs::default(), of(Verdict::Invalid, true));
@@ -396,7 +396,7 @@ fn a_round_in_which_something_failed_ends_the_fit_though_its_figures_agree() {
     let stopped = |round| Next::Done(Outcome::Stopped { round, verdict: Verdict::Fail });
     let mut fit = fresh();
     let round = Measured { verdict: Verdict::Fail, ..measured(own, None) };
-    fit.observe(Knobs::default(), round.clone(), failed());
+    fit.add_run(Knobs::default(), round.clone(), failed());
     assert_eq!((fit.next(), fit.failed_and_repeated_rounds().failures.len()), (stopped(1), 1));
     observe(&mut fit, Knobs::default(), measured(own, None));
     assert_eq!(fit.next(), stopped(2), "no later round makes it undone");

@@ -137,13 +137,13 @@ impl Search {
     }
 
     /// Takes over a run that an earlier call made, at this load where it is known.
-    pub fn take_over(&mut self, multiple: Option<Multiple>, evidence: impl Into<Evidence>) {
-        self.attempts.take_over(multiple, evidence.into());
+    pub fn add_earlier_run(&mut self, multiple: Option<Multiple>, evidence: impl Into<Evidence>) {
+        self.attempts.add_earlier_run(multiple, evidence.into());
     }
 
     /// Takes what a run at `multiple` showed.
-    pub fn observe(&mut self, multiple: Multiple, evidence: impl Into<Evidence>) {
-        self.attempts.observe(multiple, evidence.into());
+    pub fn add_run(&mut self, multiple: Multiple, evidence: impl Into<Evidence>) {
+        self.attempts.add_run(multiple, evidence.into());
     }
 
     /// The runs so far, in their order: load and verdict.
@@ -306,7 +306,7 @@ mod tests {
             Search::start(hundredths(lowest), hundredths(resolution)).up_to(Multiple::from_whole(1_000_000));
         while let Next::RunAt(multiple) = search.next() {
             assert!(search.runs_so_far().count() < 100, "it ends: {:?}", search.runs_so_far().collect::<Vec<_>>());
-            search.observe(multiple, if multiple <= hundredths(limit) { Pass } else { Fail });
+            search.add_run(multiple, if multiple <= hundredths(limit) { Pass } else { Fail });
         }
         search
     }
@@ -371,22 +371,22 @@ mod tests {
         let fresh = || Search::start(at, Multiple::from_whole(5));
         let cut = || Evidence { ending: Ending::CutShort, ..Evidence::from(Incomplete) };
         let mut search = fresh();
-        search.observe(at, Invalid);
+        search.add_run(at, Invalid);
         assert_eq!(search.next(), Next::RunAt(at));
-        search.observe(at, Pass);
+        search.add_run(at, Pass);
         assert_eq!(search.next(), Next::RunAt(Multiple::from_whole(60)));
-        search.observe(Multiple::from_whole(60), Invalid);
-        search.observe(Multiple::from_whole(60), Invalid);
+        search.add_run(Multiple::from_whole(60), Invalid);
+        search.add_run(Multiple::from_whole(60), Invalid);
         let stopped = Outcome::Stopped { at: Multiple::from_whole(60), verdict: Invalid, passes: Some(at) };
         assert_eq!(search.next(), Next::Done(stopped));
         let mut search = fresh();
-        search.observe(at, cut());
+        search.add_run(at, cut());
         assert!(matches!(search.next(), Next::Done(Outcome::Stopped { verdict: Incomplete, .. })));
         let mut resumed = fresh();
-        resumed.take_over(Some(at), cut());
+        resumed.add_earlier_run(Some(at), cut());
         assert_eq!(resumed.next(), Next::RunAt(at), "a cut run is run again");
         let mut resumed = fresh();
-        (0..2).for_each(|_| resumed.take_over(Some(at), Invalid));
+        (0..2).for_each(|_| resumed.add_earlier_run(Some(at), Invalid));
         assert_eq!(resumed.next(), Next::RunAt(at), "and so is what an earlier call gave up");
     }
 
@@ -395,14 +395,14 @@ mod tests {
         let (at, above) = (Multiple::from_whole(30), Multiple::from_whole(60));
         let failed = || Evidence::from(Incomplete).with_failure("3 EIO".to_owned());
         let mut search = Search::start(at, Multiple::from_whole(5));
-        search.observe(at, Pass);
-        search.observe(above, failed());
+        search.add_run(at, Pass);
+        search.add_run(above, failed());
         let expected = Next::Done(Outcome::TargetFailed { at: Some(above), passes: Some(at) });
         assert_eq!(search.next(), expected);
-        search.observe(above, Pass);
+        search.add_run(above, Pass);
         assert_eq!(search.next(), expected, "no later run makes it undone");
         let mut resumed = Search::start(at, Multiple::from_whole(5));
-        resumed.take_over(None, failed());
+        resumed.add_earlier_run(None, failed());
         assert_eq!(resumed.next(), Next::Done(Outcome::TargetFailed { at: None, passes: None }));
     }
 
@@ -411,13 +411,13 @@ mod tests {
         let at = Multiple::from_whole(30);
         let cut = || Evidence { ending: Ending::CutShort, ..Evidence::from(Fail) };
         let mut search = Search::start(at, Multiple::from_whole(5));
-        search.observe(at, cut());
+        search.add_run(at, cut());
         let stopped = Outcome::Stopped { at, verdict: Incomplete, passes: None };
         assert_eq!(search.next(), Next::Done(stopped), "this call ends, because it was cut short");
         let mut resumed = Search::start(at, Multiple::from_whole(5));
-        resumed.take_over(Some(at), cut());
+        resumed.add_earlier_run(Some(at), cut());
         assert_eq!(resumed.next(), Next::RunAt(Multiple::from_whole(15)));
-        resumed.take_over(Some(at), Pass);
+        resumed.add_earlier_run(Some(at), Pass);
         assert_eq!(resumed.next(), Next::RunAt(Multiple::from_whole(15)), "a later PASS at that load changes nothing");
     }
 
@@ -426,7 +426,7 @@ mod tests {
         let whole: Vec<(Multiple, Verdict)> = search(6500, 1000, 500).runs_so_far().collect();
         for kept in 0..whole.len() {
             let mut resumed = Search::start(Multiple::from_whole(10), Multiple::from_whole(5));
-            whole[..kept].iter().for_each(|(at, verdict)| resumed.take_over(Some(*at), *verdict));
+            whole[..kept].iter().for_each(|(at, verdict)| resumed.add_earlier_run(Some(*at), *verdict));
             assert_eq!(resumed.next(), Next::RunAt(whole[kept].0));
         }
     }

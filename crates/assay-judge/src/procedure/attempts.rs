@@ -71,12 +71,12 @@ impl<P: Clone + Ord> Attempts<P> {
     }
 
     /// Takes over a run of an earlier call; without a place it counts for what failed in it.
-    pub fn take_over(&mut self, place: Option<P>, evidence: Evidence) {
+    pub fn add_earlier_run(&mut self, place: Option<P>, evidence: Evidence) {
         self.add_attempt(Attempt { place, evidence, call: Call::Earlier });
     }
 
     /// Takes a run of this call.
-    pub fn observe(&mut self, place: P, evidence: Evidence) {
+    pub fn add_run(&mut self, place: P, evidence: Evidence) {
         self.add_attempt(Attempt { place: Some(place), evidence, call: Call::This });
     }
 

@@ -42,9 +42,9 @@ fn whatever_is_seen_in_whatever_order_a_fail_stays_and_only_nothing_is_repeated(
         let of = |at: &usize| &kinds[at % kinds.len()];
         for at in sequence {
             if *at < kinds.len() {
-                attempts.observe('a', of(at).clone())
+                attempts.add_run('a', of(at).clone())
             } else {
-                attempts.take_over(Some('a'), of(at).clone())
+                attempts.add_earlier_run(Some('a'), of(at).clone())
             }
         }
         let any = |is: fn(&Evidence) -> bool| sequence.iter().any(|at| is(of(at)));
@@ -82,7 +82,7 @@ fn places_are_measured_in_their_order_and_one_that_proves_nothing_twice_in_a_cal
     while let Some(place) = attempts.next_of(&places) {
         let verdict = verdicts[made.len()];
         made.push(place);
-        attempts.observe(place, evidence(verdict, &format!("{}", made.len())));
+        attempts.add_run(place, evidence(verdict, &format!("{}", made.len())));
     }
     assert_eq!(made, [1, 1, 2, 2, 3]);
     assert_eq!(attempts.standing_at(&2), Standing::GivenUp(Invalid));
@@ -92,11 +92,11 @@ fn places_are_measured_in_their_order_and_one_that_proves_nothing_twice_in_a_cal
     // A continued procedure has two more attempts where nothing is proven, and no others.
     let mut resumed = Attempts::new(AfterFailure::GoOn);
     for (place, verdict) in made.into_iter().zip(verdicts) {
-        resumed.take_over(Some(place), evidence(verdict, ""));
+        resumed.add_earlier_run(Some(place), evidence(verdict, ""));
     }
     for _ in 0..2 {
         assert_eq!(resumed.next_of(&places), Some(2));
-        resumed.observe(2, evidence(Invalid, ""));
+        resumed.add_run(2, evidence(Invalid, ""));
     }
     assert_eq!(resumed.next_of(&places), None);
 }
@@ -116,17 +116,17 @@ fn what_was_cut_short_ends_the_call_and_what_failed_ends_what_follows_from_verdi
         (AfterFailure::End, Evidence { ending: Ending::CutShort, ..failure("") }, Some(Halt::Failure)),
     ] {
         let mut attempts = Attempts::new(after_failure);
-        attempts.observe(1, run.clone());
+        attempts.add_run(1, run.clone());
         assert_eq!(attempts.reason_to_halt(), halt, "{after_failure:?} {run:?}");
         assert_eq!(attempts.was_cut_short(), run.ending == Ending::CutShort);
         // An earlier call was cut short, but this one was not; what failed stays.
         let mut resumed = Attempts::new(after_failure);
-        resumed.take_over(Some(1), run);
+        resumed.add_earlier_run(Some(1), run);
         assert_eq!(resumed.reason_to_halt(), halt.filter(|halt| *halt == Halt::Failure));
     }
     // Also where nobody knows any more what the run was for.
     let mut attempts = Attempts::<u32>::new(AfterFailure::End);
-    attempts.take_over(None, failure("somewhere"));
+    attempts.add_earlier_run(None, failure("somewhere"));
     assert_eq!((attempts.reason_to_halt(), attempts.failed_at()), (Some(Halt::Failure), None));
     assert_eq!(directories(&attempts.failed_and_repeated_runs().failures), ["somewhere"]);
 }

@@ -40,7 +40,7 @@ impl Offsets {
     }
 
     /// Whether offsets depend on when operations are wanted.
-    pub fn move_with_time(&self) -> bool {
+    pub fn moves_with_time(&self) -> bool {
         matches!(self, Offsets::Pattern(pattern) if matches!(**pattern, Pattern::WorkingSet(_)))
     }
 

@@ -165,7 +165,7 @@ impl Source for LoopSource {
 
     fn draws_ahead(&self) -> bool {
         let moves = self.members.iter().any(|member| member.generator.moves_with_time())
-            || self.cursors.iter().any(Offsets::move_with_time);
+            || self.cursors.iter().any(Offsets::moves_with_time);
         self.pause.is_zero() && self.targets.turning.is_none() && matches!(self.slots, LoopSlots::Plain(_)) && !moves
     }
 

@@ -36,7 +36,7 @@ pub(super) fn read_recorded_stream(
         let remedy = "remove loop: a recording has times of its own";
         return Err(source.fault_at(looped.span(), "a recording cannot be part of a closed loop", remedy));
     }
-    if let Some((key, span)) = keys.pace_of_its_own() {
+    if let Some((key, span)) = keys.first_pace_key() {
         let remedy = format!("remove {key}; speed = \"2x\" in arrival plays it twice as fast");
         return Err(source.fault_at(span, format!("{key} does not belong to a recording"), remedy));
     }

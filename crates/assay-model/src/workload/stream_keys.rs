@@ -112,14 +112,14 @@ impl StreamKeys {
         keys.into_iter().find_map(|(key, span)| Some((key, span?)))
     }
 
-    /// The first of the keys, except `arrival`, that say when operations are wanted.
-    pub(super) fn pace_of_its_own(&self) -> Option<(&'static str, Range<usize>)> {
+    /// The first of the keys `rate`, `in_flight` and `every` that stands in the file, with its place.
+    pub(super) fn first_pace_key(&self) -> Option<(&'static str, Range<usize>)> {
         let rate = self.rate.as_ref().map(|key| ("rate", key.span()));
         let in_flight = self.in_flight.as_ref().map(|key| ("in_flight", key.span()));
         rate.or(in_flight).or_else(|| self.every.as_ref().map(|key| ("every", key.span())))
     }
 
-    /// Whether the stream itself says when its operations are wanted.
+    /// Whether one of the keys `rate`, `in_flight`, `pause` and `arrival` stands in the file.
     pub(super) fn has_pace(&self) -> bool {
         self.rate.is_some() || self.in_flight.is_some() || self.pause.is_some() || self.arrival.is_some()
     }

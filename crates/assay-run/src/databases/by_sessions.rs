@@ -44,7 +44,7 @@ pub fn measure_by_sessions(
         dir: dir.to_path_buf(),
     };
     results::check_replaceable(dir, &[FILE, PAGE])?;
-    runner::take_over(several, &mut measuring, dir)?;
+    runner::add_earlier_runs(several, &mut measuring, dir)?;
     runner::carry_out(several, &mut measuring, dir, observer)?;
     Ok(measuring.curve)
 }
@@ -98,9 +98,9 @@ impl Series for BySessions<'_> {
         runner::place_named(&self.curve.asked, &made.evidence.directory, |sessions| name_of(*sessions))
     }
 
-    fn take_over(&mut self, sessions: Option<u32>, evidence: Evidence, made: Option<&FinishedRun>) {
+    fn add_earlier_run(&mut self, sessions: Option<u32>, evidence: Evidence, made: Option<&FinishedRun>) {
         let directory = evidence.directory.clone();
-        self.attempts.take_over(sessions, evidence);
+        self.attempts.add_earlier_run(sessions, evidence);
         if let (Some(sessions), Some(made)) = (sessions, made) {
             self.add_decisive_run(sessions, &directory, made);
         }
@@ -110,7 +110,7 @@ impl Series for BySessions<'_> {
     fn observe_run(&mut self, sessions: u32, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
         observer.say_line(&format!("{sessions} sessions: {}", evidence.verdict));
         let directory = evidence.directory.clone();
-        self.attempts.observe(sessions, evidence);
+        self.attempts.add_run(sessions, evidence);
         self.add_decisive_run(sessions, &directory, made);
     }
 

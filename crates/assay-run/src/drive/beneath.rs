@@ -64,10 +64,10 @@ impl Reading for Disk {
 
 /// The disks below a run with their content, each disk once.
 #[derive(Default)]
-struct Holding(BTreeMap<DevNum, Vec<String>>);
+struct DisksWithContent(BTreeMap<DevNum, Vec<String>>);
 
-impl Holding {
-    fn add_disk(&mut self, disk: Option<DevNum>, what: &str) {
+impl DisksWithContent {
+    fn add_content(&mut self, disk: Option<DevNum>, what: &str) {
         disk.into_iter().for_each(|disk| self.0.entry(disk).or_default().push(what.to_owned()));
     }
 
@@ -86,7 +86,7 @@ impl Holding {
 /// The disks below files among the first `n` targets, and below a database, where `named` are those that were named. A
 /// device among the targets counts for itself.
 fn disks_below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Reading>> {
-    let mut holding = Holding::default();
+    let mut holding = DisksWithContent::default();
     let databases = &targets.all_databases()[..targets.all_databases().len().min(n)];
     if !databases.is_empty() {
         let several = databases.len() > 1;
@@ -101,7 +101,7 @@ fn disks_below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Rea
                 }
             }
             for (disk, what) in held {
-                holding.add_disk(disk, &format!("{}{of}", what.join(" and ")));
+                holding.add_content(disk, &format!("{}{of}", what.join(" and ")));
             }
             servers.extend(database.server_meter().map(|reading| {
                 if several { Box::new(NamedReading { reading, name: database.url_name().to_owned() }) } else { reading }
@@ -109,13 +109,13 @@ fn disks_below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Rea
         }
         for disk in named {
             if !holding.0.contains_key(disk) {
-                holding.add_disk(Some(*disk), AS_NAMED);
+                holding.add_content(Some(*disk), AS_NAMED);
             }
         }
         return servers.into_iter().chain(holding.into_readings(|held| held.join(", "))).collect();
     }
     for real in targets.real_targets().iter().take(n).filter(|real| real.disk.is_none()) {
-        holding.add_disk(real.under, &real.name);
+        holding.add_content(real.under, &real.name);
     }
     holding.into_readings(|held| format!("{} files", held.len()))
 }

@@ -28,7 +28,13 @@ impl Prepared {
         open_targets: &Opener<'_>,
     ) -> Result<Prepared, Failure> {
         let targets = open_targets(named, needs)?;
-        Ok(Prepared { targets, stop: signals::stop_on_signals()?, scheduler: None })
+        Ok(Prepared::from_opened(targets, signals::stop_on_signals()?))
+    }
+
+    /// Takes over targets that were opened while signals were already noted in `stop`, for work that may take long before its
+    /// first run.
+    pub fn from_opened(targets: Targets, stop: StopCell) -> Prepared {
+        Prepared { targets, stop, scheduler: None }
     }
 
     /// Gives the devices the scheduler `wanted` until this is dropped; returns what was done, for the log.

@@ -101,7 +101,7 @@ impl<'a> Curving<'a> {
             return Ok(());
         }
         let (several, dir) = (self.several, self.dir.clone());
-        runner::take_over(several, self, &dir)?;
+        runner::add_earlier_runs(several, self, &dir)?;
         runner::carry_out(several, self, &dir, observer)
     }
 
@@ -229,9 +229,9 @@ impl Series for Curving<'_> {
         runner::place_named(&self.spots, &made.evidence.directory, |spot| self.name_of(*spot).unwrap_or_default())
     }
 
-    fn take_over(&mut self, spot: Option<CurvePlace>, evidence: Evidence, made: Option<&FinishedRun>) {
+    fn add_earlier_run(&mut self, spot: Option<CurvePlace>, evidence: Evidence, made: Option<&FinishedRun>) {
         let directory = evidence.directory.clone();
-        self.attempts.take_over(spot, evidence);
+        self.attempts.add_earlier_run(spot, evidence);
         if let (Some(spot), Some(made)) = (spot, made) {
             self.add_decisive_run(spot, &directory, made);
         }
@@ -240,7 +240,7 @@ impl Series for Curving<'_> {
 
     fn observe_run(&mut self, spot: CurvePlace, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
         let directory = evidence.directory.clone();
-        self.attempts.observe(spot, evidence);
+        self.attempts.add_run(spot, evidence);
         self.add_decisive_run(spot, &directory, made);
         for point in self.curve.points.iter().rev().filter(|point| point.directory == directory) {
             if spot == CurvePlace::All || spot == CurvePlace::At(point.share) {

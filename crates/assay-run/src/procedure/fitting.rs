@@ -91,7 +91,7 @@ impl<'a> Fitting<'a> {
         );
         let counts = trail.known_rounds().map(|(_, measured, run)| (run.directory, measured)).collect();
         let mut fitting = Fitting { production, dir: dir.clone(), machine, counts, trail };
-        runner::take_over(several, &mut fitting, &dir)?;
+        runner::add_earlier_runs(several, &mut fitting, &dir)?;
         fitting.note_noise();
         Ok(fitting)
     }
@@ -229,12 +229,12 @@ impl Series for Fitting<'_> {
         None
     }
 
-    fn take_over(&mut self, knobs: Option<Knobs>, evidence: Evidence, made: Option<&FinishedRun>) {
+    fn add_earlier_run(&mut self, knobs: Option<Knobs>, evidence: Evidence, made: Option<&FinishedRun>) {
         let known = self.counts.get(&evidence.directory).cloned();
         let measured = made.map(|made| Measured::from_judgement(&made.judgement)).or(known);
         match (knobs, measured) {
             (Some(knobs), Some(measured)) => {
-                self.machine.take_over(knobs, measured, evidence);
+                self.machine.add_earlier_run(knobs, measured, evidence);
                 if let Some(made) = made {
                     self.list_round(knobs, made);
                 }
@@ -245,7 +245,7 @@ impl Series for Fitting<'_> {
     }
 
     fn observe_run(&mut self, knobs: Knobs, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
-        self.machine.observe(knobs, Measured::from_judgement(&made.judgement), evidence);
+        self.machine.add_run(knobs, Measured::from_judgement(&made.judgement), evidence);
         self.list_round(knobs, made);
         let number = self.machine.round_count();
         let figures = self.machine.comparison_table(number);

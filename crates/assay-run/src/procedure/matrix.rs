@@ -114,7 +114,7 @@ impl<'a> Measuring<'a> {
         let matrix = if resumed { read_earlier(dir, &fresh, several)? } else { fresh };
         let attempts = Attempts::new(AfterFailure::GoOn);
         let mut measuring = Measuring { several, orion, matrix, attempts, dir: dir.to_path_buf() };
-        runner::take_over(several, &mut measuring, dir)?;
+        runner::add_earlier_runs(several, &mut measuring, dir)?;
         Ok(measuring)
     }
 
@@ -179,9 +179,9 @@ impl Series for Measuring<'_> {
         }
     }
 
-    fn take_over(&mut self, place: Option<Place>, evidence: Evidence, made: Option<&FinishedRun>) {
+    fn add_earlier_run(&mut self, place: Option<Place>, evidence: Evidence, made: Option<&FinishedRun>) {
         let directory = evidence.directory.clone();
-        self.attempts.take_over(place, evidence);
+        self.attempts.add_earlier_run(place, evidence);
         if let (Some(place), Some(made)) = (place, made) {
             self.add_decisive_run(place, &directory, made);
         }
@@ -191,7 +191,7 @@ impl Series for Measuring<'_> {
     fn observe_run(&mut self, place: Place, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
         observer.say_line(&in_words(&Point::from_judgement(place, &made.judgement, String::new())));
         let directory = evidence.directory.clone();
-        self.attempts.observe(place, evidence);
+        self.attempts.add_run(place, evidence);
         self.add_decisive_run(place, &directory, made);
     }
 

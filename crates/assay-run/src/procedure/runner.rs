@@ -61,7 +61,7 @@ pub(crate) trait Series {
     }
 
     /// Takes over an earlier run, whose log is there if `made` is given.
-    fn take_over(&mut self, place: Option<Self::Place>, evidence: Evidence, made: Option<&FinishedRun>);
+    fn add_earlier_run(&mut self, place: Option<Self::Place>, evidence: Evidence, made: Option<&FinishedRun>);
 
     /// Takes a run that this call made.
     fn observe_run(&mut self, place: Self::Place, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer);
@@ -72,13 +72,13 @@ pub(crate) trait Series {
 
 /// Takes over what earlier calls measured in `dir`. The document of the procedure is kept before the first run, so that it can be
 /// continued whenever it is killed.
-pub(crate) fn take_over<S: Series>(several: &Several<'_>, series: &mut S, dir: &Path) -> Result<(), Failure> {
+pub(crate) fn add_earlier_runs<S: Series>(several: &Several<'_>, series: &mut S, dir: &Path) -> Result<(), Failure> {
     let mut runs = reading::runs_in(dir);
     let (known, mut failures) = (series.known_runs(), series.known_failures());
     failures.retain(|run| known.iter().all(|(_, other)| other.directory != run.directory));
     failures.retain(|failure| runs.iter().all(|run| relative_to(dir, run) != failure.directory));
     // What failed stays, whoever removes its log.
-    failures.into_iter().for_each(|failure| series.take_over(None, failure, None));
+    failures.into_iter().for_each(|failure| series.add_earlier_run(None, failure, None));
     for (place, evidence) in known {
         let at = runs.iter().position(|run| relative_to(dir, run) == evidence.directory);
         let made =
@@ -86,16 +86,16 @@ pub(crate) fn take_over<S: Series>(several: &Several<'_>, series: &mut S, dir: &
         match made {
             Some(made) => {
                 let evidence = series.evidence_of(&place, &made);
-                series.take_over(Some(place), evidence, Some(&made));
+                series.add_earlier_run(Some(place), evidence, Some(&made));
             }
-            None => series.take_over(Some(place), evidence, None),
+            None => series.add_earlier_run(Some(place), evidence, None),
         }
     }
     for run in runs {
         let Some(made) = judge_earlier(several, series.judged_phases(), dir, run)? else { continue };
         let place = series.place_of(&made);
         let evidence = place.as_ref().map_or_else(|| made.evidence.clone(), |place| series.evidence_of(place, &made));
-        series.take_over(place, evidence, Some(&made));
+        series.add_earlier_run(place, evidence, Some(&made));
     }
     series.write_document()
 }

@@ -100,7 +100,7 @@ impl<'a> Searching<'a> {
         };
         let search = bounds.begin_search(several)?;
         let mut searching = Searching { several, search, dir: dir.clone(), path };
-        runner::take_over(several, &mut searching, &dir)?;
+        runner::add_earlier_runs(several, &mut searching, &dir)?;
         Ok(searching)
     }
 
@@ -161,21 +161,21 @@ impl Series for Searching<'_> {
         made.judgement.load.parse().ok()
     }
 
-    fn take_over(&mut self, load: Option<Multiple>, evidence: Evidence, made: Option<&FinishedRun>) {
+    fn add_earlier_run(&mut self, load: Option<Multiple>, evidence: Evidence, made: Option<&FinishedRun>) {
         // A run that the path does not know and that proves nothing is no part of it.
         if let (Some(load), Some(made)) = (load, made)
             && (evidence.is_proof() || self.path.has_run(&evidence.directory))
         {
             self.path.add_run(load, &made.judgement, made.path.clone());
         }
-        self.search.take_over(load, evidence);
+        self.search.add_earlier_run(load, evidence);
         self.update_aside();
     }
 
     fn observe_run(&mut self, load: Multiple, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
         self.path.add_run(load, &made.judgement, made.path.clone());
         observer.say_line(&format!("run {}: {load} {}", self.path.runs.len(), evidence.verdict));
-        self.search.observe(load, evidence);
+        self.search.add_run(load, evidence);
         self.update_aside();
     }
 

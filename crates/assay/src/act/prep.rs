@@ -9,8 +9,8 @@ use assay_device::select::Choice;
 use assay_formats::act::prep as text;
 use assay_run::certificate::records::Records;
 use assay_run::failure::{Failure, code};
-use assay_run::host::signals;
 use assay_run::host::threads::spawn_scoped;
+use assay_run::open::prepared::Prepared;
 use assay_run::open::seed::choose_seed;
 use assay_run::open::targets::{self, TargetNeeds};
 use assay_run::prepare::{self, prepare_targets};
@@ -36,17 +36,15 @@ pub(super) fn run_act_prep(args: &[String]) -> Result<u8, Failure> {
 fn prepare_device(device: &str, args: &[String]) -> Result<u8, Failure> {
     let named = targets::parse_block_targets(args)?;
     let records = Records::for_host();
-    let opened = consent::open_with_consent(
-        &named,
-        TargetNeeds::for_preparation(records.directory_path()),
-        Access::default(),
-        Company::None,
-    )?;
+    let needs = TargetNeeds::for_preparation(records.directory_path());
+    let prepared = Prepared::open_named(&named, needs, &|named, needs| {
+        consent::open_with_consent(named, needs, Access::default(), Company::None)
+    })?;
+    let Prepared { targets: opened, stop, .. } = &prepared;
     if opened.real_targets().is_empty() {
         return Err(Failure::bad_usage(format!("{device} holds no data and needs no preparation")));
     }
     opened.recheck_gate()?;
-    let stop = signals::stop_on_signals()?;
     let size = opened.target_geometry(0).size;
     print_flushed(&text::size_line(device, size));
     let done = Arc::new(AtomicU64::new(0));
@@ -55,7 +53,7 @@ fn prepare_device(device: &str, args: &[String]) -> Result<u8, Failure> {
         prepare::Preparation { zero: true, afresh: false, engine: Choice::Auto, run: choose_seed(None, &named) as u32 };
     std::thread::scope(|scope| {
         let work = spawn_scoped(scope, "prepare".to_owned(), || {
-            prepare_targets(opened.real_targets(), args, how, Some(&records), &mut progress, &stop)
+            prepare_targets(opened.real_targets(), args, how, Some(&records), &mut progress, stop)
         })?;
         let mut dots = Dots { device, row: text::dots_per_row(size), printed: 0 };
         watch_progress(&work, &done, &mut dots);

@@ -17,9 +17,9 @@ use assay_run::certificate::records::Records;
 use assay_run::drive::{Drive, Manner, drive_plan};
 use assay_run::failure::Failure;
 use assay_run::files;
-use assay_run::host::signals;
 use assay_run::log::logfile::LogFile;
 use assay_run::log::rundir;
+use assay_run::open::prepared::Prepared;
 use assay_run::open::seed::choose_seed;
 use assay_run::open::targets::{self, TargetNeeds};
 use std::os::unix::fs::FileTypeExt;
@@ -105,13 +105,15 @@ fn run_test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
     let log_dir = run_dir.as_deref().unwrap_or(Path::new(NOWHERE));
     let needs = TargetNeeds::for_plan(&plan, log_dir);
     let access = Access { create: conf.file_size, engine: Choice::Auto, ..Access::default() };
-    let opened = consent::open_with_consent(&named, needs, access, Company::UnderTheSameConsent)?;
-    let stop = signals::stop_on_signals()?;
+    let prepared = Prepared::open_named(&named, needs, &|named, needs| {
+        consent::open_with_consent(named, needs, access.clone(), Company::UnderTheSameConsent)
+    })?;
+    let Prepared { targets: opened, stop, .. } = &prepared;
     let log = match &run_dir {
         Some(dir) => LogFile::create_new(&rundir::create_run_directory(dir, true)?.join("run.jsonl"))?,
         None => LogFile::without_file(),
     };
-    let (printer, ended) = Printer::new(conf, plan.timing.total_length().as_ns() / 1_000_000_000, &stop);
+    let (printer, ended) = Printer::new(conf, plan.timing.total_length().as_ns() / 1_000_000_000, stop);
     let mut log = log.heard_by(Box::new(printer));
     let how = Drive {
         manner: Manner { spin: Some(Spin::Together(TOGETHER)), ..Manner::default() },
@@ -119,6 +121,6 @@ fn run_test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
         prepared: Records::for_host().preparations_of_targets(opened.real_targets(), crate::screen::print_to_stderr),
         ..Drive::default()
     };
-    drive_plan(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
+    drive_plan(&plan, opened, &how, &mut log, &mut Progress::new(true), stop)?;
     Ok(ended.get())
 }

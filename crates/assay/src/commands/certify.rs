@@ -12,7 +12,7 @@ use assay_run::certificate::signing::Signer;
 use assay_run::failure::Failure;
 use assay_run::host::signals;
 use assay_run::observer::Observer;
-use assay_run::open::schedulers::Schedulers;
+use assay_run::open::prepared::Prepared;
 use assay_run::open::targets::{self, Named, RealTarget, TargetNeeds, Targets};
 use assay_run::procedure::Procedure;
 use assay_run::procedure::certifying::Certifying;
@@ -75,24 +75,24 @@ pub(crate) fn run_certification(args: &Certify) -> Result<u8, Failure> {
     let stop = signals::stop_on_signals()?;
     let mut progress = Progress::new(false);
     let named = targets::parse_block_targets(&targets)?;
-    // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
-    let scheduler;
     let opened = open_targets(&settings, &named, &procedure.workload, &planned)?;
-    scheduler = Schedulers::set_all(procedure.workload.targets.scheduler.as_deref(), &opened, print_to_stderr)?;
+    let mut prepared = Prepared::from_opened(opened, stop);
+    let notes = prepared.set_scheduler(procedure.workload.targets.scheduler.as_deref(), print_to_stderr)?;
+    let Prepared { targets: opened, stop, .. } = &prepared;
     let certifying = Certifying {
         procedure: &procedure,
         named: &named,
-        opened: &opened,
+        opened,
         settings: &settings,
         // A quick look takes only a minute anyway.
         to_the_end: args.keep_going || args.quick,
-        stop: &stop,
+        stop,
         signer: signer.as_ref().map(Signer::key_id),
-        notes: scheduler.log_notes(),
+        notes,
     };
     // A scratch file must not be left behind after a bug either.
     let outcome = catch_unwind(AssertUnwindSafe(|| certifying.run_steps(&planned, &mut progress)));
-    for problem in opened.remove_scratch() {
+    for problem in prepared.targets.remove_scratch() {
         progress.say_line(&problem);
     }
     let dir = outcome.unwrap_or_else(|panic| resume_unwind(panic))?;

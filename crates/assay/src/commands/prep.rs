@@ -11,6 +11,7 @@ use assay_run::certificate::records::Records;
 use assay_run::databases::{self, LoadRequest, Loaded};
 use assay_run::failure::{Failure, code, one_line};
 use assay_run::host::signals;
+use assay_run::open::prepared::Prepared;
 use assay_run::open::seed::choose_seed;
 use assay_run::open::targets::{self, TargetNeeds};
 use assay_run::prepare::{self, prepare_targets};
@@ -114,6 +115,7 @@ fn prepare_devices(args: &Prep) -> Result<u8, Failure> {
     let kept = Records::for_host();
     kept.check_writable()?;
     let opened = args.access.open_targets(&named, TargetNeeds::for_preparation(kept.directory_path()))?;
+    let Prepared { targets: opened, stop, .. } = &Prepared::from_opened(opened, stop);
     if opened.real_targets().is_empty() {
         return Err(Failure::bad_usage(
             "simulated and null targets hold no data and need no preparation; run the workload on them directly",
@@ -127,7 +129,7 @@ fn prepare_devices(args: &Prep) -> Result<u8, Failure> {
         engine: args.access.engine,
         run: choose_seed(None, &named) as u32,
     };
-    let records = prepare_targets(opened.real_targets(), &args.targets, how, Some(&kept), &mut progress, &stop)?;
+    let records = prepare_targets(opened.real_targets(), &args.targets, how, Some(&kept), &mut progress, stop)?;
     if args.json {
         print_json(&records)?;
     } else {

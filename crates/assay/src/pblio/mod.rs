@@ -18,9 +18,9 @@ use assay_run::certificate::records::Records;
 use assay_run::drive::{Drive, drive_plan};
 use assay_run::failure::{Failure, code, escaped_path};
 use assay_run::files;
-use assay_run::host::signals;
 use assay_run::log::logfile::LogFile;
 use assay_run::log::{results, rundir};
+use assay_run::open::prepared::Prepared;
 use assay_run::open::seed::choose_seed;
 use assay_run::open::targets::{self, TargetNeeds};
 use printer::Printer;
@@ -54,19 +54,21 @@ fn run_benchmark(request: &Asked) -> Result<u8, Failure> {
     let access = Access { destroy_data: request.tokens.clone(), engine: Choice::Auto, ..Access::default() };
     let all = targets::parse_with_cache_device(&names, plan.caches.device.as_ref())?;
     let needs = TargetNeeds { beside: all.len() - named.len(), ..TargetNeeds::for_plan(&plan, &planned) };
-    let opened = consent::open_with_consent(&all, needs, access, Company::None)?;
+    let prepared = Prepared::open_named(&all, needs, &|named, needs| {
+        consent::open_with_consent(named, needs, access.clone(), Company::None)
+    })?;
+    let Prepared { targets: opened, stop, .. } = &prepared;
     let geometries: Vec<Geometry> = (0..named.len()).map(|target| opened.target_geometry(target)).collect();
     let used = plan.load.oltp().map_or(Ok([0; 3]), |oltp| oltp.used_bytes(&geometries)).map_err(Failure::bad_usage)?;
-    let stop = signals::stop_on_signals()?;
     let dir = rundir::create_run_directory(&planned, given.is_some())?;
-    let printer = Printer::new(request, used, &stop);
+    let printer = Printer::new(request, used, stop);
     let mut log = LogFile::create_new(&dir.join("run.jsonl"))?.heard_by(Box::new(printer));
     let how = Drive {
         watermarks: vec!["RUN AS pblio".to_owned()],
         prepared: Records::for_host().preparations_of_targets(opened.real_targets(), print_to_stderr),
         ..Drive::default()
     };
-    drive_plan(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
+    drive_plan(&plan, opened, &how, &mut log, &mut Progress::new(true), stop)?;
     // The judge reads the file, so the log must be closed first.
     drop(log);
     let (judgement, _) = results::write_results(&dir, None, print_to_stderr)?;

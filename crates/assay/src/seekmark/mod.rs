@@ -19,9 +19,9 @@ use assay_model::{Amount, Extent, Plan};
 use assay_run::certificate::records::Records;
 use assay_run::drive::{Drive, drive_plan};
 use assay_run::failure::{Failure, code};
-use assay_run::host::signals;
 use assay_run::log::logfile::LogFile;
 use assay_run::log::rundir;
+use assay_run::open::prepared::Prepared;
 use assay_run::open::seed::choose_seed;
 use assay_run::open::targets::{self, SmallestTarget, TargetNeeds};
 use printer::{Printer, SeekMarkEnd};
@@ -93,22 +93,24 @@ fn run_benchmark(request: Asked, is_one_of_several: bool) -> Result<SeekMarkEnd,
         ..TargetNeeds::for_plan(&plan, run_dir.as_deref().unwrap_or(Path::new(NOWHERE)))
     };
     let access = Access { destroy_data: request.tokens.clone(), engine: Choice::Auto, ..Access::default() };
-    let opened = consent::open_with_consent(&named, needs, access, Company::None)
-        .map_err(|failure| with_advice_on_consent(failure, &request))?;
+    let prepared = Prepared::open_named(&named, needs, &|named, needs| {
+        consent::open_with_consent(named, needs, access.clone(), Company::None)
+            .map_err(|failure| with_advice_on_consent(failure, &request))
+    })?;
+    let Prepared { targets: opened, stop, .. } = &prepared;
     refuse_too_small(&request, &plan, opened.target_geometry(0))?;
-    let stop = signals::stop_on_signals()?;
     let log = match &run_dir {
         Some(dir) => LogFile::create_new(&rundir::create_run_directory(dir, true)?.join("run.jsonl"))?,
         None => LogFile::without_file(),
     };
-    let (printer, ended) = Printer::new(request, &stop);
+    let (printer, ended) = Printer::new(request, stop);
     let mut log = log.heard_by(Box::new(printer));
     let how = Drive {
         watermarks: vec!["RUN AS seekmark".to_owned()],
         prepared: Records::for_host().preparations_of_targets(opened.real_targets(), print_to_stderr),
         ..Drive::default()
     };
-    drive_plan(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
+    drive_plan(&plan, opened, &how, &mut log, &mut Progress::new(true), stop)?;
     Ok(ended.get())
 }
 

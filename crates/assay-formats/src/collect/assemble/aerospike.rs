@@ -330,7 +330,7 @@ impl Namespace<'_, '_> {
         // A device that is in two files counts once.
         let each: BTreeMap<(&str, &str), f64> = on_them
             .filter_map(|(namespace, device, blocks)| {
-                Some(((namespace, device), blocks.get("write")?.rate_per_second()?))
+                Some(((namespace, device), blocks.get("write")?.rate_counted_or_printed()?))
             })
             .collect();
         let blocks: f64 = each.values().sum();

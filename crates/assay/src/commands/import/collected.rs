@@ -233,7 +233,7 @@ fn profile_comment(kind: &str, found: &Findings, assembled: &Assembled) -> Vec<S
         head.extend([String::new(), "These do not fit together:".to_owned()]);
         head.extend(assembled.contradictions.iter().map(|one| format!("  {} ({})", one.what, one.places.join("; "))));
     }
-    let remarks = finding_remarks(found, assembled);
+    let remarks = left_out_or_odd_findings(found, assembled);
     if !remarks.is_empty() {
         head.extend([String::new(), "Left out, or odd:".to_owned()]);
         head.extend(remarks.into_iter().map(|remark| format!("  {remark}")));
@@ -241,7 +241,7 @@ fn profile_comment(kind: &str, found: &Findings, assembled: &Assembled) -> Vec<S
     head
 }
 
-fn finding_remarks(found: &Findings, assembled: &Assembled) -> Vec<String> {
+fn left_out_or_odd_findings(found: &Findings, assembled: &Assembled) -> Vec<String> {
     let remarks = found.remarks.iter().chain(&assembled.unused);
     let mut all: Vec<String> =
         remarks.map(|remark| format!("{}: {}", found.place_name(remark.place), remark.text)).collect();
@@ -254,7 +254,7 @@ fn finding_remarks(found: &Findings, assembled: &Assembled) -> Vec<String> {
 /// Reports what was read, what is missing and what is contradictory.
 fn report_findings(found: &Findings, assembled: &Assembled) {
     found.files.iter().for_each(|file| print_to_stderr(&one_line(file_in_words(file))));
-    finding_remarks(found, assembled)
+    left_out_or_odd_findings(found, assembled)
         .iter()
         .for_each(|remark| print_to_stderr(&one_line(format_args!("note: {remark}"))));
     for one in &assembled.contradictions {
@@ -277,7 +277,7 @@ fn findings_json(found: &Findings, assembled: &Assembled, text: &str) -> serde_j
         "files": found.files.iter().map(file_as_json).collect::<Vec<_>>(),
         "missing": missing.collect::<Vec<_>>(),
         "contradictions": contradictions.collect::<Vec<_>>(),
-        "remarks": finding_remarks(found, assembled),
+        "remarks": left_out_or_odd_findings(found, assembled),
     })
 }
 
