@@ -213,12 +213,12 @@ fn a_quota_that_stopped_the_program_is_told() {
         true
     }));
     let cost = judged.part.generator.cost.unwrap();
-    let measured = 61 - 58;
+    let measured = 62 - 58;
     assert_eq!((cost.throttled_periods, cost.throttled_ns), (3 * measured, 500_000_000 * measured));
     assert_eq!((cost.throttled_within_ns, cost.sampled_ns), (measured * MINUTE, HOUR));
     let warnings: Vec<&String> = judged.warnings.iter().filter(|warning| warning.contains("quota")).collect();
     assert!(
-        warnings.len() == 1 && warnings[0].contains("in 9 periods, for 1.5 s in all, within 3 min of 1 h"),
+        warnings.len() == 1 && warnings[0].contains("in 12 periods, for 2 s in all, within 4 min of 1 h"),
         "{:?}",
         judged.warnings
     );

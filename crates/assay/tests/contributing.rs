@@ -77,6 +77,7 @@ fn names_in_files(text: &str) -> Vec<(String, String)> {
                 found.extend(listed.iter().map(|name| ((*name).to_owned(), (*quoted).to_owned())));
                 listed.clear();
             }
+            " in " => listed.clear(),
             ", " | " and " | " or " => listed.push(quoted),
             _ => listed = vec![quoted],
         }

@@ -10,6 +10,7 @@ mod call;
 mod choice;
 mod cursor;
 mod finish;
+mod next_call;
 mod phase;
 mod running;
 

@@ -9,12 +9,12 @@
 //! use assay_judge::limit::{Next, Search};
 //! use assay_judge::Verdict;
 //!
-//! let mut search = Search::start(Multiple::whole(10), Multiple::whole(5));
+//! let mut search = Search::start(Multiple::from_whole(10), Multiple::from_whole(5));
 //! while let Next::RunAt(multiple) = search.next() {
-//!     let holds = multiple <= Multiple::whole(65);
-//!     search.observe(multiple, if holds { Verdict::Pass } else { Verdict::Fail });
+//!     let holds = multiple <= Multiple::from_whole(65);
+//!     search.add_run(multiple, if holds { Verdict::Pass } else { Verdict::Fail });
 //! }
-//! assert_eq!(search.highest_pass(), Some(Multiple::whole(65)));
+//! assert_eq!(search.highest_pass(), Some(Multiple::from_whole(65)));
 //! ```
 
 mod page;

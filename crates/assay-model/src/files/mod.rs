@@ -3,6 +3,7 @@
 
 mod file_size;
 mod gamma;
+mod misfit;
 mod operation;
 mod sequence;
 mod steps;
@@ -11,8 +12,9 @@ mod workload;
 
 pub use file_size::{FileSize, LARGEST_FILE, SizeDrawing};
 pub use gamma::Gamma;
+pub use misfit::Misfit;
 pub use operation::Operation;
-pub use sequence::{Misfit, Pick, Place, Sequence, SequenceFiles};
+pub use sequence::{Pick, Place, Sequence, SequenceFiles};
 pub use steps::{Subject, keeps_file_open};
 pub use tree::{DirectoryNumber, Layout, MOST_DIRECTORIES, MOST_FILES, Shared, Tree, TreeShape, TreeTotals};
 pub use workload::{CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, Spacing, Until};

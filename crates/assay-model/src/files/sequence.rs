@@ -1,5 +1,6 @@
 //! One kind of thing that clients do: operations one after another, and on which files.
 
+use super::misfit::Misfit;
 use super::operation::Operation;
 use assay_base::Bytes;
 use serde::{Deserialize, Serialize};
@@ -71,21 +72,6 @@ impl Place {
             Operation::Overwrite | Operation::Rmw | Operation::MmapWrite | Operation::Punch => Place::Random,
             _ => Place::Whole,
         }
-    }
-}
-
-/// Why operations cannot follow each other as they stand in a sequence.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Misfit {
-    /// What is wrong.
-    pub what: String,
-    /// What to write instead.
-    pub remedy: String,
-}
-
-impl Misfit {
-    pub(super) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Misfit {
-        Misfit { what: what.into(), remedy: remedy.into() }
     }
 }
 

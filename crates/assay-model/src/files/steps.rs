@@ -1,8 +1,8 @@
 //! Which operations can follow each other on one file: what the file must be, whether it is open, and whether it still
 //! has its name.
 
+use super::misfit::Misfit;
 use super::operation::Operation;
-use super::sequence::Misfit;
 
 /// What the steps on one file are about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

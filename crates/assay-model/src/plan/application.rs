@@ -1,10 +1,8 @@
 //! The application whose load the streams of a plan are, such as a mail store.
 
-use super::load::PlannedLoad;
 use crate::mail::{self, Mail};
-use crate::oltp::{self, Oltp, RATE};
+use crate::oltp::{self, Oltp};
 use crate::tpcc;
-use assay_base::{Counted, Multiple, Parts};
 
 /// An application whose load the streams of a plan are, with its figures at the load of the plan and on its targets.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,73 +22,6 @@ impl PlannedApplication {
             PlannedApplication::Oltp(_) => oltp::LIKENESS,
             PlannedApplication::Mail(_) => mail::LIKENESS,
             PlannedApplication::Tpcc(_) => tpcc::WATERMARK,
-        }
-    }
-}
-
-impl PlannedLoad {
-    /// The OLTP load that its streams are.
-    pub fn oltp(&self) -> Option<&Oltp> {
-        match &self.application {
-            Some(PlannedApplication::Oltp(oltp)) => Some(oltp),
-            _ => None,
-        }
-    }
-
-    /// The mail store that its streams are.
-    pub fn mail(&self) -> Option<&Mail> {
-        match &self.application {
-            Some(PlannedApplication::Mail(mail)) => Some(mail),
-            _ => None,
-        }
-    }
-
-    /// The transactions on a database that its streams are.
-    pub fn tpcc(&self) -> Option<&tpcc::Load> {
-        match &self.application {
-            Some(PlannedApplication::Tpcc(load)) => Some(load),
-            _ => None,
-        }
-    }
-
-    /// The same transactions, to be changed.
-    pub fn tpcc_mut(&mut self) -> Option<&mut tpcc::Load> {
-        match &mut self.application {
-            Some(PlannedApplication::Tpcc(load)) => Some(load),
-            _ => None,
-        }
-    }
-
-    /// The unit that the load is counted in beside multiples, such as BSUs or mailboxes; `None` if there is none.
-    pub fn load_unit(&self) -> Option<Counted> {
-        match self.application.as_ref()? {
-            PlannedApplication::Oltp(oltp) => Some(Counted {
-                name: "BSU".to_owned(),
-                at_1x: oltp.rate.as_f64() / RATE as f64 / self.multiple.as_f64(),
-                parts: None,
-            }),
-            PlannedApplication::Mail(mail) => {
-                let parts =
-                    Some(Parts { name: "database".to_owned(), number: mail.database_count(self.targets).into() });
-                Some(Counted { name: "mailboxes".to_owned(), at_1x: mail.mailboxes as f64, parts })
-            }
-            PlannedApplication::Tpcc(load) => {
-                let at_1x = load.new_orders_a_minute()? / self.multiple.as_f64();
-                Some(Counted { name: "NOPM".to_owned(), at_1x, parts: None })
-            }
-        }
-    }
-
-    /// Where a search for the highest load begins, and how exact its answer is, unless somebody says otherwise.
-    pub fn search_start_and_exactness(&self) -> (Multiple, Multiple) {
-        match &self.application {
-            // What 1x is says the number of mailboxes, which is near what is wanted.
-            Some(PlannedApplication::Mail(_)) => {
-                (Multiple::ONE, Multiple::from_millionths(50_000).unwrap_or(Multiple::ONE))
-            }
-            // A database carries hundreds of times what the terminals of its warehouses ask for.
-            Some(PlannedApplication::Tpcc(_)) => (Multiple::from_whole(100), Multiple::from_whole(10)),
-            Some(PlannedApplication::Oltp(_)) | None => (Multiple::from_whole(10), Multiple::ONE),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! What a run takes over from earlier segments and runs.
 
-use super::Plan;
-use super::stream::Stream;
 use assay_base::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 
@@ -32,17 +30,5 @@ impl CarriedOver {
 
     pub(super) fn is_nothing(&self) -> bool {
         *self == CarriedOver::default()
-    }
-}
-
-impl Plan {
-    /// The same plan after a run of it that used up `seen` and measured `time`: patterns that continue from run to run
-    /// begin where that run ended.
-    #[must_use]
-    pub fn continued_after(&self, seen: Bytes, time: Span) -> Plan {
-        let seen = if self.load.streams.iter().any(Stream::goes_once) { seen } else { self.carried_over.seen };
-        let moves = self.load.has_lives() || self.load.streams.iter().any(Stream::changes_with_time);
-        let time = if moves { self.carried_over.time + time } else { self.carried_over.time };
-        Plan { carried_over: CarriedOver { time, seen }, ..self.clone() }
     }
 }

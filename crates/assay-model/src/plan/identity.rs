@@ -1,19 +1,9 @@
 //! Which members of a plan distinguish runs, so that the log of one run is not continued with another plan.
 
 use super::format::MEMBERS;
+use super::member::Identity;
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// What a member of a plan says about which run it is. The list of members in `format.rs` says it for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Identity {
-    /// It distinguishes runs, and stands at this place in front of all others whether a plan has it or not.
-    Always(u8),
-    /// It distinguishes runs; a plan that does not have it has the same checksum as before the member was known.
-    WherePresent,
-    /// It does not distinguish runs.
-    Indifferent,
-}
 
 /// The members of a plan, as a log has it, that distinguish runs, whatever their length and seed. A member that is not in
 /// the list distinguishes them too, so that a plan of a newer version is another one where it has more to say.

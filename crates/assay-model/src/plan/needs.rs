@@ -1,7 +1,7 @@
 //! How large the targets must be for a plan, and how much of them is used up where each place is seen only once.
 
-use super::Plan;
 use super::stream::{Block, Stream};
+use super::whole::Plan;
 use crate::address::Address;
 use assay_base::Bytes;
 
