@@ -182,7 +182,7 @@ mod tests {
             ),
             (
                 EngineError::Refused { engine: "io_uring", call: "io_uring_setup", errno: Code(38) },
-                "errno 38",
+                "ENOSYS",
                 "--engine threads",
             ),
             (EngineError::Lacking { feature: "EXT_ARG (Linux 5.11)" }, "EXT_ARG", "--engine threads"),
