@@ -1,6 +1,7 @@
 //! One call that a client makes: all that the shell must know to make it.
 
 use crate::extents::Version;
+use crate::ledger::Kind;
 use crate::records::Record;
 use assay_base::Instant;
 use assay_model::files::{DirectoryNumber, Operation};
@@ -45,6 +46,10 @@ pub struct Call {
     pub operation: Operation,
     /// To what.
     pub target: Target,
+    /// What the target's name stands for, or will.
+    pub kind: Kind,
+    /// How many names the file has at most: of an own file, whose names nobody else changes.
+    pub names: Option<u16>,
     /// The descriptor, for operations that work on an open file.
     pub slot: Slot,
     /// The other name: the new one of rename and link, the one that a symbolic link leads to, the source of a copy.
@@ -64,7 +69,8 @@ pub struct Call {
 impl Call {
     pub(super) fn new(operation: Operation, target: Target, slot: Slot) -> Call {
         let (other, offset, length, payload) = (None, 0, 0, Payload::Nothing);
-        Call { operation, target, slot, other, offset, length, payload, writes: false, appends: false }
+        let (kind, names) = (Kind::File, None);
+        Call { operation, target, kind, names, slot, other, offset, length, payload, writes: false, appends: false }
     }
 }
 

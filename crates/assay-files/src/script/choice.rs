@@ -10,15 +10,22 @@ use assay_model::files::{DirectoryNumber, Layout, Pick, Subject, keeps_file_open
 use std::ops::Range;
 
 impl Script {
-    /// A sequence of the mix and its file. Where there is no file for the one that was drawn, another is drawn.
+    /// A sequence of the mix and its file. Where there is no file for the one that was drawn, another is drawn: by the
+    /// client, because the mix gives one sequence to each number of the schedule.
     pub(super) fn draw_sequence(&mut self, client: u32) -> Option<(usize, Bound)> {
+        let phase = self.phase.as_mut().expect("a phase has begun");
+        let first = phase.draw();
+        let mut sequence = first;
         for _ in 0..MOST_DRAWS {
-            let sequence = self.phase.as_mut().expect("a phase has begun").draw();
             if let Some(bound) = self.bind(client, sequence, 0) {
+                self.phase.as_mut().expect("a phase has begun").note_replaced(first, Some(sequence));
                 return Some((sequence, bound));
             }
             self.skipped += 1;
+            let prng = &mut self.clients[client as usize].prng;
+            sequence = self.phase.as_ref().expect("a phase has begun").draw_with(prng);
         }
+        self.phase.as_mut().expect("a phase has begun").note_replaced(first, None);
         None
     }
 

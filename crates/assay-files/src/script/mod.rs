@@ -15,7 +15,7 @@ mod phase;
 mod running;
 
 pub use call::{Assignment, Begin, Call, Payload, Slot, Target};
-pub use phase::Wall;
+pub use phase::{LookAhead, Wall};
 
 use crate::ledger::{Kind, Ledger};
 use crate::records::Appended;
@@ -170,6 +170,22 @@ impl Script {
     /// When the first client of this phase had no more to do, where each takes every file once.
     pub fn wall(&self) -> Option<&Wall> {
         self.phase.as_ref().and_then(|phase| phase.wall.as_ref())
+    }
+
+    /// Counts what is due in this phase, where a schedule says it. It is asked for before the first sequence begins.
+    pub fn look_ahead(&self) -> Option<LookAhead> {
+        self.phase().look_ahead()
+    }
+
+    /// Of each sequence of this phase: how often it was begun in the place of another one, for which there was no file,
+    /// less how often another one in its place.
+    pub fn replaced(&self) -> &[i64] {
+        &self.phase().replaced
+    }
+
+    /// When this phase ends, where that follows from its time.
+    pub fn planned_end(&self) -> Option<Instant> {
+        self.phase().planned_end()
     }
 
     /// Sequences that a client has done in this phase.

@@ -13,10 +13,33 @@ impl Script {
     pub fn next_call(&mut self, client: u32) -> Option<Call> {
         let mut running = self.clients[client as usize].running.take()?;
         assert!(running.call.is_none(), "a client makes one call at a time");
-        let call = self.find_call(client, &mut running);
+        let mut call = self.find_call(client, &mut running);
+        if let Some(call) = &mut call {
+            self.describe_target(client, call);
+        }
         running.call = call.clone();
         self.clients[client as usize].running = Some(running);
         call
+    }
+
+    /// Says what the target of a call is, as far as the ledger knows it.
+    fn describe_target(&self, client: u32, call: &mut Call) {
+        let number = match call.target {
+            Target::Numbered(number) => number,
+            // Nobody gives a shared file another name.
+            Target::Shared(_) => return call.names = Some(1),
+            Target::Directory(_) => return,
+        };
+        let made = match call.operation {
+            Operation::Mkdir => Some(Kind::Directory),
+            Operation::Symlink => Some(Kind::Symlink),
+            _ => None,
+        };
+        let node = self.ledger.node_of(number);
+        call.kind = made.or(node.map(|node| node.kind)).unwrap_or(Kind::File);
+        if self.ledger.owner(number) == client {
+            call.names = node.map(|node| node.links);
+        }
     }
 
     fn find_call(&mut self, client: u32, running: &mut Running) -> Option<Call> {

@@ -41,6 +41,8 @@ pub(super) struct Phase {
     /// The number of the next sequence of the schedule.
     pub(super) next: u64,
     pub(super) wall: Option<Wall>,
+    /// Of each sequence: how often it was begun in the place of another one, less how often another one in its place.
+    pub(super) replaced: Vec<i64>,
 }
 
 /// What the clients of a phase have done so far.
@@ -84,7 +86,8 @@ impl Phase {
             (_, span) => span.map(|span| start + span),
         };
         let mix = Prng::for_path(seed, &path(MIX));
-        Some(Phase { described, index, start, end, wanted, mix, below, next: 0, wall: None })
+        let replaced = vec![0; described.sequences.len()];
+        Some(Phase { described, index, start, end, wanted, mix, below, next: 0, wall: None, replaced })
     }
 
     /// When the next sequence is wanted, for a client that has been free since `free`.
@@ -106,6 +109,11 @@ impl Phase {
         self.described.until == Until::Stonewall && self.wall.is_none() && self.end.is_some_and(|end| now >= end)
     }
 
+    /// When it ends, where that is decided by its time alone.
+    pub(super) fn planned_end(&self) -> Option<Instant> {
+        self.end.filter(|_| self.described.until == Until::Time)
+    }
+
     /// Goes on to the sequence after the next.
     pub(super) fn advance(&mut self) {
         self.next += 1;
@@ -114,9 +122,61 @@ impl Phase {
         }
     }
 
-    /// The index of a sequence of the mix.
+    /// The index of the sequence of the mix that the next number has.
     pub(super) fn draw(&mut self) -> usize {
-        let drawn = self.mix.uniform_below(self.below.last().copied().unwrap_or(1));
-        self.below.partition_point(|sum| *sum <= drawn)
+        draw_from(&self.below, &mut self.mix)
+    }
+
+    /// The index of a sequence of the mix, for a client that has no file for the one of its number.
+    pub(super) fn draw_with(&self, prng: &mut Prng) -> usize {
+        draw_from(&self.below, prng)
+    }
+
+    /// A number that had the sequence `drawn` was begun with another one, or with none.
+    pub(super) fn note_replaced(&mut self, drawn: usize, begun: Option<usize>) {
+        self.replaced[drawn] -= 1;
+        if let Some(begun) = begun {
+            self.replaced[begun] += 1;
+        }
+    }
+
+    /// The schedule from the beginning of the phase, for somebody who counts what is due; `None` where a client's
+    /// sequence is wanted when the one before is done, or where each has its files once.
+    pub(super) fn look_ahead(&self) -> Option<LookAhead> {
+        let Wanted::Scheduled(schedule) = &self.wanted else { return None };
+        (!self.described.takes_every_file_once()).then(|| LookAhead {
+            schedule: (**schedule).clone(),
+            mix: self.mix.clone(),
+            below: self.below.clone(),
+            end: self.end,
+            due: vec![0; self.below.len()],
+        })
+    }
+}
+
+fn draw_from(below: &[u64], prng: &mut Prng) -> usize {
+    let drawn = prng.uniform_below(below.last().copied().unwrap_or(1));
+    below.partition_point(|sum| *sum <= drawn)
+}
+
+/// Counts the sequences of a schedule that are due, whoever carries them out, and when. It needs nobody.
+#[derive(Clone, Debug)]
+pub struct LookAhead {
+    schedule: Schedule,
+    mix: Prng,
+    below: Vec<u64>,
+    end: Option<Instant>,
+    due: Vec<u64>,
+}
+
+impl LookAhead {
+    /// How many of each sequence were wanted before `until`, from the beginning of the phase on.
+    pub fn count_due(&mut self, until: Instant) -> &[u64] {
+        let until = self.end.map_or(until, |end| until.min(end));
+        while self.schedule.next_due() < until {
+            self.due[draw_from(&self.below, &mut self.mix)] += 1;
+            self.schedule.advance_to_next();
+        }
+        &self.due
     }
 }
