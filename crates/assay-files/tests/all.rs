@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "helpers of tests, which make files of their own")]
 
 mod bed;
+mod client_bed;
+mod client_runs;
 mod memory_tree;
 mod mixes;
 mod own_dir_cleaned;

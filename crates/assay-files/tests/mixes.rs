@@ -45,7 +45,7 @@ pub(crate) fn workload(files: u32, clients: u32, sequences: Vec<Sequence>) -> Fi
 }
 
 /// Every operation that there is, in sequences of all kinds.
-fn everything() -> Vec<Sequence> {
+pub(crate) fn everything() -> Vec<Sequence> {
     let whole = |sequence| Sequence { at: Some(Place::Whole), ..sequence };
     vec![
         sequence("create", "create write fsync close", 10),

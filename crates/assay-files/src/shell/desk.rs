@@ -1,0 +1,78 @@
+//! What one client tells the coordinator: which call it is in, and what it has finished. The coordinator looks at it
+//! at any time, also while the client's call does not return.
+
+use super::book::Book;
+use super::finished::Finished;
+use assay_base::Instant;
+use assay_model::files::Operation;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A call that has not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// What it does.
+    pub operation: Operation,
+    /// Its flow, where it has one.
+    pub flow: Option<usize>,
+    /// Which call of the client it is, counted from 0.
+    pub number: u64,
+    /// When it was issued.
+    pub issued: Instant,
+}
+
+/// A sequence that is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OpenSequence {
+    /// Its index in the phase.
+    pub(super) sequence: usize,
+    /// When its first call was issued.
+    pub(super) issued: Instant,
+}
+
+/// What is on a desk.
+#[derive(Debug, Default)]
+pub(super) struct DeskState {
+    pub(super) sequence: Option<OpenSequence>,
+    pub(super) call: Option<OpenCall>,
+    pub(super) finished: Vec<Finished>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    state: Mutex<DeskState>,
+}
+
+/// So many that have ended are counted at once: a lock that all clients share is then taken once for all of them.
+const BATCH: usize = 64;
+
+impl Desk {
+    /// Locks it, also after a client has panicked with the lock: each entry is valid by itself.
+    pub(super) fn lock(&self) -> MutexGuard<'_, DeskState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call is issued now, the first of a sequence perhaps.
+    pub(super) fn begin_call(&self, call: OpenCall, sequence: Option<OpenSequence>) {
+        let mut state = self.lock();
+        state.call = Some(call);
+        if sequence.is_some() {
+            state.sequence = sequence;
+        }
+    }
+
+    /// The call has returned, and with the last one the sequence has ended.
+    pub(super) fn end_call(&self, call: Finished, sequence: Option<Finished>, book: &Mutex<Book>) {
+        let mut state = self.lock();
+        state.call = None;
+        state.finished.push(call);
+        if let Some(sequence) = sequence {
+            state.sequence = None;
+            state.finished.push(sequence);
+        }
+        if state.finished.len() >= BATCH {
+            let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
+            state.finished.drain(..).for_each(|finished| book.count(finished));
+        }
+    }
+}

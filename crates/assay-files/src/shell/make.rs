@@ -1,0 +1,155 @@
+//! Makes what a run begins with: the directories of its tree, its files with their contents, and the shared files. This
+//! is not judged, but it is checked: each file has its size, and no close failed.
+
+use super::buffer::AlignedBuffer;
+use super::calls::set_attribute;
+use super::kernel::close_descriptor;
+use super::tree::OpenTree;
+use super::workers::{Parts, run_workers};
+use crate::contents::Contents;
+use crate::ledger::Kind;
+use crate::own_dir::OpenError;
+use crate::script::{Script, Target};
+use crate::trouble::Trouble;
+use assay_model::files::DirectoryNumber;
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+/// Files that a worker takes at a time.
+const FILES_AT_A_TIME: u64 = 64;
+/// Bytes that are written at a time.
+const STEP: u64 = 1 << 20;
+
+/// What was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// Directories below the run's own.
+    pub directories: u64,
+    /// Files, with the shared ones.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Makes what the script's ledger says that there is, with so many threads, and waits until it is on stable media.
+///
+/// # Errors
+/// Host: what could not be made, and why.
+pub fn make_tree(tree: &OpenTree, script: &Script, threads: u32) -> Result<Made, Trouble> {
+    let directories = make_directories(tree)?;
+    let numbers = u64::from(script.ledger().end_of_numbers());
+    let shared = script.shared_nodes().len() as u64;
+    let parts = Parts::new(numbers.div_ceil(FILES_AT_A_TIME) + shared);
+    let made = run_workers(threads, &parts, |parts| {
+        let mut maker = FileMaker { tree, script, buffer: AlignedBuffer::default(), made: Made::default() };
+        while let Some(part) = parts.take() {
+            // Shared files come first: each is one part, and the largest.
+            match part.checked_sub(shared) {
+                None => maker.make_shared(part as u32)?,
+                Some(part) => maker.make_numbered(part * FILES_AT_A_TIME)?,
+            }
+        }
+        Ok(maker.made)
+    })?;
+    let synchronised = rustix::fs::syncfs(tree.own_dir().directory());
+    synchronised.map_err(|why| trouble(&tree.own_dir().shown(), "syncfs", why.into()))?;
+    let mut sum = Made { directories, ..Made::default() };
+    for made in made {
+        sum.files += made.files;
+        sum.bytes += made.bytes;
+    }
+    Ok(sum)
+}
+
+fn make_directories(tree: &OpenTree) -> Result<u64, Trouble> {
+    let directories = tree.shape().directories();
+    // One that is above another has a smaller number.
+    for number in 1..directories {
+        let directory = DirectoryNumber(number);
+        let above = tree.shape().parent(directory).expect("only the first directory has none above it");
+        let name = tree.own_dir().names().directory(number);
+        let made = tree.reach(above).and_then(|above| Ok(rustix::fs::mkdirat(&*above, &name, Mode::RWXU)?));
+        made.map_err(|why| trouble(&tree.path_of(directory), "mkdir", why))?;
+    }
+    Ok(directories - 1)
+}
+
+struct FileMaker<'a> {
+    tree: &'a OpenTree,
+    script: &'a Script,
+    buffer: AlignedBuffer,
+    made: Made,
+}
+
+impl FileMaker<'_> {
+    fn make_numbered(&mut self, first: u64) -> Result<(), Trouble> {
+        for number in first..first + FILES_AT_A_TIME {
+            let number = number as u32;
+            if let Some(node) = self.script.ledger().node_number(number) {
+                self.make_file(Target::Numbered(number), node)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn make_shared(&mut self, file: u32) -> Result<(), Trouble> {
+        self.make_file(Target::Shared(file), self.script.shared_nodes()[file as usize])
+    }
+
+    fn make_file(&mut self, target: Target, node: u32) -> Result<(), Trouble> {
+        let tree = self.tree;
+        let failed = |call: &str, why: OpenError| trouble(&tree.shown(target, Kind::File), call, why);
+        let name = tree.name_of(target, Kind::File);
+        let created =
+            tree.reach(tree.directory_of(target)).and_then(|directory| directory.create_file(&name, OFlags::WRONLY));
+        let file = created.map_err(|why| failed("create", why))?;
+        self.fill_file(&file, node).map_err(|why| failed("write", why.into()))?;
+        close_descriptor(file).map_err(|why| failed("close", why.into()))?;
+        self.made.files += 1;
+        Ok(())
+    }
+
+    fn fill_file(&mut self, file: &OwnedFd, number: u32) -> Result<(), Errno> {
+        let ledger = self.script.ledger();
+        let (contents, node) = (Contents::new(self.tree.run()), ledger.node(number));
+        let mut offset = 0;
+        while offset < node.size {
+            let length = STEP.min(node.size - offset);
+            let buffer = self.buffer.first(length as usize);
+            for piece in ledger.pieces(number, offset..offset + length) {
+                let part = (piece.bytes.start - offset) as usize..(piece.bytes.end - offset) as usize;
+                match piece.version {
+                    Some(version) => contents.fill(version, piece.bytes.start, &mut buffer[part]),
+                    None => buffer[part].fill(0),
+                }
+            }
+            let mut rest = &buffer[..];
+            while !rest.is_empty() {
+                let written = rustix::io::pwrite(file, rest, offset)?;
+                rest = &rest[written..];
+                offset += written as u64;
+            }
+        }
+        if node.has_attribute() {
+            set_attribute(file, self.tree.run())?;
+        }
+        self.made.bytes += node.size;
+        let there = rustix::fs::fstat(file)?.st_size as u64;
+        if there == node.size { Ok(()) } else { Err(Errno::IO) }
+    }
+}
+
+fn trouble(what: &str, call: &str, why: OpenError) -> Trouble {
+    let remedy = match why {
+        OpenError::Kernel(Errno::NOSPC | Errno::DQUOT) => "make the tree smaller, or make room",
+        OpenError::Kernel(Errno::MFILE | Errno::NFILE) => "raise the limit with `ulimit -n`",
+        OpenError::Kernel(Errno::OPNOTSUPP) => "leave out the operations that this file system does not have",
+        _ => "examine the file system",
+    };
+    let why = match why {
+        OpenError::Kernel(why) => assay_base::Code(why.raw_os_error()).to_string(),
+        why => why.to_string(),
+    };
+    Trouble::host(format!("{what} could not be made: {call} failed: {why}; {remedy}"))
+}

@@ -1,0 +1,153 @@
+//! The tree of a run below its own directory, as all clients use it: which directory and which name something has, and
+//! the directories that stay open.
+//!
+//! A client that had to open each directory anew would measure that with every call. So the directories stay open, as
+//! many as the process may have open; those beyond are opened by each call, which then takes that much longer.
+
+use crate::ledger::Kind;
+use crate::own_dir::{Directory, Entry, EntryKind, OpenError, OwnDir};
+use crate::script::Target;
+use assay_model::files::{DirectoryNumber, TreeShape};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+/// Names of shared files have numbers from here on, which no other file has.
+const FIRST_SHARED: u64 = 1 << 32;
+
+/// See the module.
+#[derive(Debug)]
+pub struct OpenTree {
+    own: OwnDir,
+    shape: TreeShape,
+    run: u32,
+    /// Directories that stay open, by their number.
+    open: Vec<OnceLock<Directory>>,
+}
+
+/// A directory, whether it stays open or not.
+pub(super) enum Reached<'a> {
+    Kept(&'a Directory),
+    Opened(Directory),
+}
+
+impl Deref for Reached<'_> {
+    type Target = Directory;
+
+    fn deref(&self) -> &Directory {
+        match self {
+            Reached::Kept(directory) => directory,
+            Reached::Opened(directory) => directory,
+        }
+    }
+}
+
+impl OpenTree {
+    /// The tree of this shape in a directory. `run` is the number in the stamps of its contents; at most `most_open`
+    /// directories stay open.
+    pub fn new(own: OwnDir, shape: TreeShape, run: u32, most_open: usize) -> Arc<OpenTree> {
+        let kept = usize::try_from(shape.directories()).unwrap_or(usize::MAX).min(most_open);
+        let mut open = Vec::new();
+        open.resize_with(kept, OnceLock::new);
+        Arc::new(OpenTree { own, shape, run, open })
+    }
+
+    /// The directory of the run.
+    pub fn own_dir(&self) -> &OwnDir {
+        &self.own
+    }
+
+    /// Gives the directory of the run back, for cleaning, when nobody uses the tree any more.
+    pub fn into_own_dir(tree: Arc<OpenTree>) -> Option<OwnDir> {
+        Arc::into_inner(tree).map(|tree| tree.own)
+    }
+
+    /// Its shape.
+    pub fn shape(&self) -> &TreeShape {
+        &self.shape
+    }
+
+    /// The run, as it stands in the stamps of its contents.
+    pub fn run(&self) -> u32 {
+        self.run
+    }
+
+    /// The directory that a target is in; of a directory of the tree, itself.
+    pub(super) fn directory_of(&self, target: Target) -> DirectoryNumber {
+        match target {
+            Target::Numbered(number) => self.shape.directory(number),
+            Target::Shared(_) => DirectoryNumber(0),
+            Target::Directory(directory) => directory,
+        }
+    }
+
+    /// The name of a target in its directory.
+    pub(super) fn name_of(&self, target: Target, kind: Kind) -> String {
+        let names = self.own.names();
+        match target {
+            Target::Numbered(number) => names.name(entry_of(kind, number.into())),
+            Target::Shared(file) => names.file(FIRST_SHARED + u64::from(file)),
+            Target::Directory(DirectoryNumber(0)) => ".".to_owned(),
+            Target::Directory(directory) => names.directory(directory.0),
+        }
+    }
+
+    /// The name of a file that nothing else has.
+    pub(super) fn probe_name(&self) -> String {
+        self.own.names().file(FIRST_SHARED - 1)
+    }
+
+    /// The target that an entry of a directory is, where it is one of ours that is not a directory of the tree.
+    pub(super) fn target_of(&self, entry: Entry) -> Option<Target> {
+        match (entry.kind, entry.number.checked_sub(FIRST_SHARED)) {
+            (EntryKind::File, Some(shared)) => u32::try_from(shared).ok().map(Target::Shared),
+            _ => u32::try_from(entry.number).ok().map(Target::Numbered),
+        }
+    }
+
+    /// The path of a directory below the directory of the run.
+    pub(super) fn path_of(&self, directory: DirectoryNumber) -> String {
+        let mut path = String::new();
+        let mut at = directory;
+        while let Some(above) = self.shape.parent(at) {
+            let name = self.own.names().directory(at.0);
+            path = if path.is_empty() { name } else { format!("{name}/{path}") };
+            at = above;
+        }
+        if path.is_empty() { ".".to_owned() } else { path }
+    }
+
+    /// What a target may be called in a message: its path below the directory of the run.
+    pub(super) fn shown(&self, target: Target, kind: Kind) -> String {
+        let directory = self.path_of(self.directory_of(target));
+        match target {
+            Target::Directory(_) => directory,
+            _ if directory == "." => self.name_of(target, kind),
+            _ => format!("{directory}/{}", self.name_of(target, kind)),
+        }
+    }
+
+    /// A directory of the tree. It is opened now, unless it stays open and was opened before.
+    pub(super) fn reach(&self, directory: DirectoryNumber) -> Result<Reached<'_>, OpenError> {
+        if directory.0 == 0 {
+            return Ok(Reached::Kept(self.own.directory()));
+        }
+        let Some(kept) = usize::try_from(directory.0).ok().and_then(|at| self.open.get(at)) else {
+            return Ok(Reached::Opened(self.own.directory().open_directory(self.path_of(directory))?));
+        };
+        if let Some(open) = kept.get() {
+            return Ok(Reached::Kept(open));
+        }
+        let opened = self.own.directory().open_directory(self.path_of(directory))?;
+        // Another client may have been faster: then its descriptor stays.
+        Ok(Reached::Kept(kept.get_or_init(|| opened)))
+    }
+}
+
+pub(super) fn entry_of(kind: Kind, number: u64) -> Entry {
+    let kind = match kind {
+        Kind::File => EntryKind::File,
+        Kind::Directory => EntryKind::Directory,
+        Kind::Symlink => EntryKind::Symlink,
+    };
+    Entry { kind, number }
+}
