@@ -52,6 +52,15 @@ impl Node {
     }
 }
 
+/// How much exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Names of files, directories and links.
+    pub files: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Name {
     node: u32,
@@ -127,6 +136,16 @@ impl Ledger {
     pub fn all_names(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let present = self.names.iter().enumerate().filter(|(_, name)| name.node != NOTHING);
         present.map(|(number, name)| (number as u32, name.node))
+    }
+
+    /// What exists: names, and bytes of files.
+    pub fn used(&self) -> Used {
+        let mut used = Used { files: 0, bytes: 0 };
+        for node in self.nodes.iter().filter(|node| node.links > 0) {
+            used.files += u64::from(node.links);
+            used.bytes += if node.kind == Kind::File { node.size } else { 0 };
+        }
+        used
     }
 
     /// The number behind the largest that was ever used.

@@ -3,6 +3,8 @@
 
 mod bed;
 mod client_bed;
+mod client_cache;
+mod client_faults;
 mod client_runs;
 mod memory_tree;
 mod mixes;

@@ -35,6 +35,9 @@ pub(super) struct DeskState {
     pub(super) sequence: Option<OpenSequence>,
     pub(super) call: Option<OpenCall>,
     pub(super) finished: Vec<Finished>,
+    /// What lies here is counted for an interval that is just being closed: what ends from now on stays here until the
+    /// next one has begun, or it would be counted as open and as ended.
+    pub(super) is_collected: bool,
 }
 
 /// See the module.
@@ -70,7 +73,7 @@ impl Desk {
             state.sequence = None;
             state.finished.push(sequence);
         }
-        if state.finished.len() >= BATCH {
+        if state.finished.len() >= BATCH && !state.is_collected {
             let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
             state.finished.drain(..).for_each(|finished| book.count(finished));
         }

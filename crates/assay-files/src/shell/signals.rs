@@ -29,6 +29,12 @@ impl Signals {
         self.news.notify_all();
     }
 
+    /// Wakes the coordinator for what another thread has found.
+    pub(super) fn wake_coordinator(&self) {
+        let _guard = self.lock();
+        self.news.notify_all();
+    }
+
     /// A phase begins: no client is done.
     pub(super) fn begin_phase(&self) {
         *self.lock() = 0;
