@@ -10,6 +10,7 @@ use assay_model::files::{
     Spacing, Until,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 
 /// A mix of all operations, on files of some pages.
 fn all_operations(cache: CachePolicy) -> FilesWorkload {
@@ -117,4 +118,62 @@ fn records_of_shared_files_are_appended_by_all() {
     let append = report.operations[&Operation::Append];
     assert!(append.calls > 0 && append.failed == 0 && append.bytes == append.calls * 700, "{append:?}");
     bench.verify_and_clean();
+}
+
+/// How many calls the long test makes; by default few.
+const CALLS: &str = "ASSAY_CLIENT_CALLS";
+
+#[test]
+fn a_long_mix_of_all_operations_leaves_nothing_that_is_wrong() {
+    if !bed::root() {
+        return;
+    }
+    let wanted = std::env::var(CALLS).map_or(20_000, |calls| calls.parse().unwrap());
+    let place = tempfile::tempdir().unwrap();
+    let _memory = bed::Mounted::tmpfs(&place.path().join("memory"), "size=600m");
+    let mut bench = bench(&place.path().join("memory"), &all_operations(CachePolicy::Warm), Span::from_ms(500));
+    let (mut calls, mut phases) = (0, 0);
+    while calls < wanted {
+        let report = bench.run_phase(0);
+        assert_eq!((report.end, bench.told.events.first()), (PhaseEnd::Whole, None));
+        calls += report.operations.values().map(|totals| totals.calls).sum::<u64>();
+        phases += 1;
+    }
+    let found = bench.verify_and_clean();
+    assert_eq!(found.unsure, 0);
+    let _ = writeln!(std::io::stderr(), "{calls} calls in {phases} phases: {found:?}");
+}
+
+/// Shows what a client costs beside its calls: nothing is asserted of it.
+#[test]
+fn what_a_client_costs_is_shown() {
+    if !bed::root() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let _memory = bed::Mounted::tmpfs(&place.path().join("memory"), "size=600m");
+    let mixes = [("stat", "stat"), ("pair", "create close unlink"), ("append", "open append close")];
+    for ((name, steps), clients) in mixes.into_iter().flat_map(|mix| [(mix, 1), (mix, 2), (mix, 8)]) {
+        let described = workload(1000, clients, vec![sequence(name, steps, 1)]);
+        let mut bench = bench(&place.path().join("memory"), &described, Span::from_ms(600));
+        let report = bench.run_phase(0);
+        let calls: u64 = report.operations.values().map(|totals| totals.calls).sum();
+        let (mut service, mut own_lag) = (0, 0);
+        for operation in report.operations.keys() {
+            let flow = bench.clients.flows().of_operation(*operation).unwrap();
+            service += bench.told.sum(flow, |line| line.service.sum_ns);
+            own_lag += bench.told.sum(flow, |line| line.own_lag.sum_ns);
+        }
+        assert!(calls > 0, "{name}");
+        let whole = report.ended.since(report.begun).as_ns() * u64::from(clients);
+        let each = |ns: u64| ns / calls;
+        let _ = writeln!(
+            std::io::stderr(),
+            "{steps}, {clients} clients: {calls} calls, each {} ns of service, {} ns of own lag, {} ns in all",
+            each(service),
+            each(own_lag),
+            each(whole)
+        );
+        bench.verify_and_clean();
+    }
 }

@@ -93,6 +93,16 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_that_is_made_longer_has_what_completed_in_its_new_part() {
+        let first = Period { index: 0, start: Instant::ZERO, end: Instant::from_ns(1000) };
+        let mut book = Book::new(Thresholds::new([]), 1, 1, first);
+        book.count(ended(0, 900, 1500));
+        book.end_period_at(Instant::from_ns(1501));
+        let counted = book.end_period(0, Span::from_ns(1000), true);
+        assert_eq!((counted.ended, counted.flows_open, counted.sequences_ended), (vec![1], vec![0], vec![1]));
+    }
+
+    #[test]
     fn what_is_carried_and_scheduled_is_what_ends_and_is_carried_on() {
         let flows: Vec<SequenceFlow> = [0, 1].map(|flow| SequenceFlow { flow, is_operation: false }).into();
         let mut accounts = Accounts::new(2, &flows);

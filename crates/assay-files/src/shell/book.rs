@@ -59,6 +59,14 @@ impl Book {
     /// Moves the end of the interval, which lasts until what is in course has ended.
     pub(super) fn end_period_at(&mut self, end: Instant) {
         self.period.end = end;
+        self.count_early();
+    }
+
+    /// Counts what completed behind the end of an interval, as far as it belongs to the one that lasts now.
+    fn count_early(&mut self) {
+        for early in std::mem::take(&mut self.early) {
+            self.count(early);
+        }
     }
 
     pub(super) fn count(&mut self, finished: Finished) {
@@ -108,9 +116,7 @@ impl Book {
         let entries = std::mem::replace(&mut self.entries, vec![0; flows]);
         let sequences_ended = self.sequences_ended.clone();
         self.period = Period { index: index + 1, start: end, end: end + length };
-        for early in std::mem::take(&mut self.early) {
-            self.count(early);
-        }
+        self.count_early();
         Counted { frame, ended, entries, sequences_ended, flows_open, sequences_open }
     }
 
