@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 /// A mix of all operations, on files of some pages.
-fn all_operations(cache: CachePolicy) -> FilesWorkload {
+pub(crate) fn all_operations(cache: CachePolicy) -> FilesWorkload {
     let mut mix = workload(300, 4, everything());
     mix.io = Bytes::new(5000);
     mix.tree.size = FileSize::Gamma { mean: Bytes::new(12_000), shape: 1.5 };
