@@ -1,31 +1,56 @@
-//! `faultfs MOUNTPOINT --size 256MiB`: the disk as a program, until its standard input closes or SIGTERM arrives.
+//! `faultfs MOUNTPOINT --size 256MiB`: the disk as a program, until its standard input closes or SIGTERM arrives;
+//! `faultfs MOUNTPOINT --tree`: the tree.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "a program prints and waits")]
 
-use assay_faultfs::{FaultDisk, bytes};
-use std::io::Read;
-use std::path::Path;
+use assay_faultfs::{FaultDisk, FaultTree, bytes};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// What is mounted, as long as it is.
+enum Mounted {
+    Disk(FaultDisk),
+    Tree(FaultTree),
+}
+
+impl Mounted {
+    /// Mounts what the words behind the mount point ask for; `None` where they are not understood.
+    fn from_words(mountpoint: &Path, words: &[&str]) -> Option<io::Result<Mounted>> {
+        let size = match words {
+            ["--tree"] => return Some(FaultTree::mount(mountpoint).map(Mounted::Tree)),
+            [] => 256 << 20,
+            ["--size", size] => bytes(size)?,
+            _ => return None,
+        };
+        Some(FaultDisk::mount(size, mountpoint).map(Mounted::Disk))
+    }
+
+    /// What a client uses.
+    fn path(&self) -> PathBuf {
+        match self {
+            Mounted::Disk(disk) => disk.disk(),
+            Mounted::Tree(tree) => tree.path().to_path_buf(),
+        }
+    }
+}
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let size = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [_] => Some(256 << 20),
-        [_, "--size", size] => bytes(size),
-        _ => None,
-    };
-    let (Some(size), Some(mountpoint)) = (size, args.first()) else {
-        eprintln!("usage: faultfs MOUNTPOINT [--size 256MiB]");
-        return ExitCode::from(2);
-    };
+    let words: Vec<&str> = args.iter().skip(1).map(String::as_str).collect();
     block_ends();
-    match FaultDisk::mount(size, Path::new(mountpoint)) {
-        Ok(disk) => {
-            println!("{}", disk.disk().display());
+    let mounted = args.first().and_then(|mountpoint| Mounted::from_words(Path::new(mountpoint), &words));
+    match mounted {
+        None => {
+            eprintln!("usage: faultfs MOUNTPOINT [--size 256MiB | --tree]");
+            ExitCode::from(2)
+        }
+        Some(Ok(mounted)) => {
+            println!("{}", mounted.path().display());
             until_the_end();
             ExitCode::SUCCESS
         }
-        Err(e) => {
-            eprintln!("{mountpoint} cannot be mounted: {e}");
+        Some(Err(e)) => {
+            eprintln!("{} cannot be mounted: {e}", args[0]);
             ExitCode::from(5)
         }
     }

@@ -78,10 +78,15 @@ impl FaultDisk {
 impl Drop for FaultDisk {
     fn drop(&mut self) {
         self.service.end();
-        if let Ok(path) = CString::new(self.mountpoint.as_os_str().as_bytes()) {
-            // SAFETY: the path is a string that lives during the call. Lazily, because a client may still have it open.
-            unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
-        }
+        unmount_lazily(&self.mountpoint);
+    }
+}
+
+/// Unmounts lazily, because a client may still have something open.
+pub(crate) fn unmount_lazily(mountpoint: &Path) {
+    if let Ok(path) = CString::new(mountpoint.as_os_str().as_bytes()) {
+        // SAFETY: the path is a string that lives during the call.
+        unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
     }
 }
 

@@ -118,7 +118,7 @@ impl Faults {
     }
 }
 
-fn time(text: &str) -> Option<Duration> {
+pub(crate) fn time(text: &str) -> Option<Duration> {
     let text = if text == "off" { "0s" } else { text };
     let at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     let scale = match &text[at..] {
@@ -143,7 +143,7 @@ fn tail(text: &str) -> Option<Option<(f64, Duration)>> {
 }
 
 /// `EIO` and a few other errors of storage, or a number.
-fn errno(text: &str) -> Option<i32> {
+pub(crate) fn errno(text: &str) -> Option<i32> {
     let known = [
         ("EIO", libc::EIO),
         ("ENXIO", libc::ENXIO),
@@ -153,6 +153,11 @@ fn errno(text: &str) -> Option<i32> {
         ("ENODATA", libc::ENODATA),
         ("EILSEQ", libc::EILSEQ),
         ("ETIMEDOUT", libc::ETIMEDOUT),
+        ("EACCES", libc::EACCES),
+        ("EDQUOT", libc::EDQUOT),
+        ("ENOENT", libc::ENOENT),
+        ("EPERM", libc::EPERM),
+        ("ESTALE", libc::ESTALE),
         ("EREMOTEIO", libc::EREMOTEIO),
     ];
     let named = known.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
