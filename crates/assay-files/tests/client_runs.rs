@@ -17,7 +17,7 @@ pub(crate) fn all_operations(cache: CachePolicy) -> FilesWorkload {
     let mut mix = workload(300, 4, everything());
     mix.io = Bytes::new(5000);
     mix.tree.size = FileSize::Gamma { mean: Bytes::new(12_000), shape: 1.5 };
-    mix.tree.shared = Some(Shared { files: 2, layout: Layout::Interleaved });
+    mix.tree.shared = Some(Shared { files: 2, layout: Layout::Interleaved, size: None });
     FilesWorkload { cache, ..mix }
 }
 
@@ -83,7 +83,7 @@ fn an_open_loop_schedules_as_its_rate_says_whatever_the_clients_do() {
 }
 
 fn phase(name: &str, until: Until, sequence: Sequence) -> FilesPhase {
-    FilesPhase { name: name.to_owned(), span: None, until, sequences: vec![sequence] }
+    FilesPhase { name: name.to_owned(), span: None, until, files: None, sequences: vec![sequence] }
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn records_of_shared_files_are_appended_by_all() {
     let place = tempfile::tempdir().unwrap();
     let append = Sequence { on: SequenceFiles::Shared, ..sequence("append", "open append fsync close", 1) };
     let mut described = workload(0, 4, vec![append]);
-    described.tree.shared = Some(Shared { files: 1, layout: Layout::Append });
+    described.tree.shared = Some(Shared { files: 1, layout: Layout::Append, size: None });
     let mut bench = bench(place.path(), &described, Span::from_ms(300));
     let report = bench.run_phase(0);
     let append = report.operations[&Operation::Append];

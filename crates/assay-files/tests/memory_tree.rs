@@ -42,14 +42,26 @@ impl MemoryTree {
         let contents = Contents::new(RUN);
         let ledger = script.ledger();
         let shared = script.shared_nodes().iter().enumerate().map(|(file, node)| (Target::Shared(file as u32), *node));
+        let mut made: BTreeMap<u32, u64> = BTreeMap::new();
         for (target, node) in ledger.all_names().map(|(number, node)| (Target::Numbered(number), node)).chain(shared) {
-            let mut bytes = vec![0; ledger.node(node).size as usize];
-            for piece in ledger.pieces(node, 0..u64::MAX) {
+            if let Some(file) = made.get(&node) {
+                tree.names.insert(target, *file);
+                tree.files.get_mut(file).unwrap().links += 1;
+                continue;
+            }
+            let (kind, size) = (ledger.node(node).kind, ledger.node(node).size);
+            let is_file = kind == Kind::File;
+            let mut bytes = vec![0; if is_file { size as usize } else { 0 }];
+            for piece in ledger.pieces(node, 0..bytes.len() as u64) {
                 let part = &mut bytes[piece.bytes.start as usize..piece.bytes.end as usize];
                 contents.fill(piece.version.unwrap(), piece.bytes.start, part);
             }
             let attribute = ledger.node(node).has_attribute();
-            tree.add(target, File { kind: Some(Kind::File), bytes, attribute, ..File::default() });
+            let leads_to = if is_file { 0 } else { size as u32 };
+            made.insert(
+                node,
+                tree.add(target, File { kind: Some(kind), bytes, leads_to, attribute, ..File::default() }),
+            );
         }
         tree
     }

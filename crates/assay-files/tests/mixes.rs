@@ -23,15 +23,8 @@ pub(crate) fn sequence(name: &str, text: &str, share: u64) -> Sequence {
 }
 
 pub(crate) fn workload(files: u32, clients: u32, sequences: Vec<Sequence>) -> FilesWorkload {
-    let tree = Tree {
-        files,
-        size: FileSize::Gamma { mean: Bytes::new(2000), shape: 1.5 },
-        width: Some(20),
-        depth: None,
-        private: false,
-        empty: false,
-        shared: None,
-    };
+    let size = FileSize::Gamma { mean: Bytes::new(2000), shape: 1.5 };
+    let tree = Tree { width: Some(20), ..Tree::flat(files, size) };
     FilesWorkload {
         clients,
         pace: FilesPace::Closed,
@@ -126,7 +119,7 @@ fn shared_files_are_written_by_all_and_read_by_all() {
                 },
             ],
         );
-        workload.tree.shared = Some(Shared { files: 2, layout });
+        workload.tree.shared = Some(Shared { files: 2, layout, size: None });
         workload.tree.size = FileSize::Fixed(Bytes::new(700 * 6 * 20));
         let mut bench = Bench::new(&workload, 2);
         bench.run_phase(0, Span::from_ms(100));
@@ -143,7 +136,7 @@ fn appended_records_are_found_once() {
         6,
         vec![shared(sequence("append", "append", 3)), shared(sequence("durable", "open append fsync close", 1))],
     );
-    workload.tree.shared = Some(Shared { files: 2, layout: Layout::Append });
+    workload.tree.shared = Some(Shared { files: 2, layout: Layout::Append, size: None });
     let mut bench = Bench::new(&workload, 2);
     bench.run_phase(0, Span::from_ms(50));
     assert_eq!(bench.errors.first(), None);

@@ -8,7 +8,7 @@ use assay_model::files::{FilesPhase, FilesWorkload, Layout, Operation, Pick, Seq
 use std::collections::BTreeSet;
 
 fn phase(name: &str, until: Until, sequence: Sequence) -> FilesPhase {
-    FilesPhase { name: name.to_owned(), span: None, until, sequences: vec![sequence] }
+    FilesPhase { name: name.to_owned(), span: None, until, files: None, sequences: vec![sequence] }
 }
 
 fn in_phases(files: u32, clients: u32, phases: Vec<FilesPhase>) -> FilesWorkload {
@@ -111,7 +111,7 @@ fn each_record_of_a_shared_file_is_written_once_and_read_by_the_next() {
         let phases =
             vec![phase("write", Until::Done, shared(sequence("write", "write", 1))), phase("read", Until::Done, read)];
         let mut workload = in_phases(0, 5, phases);
-        workload.tree.shared = Some(Shared { files: 2, layout });
+        workload.tree.shared = Some(Shared { files: 2, layout, size: None });
         workload.tree.size = assay_model::files::FileSize::Fixed(assay_base::Bytes::new(700 * 5 * 30 + 11));
         let mut bench = Bench::new(&workload, 1);
         bench.run_phase(0, Span::ZERO);

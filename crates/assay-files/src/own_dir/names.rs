@@ -62,6 +62,18 @@ impl Names {
         name
     }
 
+    /// The name of an entry with letters behind it, so that it has this many bytes; the name itself where that is not
+    /// shorter. The letters follow from the run and the number, so that they are known again.
+    pub fn name_of_length(&self, entry: Entry, bytes: usize) -> String {
+        let mut name = self.name(entry);
+        let hash = self.hash(entry);
+        while name.len() < bytes {
+            let byte = hash.as_bytes()[name.len() % hash.as_bytes().len()];
+            name.push(char::from(b'a' + byte % 26));
+        }
+        name
+    }
+
     /// The name of a file.
     pub fn file(&self, number: u64) -> String {
         self.name(Entry { kind: EntryKind::File, number })
@@ -84,14 +96,18 @@ impl Names {
         let (number, _) = text[1..].split_once('-')?;
         let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
         let entry = Entry { kind, number: number.parse().ok().filter(|_| is_number)? };
-        // Written once more, so that each entry has one name only.
-        (self.name(entry) == text).then_some(entry)
+        // Written once more, so that each entry has one name only of each length.
+        (self.name_of_length(entry, text.len()) == text).then_some(entry)
+    }
+
+    fn hash(&self, entry: Entry) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(&[entry.kind.letter() as u8]).update(&entry.number.to_le_bytes());
+        hasher.finalize()
     }
 
     fn check(&self, entry: Entry) -> u16 {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&[entry.kind.letter() as u8]).update(&entry.number.to_le_bytes());
-        let hash = hasher.finalize();
+        let hash = self.hash(entry);
         u16::from_be_bytes([hash.as_bytes()[0], hash.as_bytes()[1]])
     }
 }
@@ -136,6 +152,21 @@ mod tests {
         let names = Names::for_run("run 1");
         let shown = [names.file(12), names.directory(0), names.symlink(12_345_678), names.file(u64::MAX)];
         assert_eq!(shown, ["f0000012-f749", "d0000000-26ad", "s12345678-07b7", "f18446744073709551615-91ac"]);
+    }
+
+    #[test]
+    fn longer_names_lead_back_too() {
+        let names = Names::for_run("run 1");
+        let entry = Entry { kind: EntryKind::File, number: 12 };
+        for bytes in [0, 13, 14, 40, 255] {
+            let name = names.name_of_length(entry, bytes);
+            assert_eq!((name.len(), names.parse(name.as_bytes())), (bytes.max(13), Some(entry)), "{name}");
+            assert!(name.starts_with("f0000012-f749"), "{name}");
+            let last = name.len() - 1;
+            let mut other = name.into_bytes();
+            other[last] = if other[last] == b'x' { b'y' } else { b'x' };
+            assert_eq!(names.parse(&other), None);
+        }
     }
 
     #[test]

@@ -61,9 +61,10 @@ impl Script {
             let most = (0..self.shared.len()).map(|file| self.records_of(file as u32)).max().unwrap_or(0);
             return Cursor::new(0, 1, most * files, key);
         }
+        let most = self.phase().described.files.map_or(u64::MAX, u64::from);
         let end = match Subject::from_steps(&described.steps[0]) {
-            Subject::NewFile | Subject::NewDirectory | Subject::NewSymlink => self.workload.tree.files.into(),
-            Subject::File | Subject::Directory | Subject::Symlink => self.end_of_numbers.into(),
+            Subject::NewFile | Subject::NewDirectory | Subject::NewSymlink => most.min(self.workload.tree.files.into()),
+            Subject::File | Subject::Directory | Subject::Symlink => most.min(self.end_of_numbers.into()),
             Subject::TreeDirectory => self.shape.directories(),
         };
         Cursor::new(whose, clients, end, key)

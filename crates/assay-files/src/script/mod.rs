@@ -20,7 +20,7 @@ pub use phase::{LookAhead, Wall};
 use crate::ledger::{Kind, Ledger};
 use crate::records::Appended;
 use assay_base::{Instant, Prng, Span};
-use assay_model::files::{DirectoryNumber, FilesPhase, FilesWorkload, Layout, TreeShape, Until};
+use assay_model::files::{DirectoryNumber, FilesPhase, FilesWorkload, Layout, Tree, TreeShape, Until};
 use phase::{Phase, Progress};
 use running::Running;
 
@@ -71,6 +71,12 @@ pub struct Script {
     skipped: u64,
 }
 
+/// How many numbers have the names that the tree begins with.
+fn numbers_of_tree(tree: &Tree) -> u32 {
+    let links = if tree.empty { 0 } else { tree.symlink_count() + tree.link_count() };
+    tree.files + links
+}
+
 impl Script {
     /// The script of a workload on a tree of this shape, which begins as [`Script::ledger`] says: with all its files, or
     /// none where phases create them.
@@ -81,7 +87,7 @@ impl Script {
             phases: workload.all_phases(),
             shape,
             seed,
-            ledger: Ledger::new(clients, workload.tree.files),
+            ledger: Ledger::new(clients, numbers_of_tree(&workload.tree)),
             clients: Vec::new(),
             phase: None,
             shared: Vec::new(),
@@ -115,6 +121,7 @@ impl Script {
                     self.ledger.set_attribute(node);
                 }
             }
+            self.enter_links(&tree);
         }
         for file in 0..tree.shared.map_or(0, |shared| shared.files) {
             let is_made = !tree.empty && self.layout() != Layout::Append;
@@ -122,6 +129,26 @@ impl Script {
             let node = self.ledger.make_node(Kind::File, size);
             self.shared.push(node);
             self.appended.push(vec![Appended::default(); self.clients.len()]);
+        }
+    }
+
+    /// Enters the symbolic links and second names of the tree. Their numbers follow those of the files, and each leads to
+    /// a file of its own owner: nobody else may take that away.
+    fn enter_links(&mut self, tree: &Tree) {
+        let clients = self.clients.len() as u32;
+        let (symlinks, links) = (tree.symlink_count(), tree.link_count());
+        for number in tree.files..tree.files + symlinks + links {
+            let owner = self.ledger.owner(number);
+            let own_files = tree.files.saturating_sub(owner).div_ceil(clients);
+            if own_files == 0 {
+                continue;
+            }
+            let target = owner + (number / clients) % own_files * clients;
+            if number < tree.files + symlinks {
+                self.ledger.make(number, Kind::Symlink, target.into());
+            } else if let Some(node) = self.ledger.node_number(target) {
+                self.ledger.add_name(number, node);
+            }
         }
     }
 
@@ -275,7 +302,16 @@ impl Script {
     }
 
     /// How many bytes a file has that is written as a whole.
-    fn size_to_write(&self, target: Target) -> u64 {
+    fn size_to_write(&self, sequence: usize, target: Target) -> u64 {
+        let described = &self.phase().described.sequences[sequence];
+        match (target, described.size) {
+            (Target::Numbered(_), Some(size)) => size.get(),
+            (target, _) => self.size_in_tree(target),
+        }
+    }
+
+    /// The size that the tree gives a file.
+    fn size_in_tree(&self, target: Target) -> u64 {
         match target {
             Target::Numbered(number) => self.shape.size(number),
             Target::Shared(file) => self.shape.shared_size(file),

@@ -188,7 +188,7 @@ impl Script {
             (Some(record), _) if must_exist && record.end > size => return 0..0,
             (Some(record), _) => record,
             (None, Operation::Append) => return size..size + io,
-            (None, Operation::Write) => 0..self.size_to_write(bound.target),
+            (None, Operation::Write) => 0..self.size_to_write(sequence, bound.target),
             (None, _) => 0..size,
         };
         if place == Place::Whole || within.is_empty() {

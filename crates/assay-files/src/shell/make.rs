@@ -1,5 +1,5 @@
-//! Makes what a run begins with: the directories of its tree, its files with their contents, and the shared files. This
-//! is not judged, but it is checked: each file has its size, and no close failed.
+//! Makes what a run begins with: the directories of its tree, its files with their contents, the shared files, and links
+//! of both kinds. This is not judged, but it is checked: each file has its size, and no close failed.
 
 use super::buffer::AlignedBuffer;
 use super::calls::set_attribute;
@@ -13,8 +13,9 @@ use crate::script::{Script, Target};
 use crate::trouble::Trouble;
 use assay_model::files::DirectoryNumber;
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 
 /// Files that a worker takes at a time.
 const FILES_AT_A_TIME: u64 = 64;
@@ -52,6 +53,7 @@ pub fn make_tree(tree: &OpenTree, script: &Script, threads: u32) -> Result<Made,
         }
         Ok(maker.made)
     })?;
+    make_links(tree, script)?;
     let synchronised = rustix::fs::syncfs(tree.own_dir().directory());
     synchronised.map_err(|why| trouble(&tree.own_dir().shown(), "syncfs", why.into()))?;
     let mut sum = Made { directories, ..Made::default() };
@@ -75,6 +77,38 @@ fn make_directories(tree: &OpenTree) -> Result<u64, Trouble> {
     Ok(directories - 1)
 }
 
+/// Makes the symbolic links and the second names, which have the numbers behind those of the files.
+fn make_links(tree: &OpenTree, script: &Script) -> Result<(), Trouble> {
+    let (ledger, files) = (script.ledger(), tree.shape().files());
+    let mut first_names = BTreeMap::new();
+    for (number, node) in ledger.all_names() {
+        if number < files && ledger.node(node).links > 1 {
+            first_names.insert(node, number);
+        } else if number >= files {
+            let node_is = ledger.node(node);
+            let target = Target::Numbered(number);
+            let made = match first_names.get(&node) {
+                Some(first) => make_second_name(tree, Target::Numbered(*first), target),
+                None => make_symlink(tree, Target::Numbered(node_is.size as u32), target),
+            };
+            made.map_err(|why| trouble(&tree.shown(target, node_is.kind), "link", why))?;
+        }
+    }
+    Ok(())
+}
+
+fn make_second_name(tree: &OpenTree, first: Target, second: Target) -> Result<(), OpenError> {
+    let (from, to) = (tree.reach(tree.directory_of(first))?, tree.reach(tree.directory_of(second))?);
+    let names = (tree.name_of(first, Kind::File), tree.name_of(second, Kind::File));
+    Ok(rustix::fs::linkat(&*from, &names.0, &*to, &names.1, AtFlags::empty())?)
+}
+
+fn make_symlink(tree: &OpenTree, leads_to: Target, target: Target) -> Result<(), OpenError> {
+    let directory = tree.reach(tree.directory_of(target))?;
+    let (text, name) = (tree.name_of(leads_to, Kind::File), tree.name_of(target, Kind::Symlink));
+    Ok(rustix::fs::symlinkat(text.as_str(), &*directory, name.as_str())?)
+}
+
 struct FileMaker<'a> {
     tree: &'a OpenTree,
     script: &'a Script,
@@ -86,6 +120,9 @@ impl FileMaker<'_> {
     fn make_numbered(&mut self, first: u64) -> Result<(), Trouble> {
         for number in first..first + FILES_AT_A_TIME {
             let number = number as u32;
+            if number >= self.tree.shape().files() {
+                return Ok(());
+            }
             if let Some(node) = self.script.ledger().node_number(number) {
                 self.make_file(Target::Numbered(number), node)?;
             }

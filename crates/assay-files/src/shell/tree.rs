@@ -84,7 +84,10 @@ impl OpenTree {
     pub(super) fn name_of(&self, target: Target, kind: Kind) -> String {
         let names = self.own.names();
         match target {
-            Target::Numbered(number) => names.name(entry_of(kind, number.into())),
+            Target::Numbered(number) => {
+                let bytes = self.shape.name_length(number).unwrap_or(0);
+                names.name_of_length(entry_of(kind, number.into()), bytes as usize)
+            }
             Target::Shared(file) => names.file(FIRST_SHARED + u64::from(file)),
             Target::Directory(DirectoryNumber(0)) => ".".to_owned(),
             Target::Directory(directory) => names.directory(directory.0),

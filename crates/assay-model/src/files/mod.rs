@@ -1,18 +1,22 @@
 //! Load on a file system: clients that carry out sequences of operations on a tree of files. What is asked for is here;
 //! which operation a client does next is decided where the state of the tree is known.
 
+mod directory_group;
 mod file_size;
 mod gamma;
 mod misfit;
+mod name_length;
 mod operation;
 mod sequence;
 mod steps;
 mod tree;
 mod workload;
 
+pub use directory_group::{DEEPEST_DIRECTORY, DirectoryGroup, GroupFault, check_groups};
 pub use file_size::{FileSize, LARGEST_FILE, SizeDrawing};
 pub use gamma::Gamma;
 pub use misfit::Misfit;
+pub use name_length::{LONGEST_NAME, LengthWeight, NameLengths};
 pub use operation::Operation;
 pub use sequence::{Pick, Place, Sequence, SequenceFiles};
 pub use steps::{Subject, keeps_file_open};

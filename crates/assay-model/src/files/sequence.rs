@@ -23,6 +23,9 @@ pub struct Sequence {
     /// Bytes of one read or write, where they are not those of the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io: Option<Bytes>,
+    /// How large files become that it writes as a whole, where that is not the size that the tree gives them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
     /// Where in a file it reads and writes, where that is not what the operation usually does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Place>,
@@ -85,6 +88,7 @@ impl Sequence {
             pick: Pick::Own,
             on: SequenceFiles::Tree,
             io: None,
+            size: None,
             at: None,
             random_order: false,
         }

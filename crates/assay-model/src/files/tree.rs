@@ -2,10 +2,13 @@
 //! needs. Everything follows from the description and a seed; nothing is kept for a file.
 //!
 //! Directories form levels below our own directory. The files are in the directories of the last level, numbered from 0
-//! and spread so that no directory has more than one file more than another.
+//! and spread so that no directory has more than one file more than another; or, in a tree like one that was counted, in
+//! directories of every level, as many in each as there.
 
+use super::directory_group::{DirectoryGroup, PlacedGroups};
 use super::file_size::{FileSize, SizeDrawing};
-use assay_base::{Bytes, Prng};
+use super::name_length::NameLengths;
+use assay_base::{Bytes, Prng, Share};
 use serde::{Deserialize, Serialize};
 
 /// The most files of a tree, which is also the most numbers that a run can give to names.
@@ -14,13 +17,15 @@ pub const MOST_FILES: u32 = 1_000_000_000;
 pub const MOST_DIRECTORIES: u64 = 100_000_000;
 /// Separates the sizes from everything else that is drawn with a run's seed.
 const SIZES: u64 = 0x66_69_6c_65_73;
+/// The same for the lengths of names.
+const NAMES: u64 = 0x6e_61_6d_65_73;
 
 /// A tree as a workload describes it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tree {
     /// Number of files.
     pub files: u32,
-    /// Their sizes, and those of shared files.
+    /// Their sizes, and those of shared files which have none of their own.
     pub size: FileSize,
     /// How many entries a directory has; without it, all files are in one directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,6 +33,18 @@ pub struct Tree {
     /// Number of levels of directories; without it, as many as let no directory have more entries than `width`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
+    /// The directories of a tree that was counted, in place of `width` and `depth`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<DirectoryGroup>,
+    /// How long names are, as far as ours can be so short; without it, all have the usual length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<NameLengths>,
+    /// Symbolic links besides the files, as a share of their number.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub symlinks: Share,
+    /// Second names of files, as a share of their number.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub links: Share,
     /// Each client has directories of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
@@ -39,6 +56,46 @@ pub struct Tree {
     pub shared: Option<Shared>,
 }
 
+fn is_nothing(share: &Share) -> bool {
+    share.as_ppb() == 0
+}
+
+impl Tree {
+    /// Files of these sizes in one directory.
+    pub fn flat(files: u32, size: FileSize) -> Tree {
+        Tree {
+            files,
+            size,
+            width: None,
+            depth: None,
+            directories: Vec::new(),
+            names: None,
+            symlinks: Share::default(),
+            links: Share::default(),
+            private: false,
+            empty: false,
+            shared: None,
+        }
+    }
+
+    /// Number of symbolic links that are made with the files.
+    pub fn symlink_count(&self) -> u32 {
+        share_of(self.files, self.symlinks)
+    }
+
+    /// Number of second names that files are given.
+    pub fn link_count(&self) -> u32 {
+        share_of(self.files, self.links)
+    }
+}
+
+/// The part of a number of files, at most as many.
+fn share_of(files: u32, share: Share) -> u32 {
+    let parts = u128::from(Share::WHOLE.as_ppb());
+    let part = (u128::from(files) * u128::from(share.as_ppb()) + parts / 2) / parts;
+    part.min(u128::from(files)) as u32
+}
+
 /// Files that all clients share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Shared {
@@ -46,6 +103,9 @@ pub struct Shared {
     pub files: u32,
     /// Whose part is where.
     pub layout: Layout,
+    /// The size of each, where it is not drawn as that of other files is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
 }
 
 /// Which parts of a shared file belong to which client.
@@ -80,14 +140,16 @@ pub struct TreeTotals {
     pub files: u64,
     /// Directories below our own.
     pub directories: u64,
+    /// Symbolic links.
+    pub symlinks: u64,
     /// Bytes of all files.
     pub bytes: Bytes,
 }
 
 impl TreeTotals {
-    /// Inodes: files and directories.
+    /// Inodes: files, directories and symbolic links.
     pub fn inodes(self) -> u64 {
-        self.files + self.directories
+        self.files + self.directories + self.symlinks
     }
 }
 
@@ -152,14 +214,24 @@ pub struct TreeShape {
     clients: u64,
     private: bool,
     shared: u64,
+    shared_size: Option<Bytes>,
+    symlinks: u64,
     levels: Levels,
+    /// In a tree like one that was counted.
+    groups: Option<PlacedGroups>,
+    names: Option<NameLengths>,
     sizes: SizeDrawing,
 }
 
 impl TreeShape {
     /// The tree that follows from a seed, for this many clients. `None` where it has too many directories.
     pub fn new(tree: &Tree, clients: u32, seed: u64) -> Option<TreeShape> {
-        let levels = Levels::new(tree, clients.max(1));
+        let groups = PlacedGroups::new(&tree.directories, tree.files.into());
+        let groups = Some(groups).filter(|_| !tree.directories.is_empty());
+        let levels = match &groups {
+            Some(groups) => Levels(groups.levels(&tree.directories)),
+            None => Levels::new(tree, clients.max(1)),
+        };
         let directories = levels.0.iter().try_fold(0u64, |sum, level| sum.checked_add(*level))?;
         (directories <= MOST_DIRECTORIES).then(|| TreeShape {
             seed,
@@ -167,7 +239,11 @@ impl TreeShape {
             clients: clients.max(1).into(),
             private: tree.private,
             shared: tree.shared.map_or(0, |shared| shared.files.into()),
+            shared_size: tree.shared.and_then(|shared| shared.size),
+            symlinks: tree.symlink_count().into(),
             levels,
+            groups,
+            names: tree.names.clone(),
             sizes: tree.size.drawing(),
         })
     }
@@ -184,7 +260,22 @@ impl TreeShape {
 
     /// The size of a shared file.
     pub fn shared_size(&self, index: u32) -> u64 {
+        if let Some(size) = self.shared_size {
+            return size.get();
+        }
         self.sizes.draw(&mut Prng::for_path(self.seed, &[SIZES, 1, index.into()]))
+    }
+
+    /// The number of files of the tree, which have the numbers below it.
+    pub fn files(&self) -> u32 {
+        self.files as u32
+    }
+
+    /// How many bytes the name of a number has; `None` where names have the usual length. Names that are shorter than ours
+    /// can be have the usual length too.
+    pub fn name_length(&self, number: u32) -> Option<u32> {
+        let names = self.names.as_ref()?;
+        Some(names.draw(&mut Prng::for_path(self.seed, &[NAMES, number.into()])))
     }
 
     /// How many directories there are, our own among them.
@@ -196,18 +287,25 @@ impl TreeShape {
     pub fn directory(&self, number: u32) -> DirectoryNumber {
         let (number, last) = (u64::from(number), self.levels.last());
         let (client, turn) = (number % self.clients, number / self.clients);
+        if let Some(groups) = &self.groups {
+            let place = if number < self.files { self.place_of_file(client, turn) } else { number };
+            return DirectoryNumber(groups.directory(place));
+        }
         let place = if self.private {
             let own = (last / self.clients).max(1);
             client * own + turn % own
         } else if number < self.files {
-            // The files of a client follow each other, so that neighbours of the order in which clients take turns do
-            // not always meet in the same directories.
-            let before = client * (self.files / self.clients) + client.min(self.files % self.clients);
-            (before + turn) % last
+            self.place_of_file(client, turn) % last
         } else {
             number % last
         };
         DirectoryNumber(self.directories() - last + place)
+    }
+
+    /// The place of a file among all: the files of a client follow each other, so that neighbours of the order in which
+    /// clients take turns do not always meet in the same directories.
+    fn place_of_file(&self, client: u64, turn: u64) -> u64 {
+        client * (self.files / self.clients) + client.min(self.files % self.clients) + turn
     }
 
     /// The directory that another one is in; `None` for our own.
@@ -237,7 +335,7 @@ impl TreeShape {
             bytes = bytes.saturating_add(self.shared_size(index as u32));
         }
         let directories = self.directories() - 1;
-        TreeTotals { files: self.files + self.shared, directories, bytes: Bytes::new(bytes) }
+        TreeTotals { files: self.files + self.shared, directories, symlinks: self.symlinks, bytes: Bytes::new(bytes) }
     }
 }
 
@@ -247,7 +345,7 @@ mod tests {
 
     pub(super) fn tree(files: u32, width: Option<u32>, depth: Option<u32>) -> Tree {
         let size = FileSize::Gamma { mean: Bytes::from_kib(128), shape: 1.5 };
-        Tree { files, size, width, depth, private: false, empty: false, shared: None }
+        Tree { width, depth, ..Tree::flat(files, size) }
     }
 
     /// How many files and directories each directory has.
@@ -301,8 +399,10 @@ mod tests {
 
     #[test]
     fn sizes_and_totals_repeat_with_the_seed_and_are_those_of_the_files() {
-        let described =
-            Tree { shared: Some(Shared { files: 2, layout: Layout::Interleaved }), ..tree(20_000, Some(20), None) };
+        let described = Tree {
+            shared: Some(Shared { files: 2, layout: Layout::Interleaved, size: None }),
+            ..tree(20_000, Some(20), None)
+        };
         let shape = |seed| TreeShape::new(&described, 8, seed).unwrap();
         let totals = shape(1).totals();
         assert_eq!((totals, totals.files), (shape(1).totals(), 20_002));
@@ -314,6 +414,34 @@ mod tests {
         let mean = sum as f64 / 20_000.0;
         assert!((mean / 131_072.0 - 1.0).abs() < 4.0 / (1.5f64 * 20_000.0).sqrt(), "{mean}");
         assert_eq!((shape(1).size(0), shape(1).size(19_999)), (225_567, 21_466));
+        let sized = Shared { files: 2, layout: Layout::Segments, size: Some(Bytes::from_kib(8)) };
+        let sized = TreeShape::new(&Tree { shared: Some(sized), ..described.clone() }, 8, 1).unwrap();
+        assert_eq!((sized.shared_size(1), sized.totals().bytes.get()), (8192, sum + 16_384));
+    }
+
+    #[test]
+    fn a_counted_tree_has_its_directories_links_and_names() {
+        let group = |depth, directories, files| DirectoryGroup { depth, directories, files };
+        let described = Tree {
+            directories: vec![group(2, 50, 900), group(0, 1, 10), group(1, 5, 90)],
+            names: NameLengths::new(vec![super::super::LengthWeight { length: 30, weight: 1 }]),
+            symlinks: Share::from_percent(4),
+            links: Share::from_ppb(1_500_000),
+            ..tree(1000, None, None)
+        };
+        let shape = TreeShape::new(&described, 8, 1).unwrap();
+        assert_eq!((shape.directories(), described.symlink_count(), described.link_count()), (56, 40, 2));
+        assert_eq!((shape.totals().inodes(), shape.name_length(77)), (1000 + 55 + 40, Some(30)));
+        let mut files = vec![0; 56];
+        (0..1000).for_each(|number| files[shape.directory(number).0 as usize] += 1);
+        assert!(files[0] == 10 && files[1..6].iter().all(|number| *number == 18), "{files:?}");
+        assert!(files[6..].iter().all(|number| *number == 18), "{files:?}");
+        assert_eq!(shape.parent(DirectoryNumber(6)), Some(DirectoryNumber(1)));
+        assert!(shape.directory(5_000_000).0 < 56, "a name that is made later has a directory too");
+        let written = serde_json::to_string(&described).unwrap();
+        assert_eq!(serde_json::from_str::<Tree>(&written).unwrap(), described, "{written}");
+        let plain = serde_json::to_string(&tree(5, None, None)).unwrap();
+        assert!(!plain.contains("links") && !plain.contains("names") && !plain.contains("directories"), "{plain}");
     }
 
     #[test]

@@ -82,6 +82,9 @@ pub struct FilesPhase {
     pub span: Option<Span>,
     /// When it ends.
     pub until: Until,
+    /// Where every client takes each of its files once: that only those are taken whose numbers are below this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<u32>,
     /// What clients do in it, instead of the sequences of the workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sequences: Vec<Sequence>,
@@ -120,7 +123,13 @@ impl FilesWorkload {
     pub fn all_phases(&self) -> Vec<FilesPhase> {
         if self.phases.is_empty() {
             let name = "run".to_owned();
-            return vec![FilesPhase { name, span: None, until: Until::Time, sequences: self.sequences.clone() }];
+            return vec![FilesPhase {
+                name,
+                span: None,
+                until: Until::Time,
+                files: None,
+                sequences: self.sequences.clone(),
+            }];
         }
         let mut phases = self.phases.clone();
         for phase in phases.iter_mut().filter(|phase| phase.sequences.is_empty()) {
@@ -143,6 +152,18 @@ impl FilesWorkload {
             }
         }
         names
+    }
+
+    /// The most bytes that files have in a phase which gives them sizes of its own, beyond those of the tree.
+    pub fn bytes_beyond_tree(&self) -> u64 {
+        let mut most = 0;
+        for phase in self.all_phases() {
+            let files = u64::from(phase.files.unwrap_or(self.tree.files).min(self.tree.files));
+            let sizes = phase.sequences.iter().filter_map(|sequence| sequence.size);
+            let largest = sizes.map(Bytes::get).max().unwrap_or(0);
+            most = most.max(largest.saturating_mul(files));
+        }
+        most
     }
 
     /// Whether some sequence asks for extended attributes, which all files of the tree then begin with.
@@ -206,15 +227,7 @@ mod tests {
     use super::*;
 
     fn workload() -> FilesWorkload {
-        let tree = Tree {
-            files: 1000,
-            size: FileSize::Fixed(Bytes::from_kib(16)),
-            width: Some(20),
-            depth: None,
-            private: false,
-            empty: false,
-            shared: None,
-        };
+        let tree = Tree { width: Some(20), ..Tree::flat(1000, FileSize::Fixed(Bytes::from_kib(16))) };
         let sequences = vec![
             Sequence::new("deliver", &[Operation::Create, Operation::Append, Operation::Fsync, Operation::Close], 3),
             Sequence::new("unlink", &[Operation::Unlink], 1),
@@ -247,7 +260,13 @@ mod tests {
         let mut workload = workload();
         assert_eq!(workload.stream_names(), ["deliver", "create", "append", "fsync", "close", "unlink"]);
         let own = vec![Sequence::new("ask", &[Operation::Stat], 1)];
-        let phase = |name: &str, sequences| FilesPhase { name: name.into(), span: None, until: Until::Done, sequences };
+        let phase = |name: &str, sequences| FilesPhase {
+            name: name.into(),
+            span: None,
+            until: Until::Done,
+            files: None,
+            sequences,
+        };
         workload.phases = vec![phase("a", own), phase("b", Vec::new())];
         assert_eq!(workload.all_phases()[1].sequences, workload.sequences);
         assert_eq!(workload.stream_names()[..3], ["ask", "stat", "deliver"]);
@@ -258,6 +277,20 @@ mod tests {
         let phase = &workload().all_phases()[0];
         assert_eq!(phase.files_per_sequence(), 0.5);
         assert_eq!(phase.bytes_appended_per_sequence(Bytes::from_kib(16)), 0.75 * 16_384.0);
+    }
+
+    #[test]
+    fn sizes_of_sequences_need_space_for_the_files_of_their_phase() {
+        let mut workload = workload();
+        let write = Sequence { size: Some(Bytes::new(100)), ..Sequence::new("w", &[Operation::Create], 1) };
+        let phase = |files| FilesPhase { files, until: Until::Done, ..workload.all_phases().remove(0) };
+        let phases =
+            [Some(7), Some(5000), None].map(|files| FilesPhase { sequences: vec![write.clone()], ..phase(files) });
+        let expected = [700, 100_000, 100_000];
+        for (phase, bytes) in phases.into_iter().zip(expected) {
+            workload.phases = vec![phase];
+            assert_eq!(workload.bytes_beyond_tree(), bytes);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::files_do::{self, Around, DoKeys};
 use super::files_tree::{self, TreeKeys};
 use super::names::{NAMES, is_name};
 use super::source::Source;
-use crate::files::{CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, Spacing, Until};
+use crate::files::{CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, MOST_FILES, Spacing, Until};
 use assay_base::{Bytes, Fault, Rate, Span};
 use serde::Deserialize;
 use toml::Spanned;
@@ -74,6 +74,7 @@ struct PhaseKeys {
     #[serde(rename = "for")]
     span: Option<Spanned<Span>>,
     until: Option<Until>,
+    files: Option<Spanned<u32>>,
     #[serde(default, rename = "do")]
     sequences: Vec<Spanned<DoKeys>>,
 }
@@ -197,9 +198,22 @@ fn phases(around: Around<'_>, file: &File) -> Result<Vec<FilesPhase>, Fault> {
         }
         let sequences = files_do::read(around, &keys.sequences)?;
         let span = keys.span.as_ref().map(|span| *span.get_ref());
-        phases.push(FilesPhase { name, span, until: keys.until.unwrap_or_default(), sequences });
+        let until = keys.until.unwrap_or_default();
+        let files = files_of_phase(source, keys, until)?;
+        phases.push(FilesPhase { name, span, until, files, sequences });
     }
     Ok(phases)
+}
+
+/// Of which files a phase takes every one.
+fn files_of_phase(source: Source<'_>, keys: &PhaseKeys, until: Until) -> Result<Option<u32>, Fault> {
+    match &keys.files {
+        Some(files) if until == Until::Time => {
+            let what = "files says which files a phase takes once, and this one lasts a time";
+            source.refuse_span(files.span(), what, "remove files, or write until = \"done\"")
+        }
+        files => files_tree::number(source, files.as_ref(), 1..=MOST_FILES, "a number of files"),
+    }
 }
 
 /// Whether the sequences of each phase, its own or those of the workload, fit to how it ends and to each other.

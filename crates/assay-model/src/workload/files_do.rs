@@ -2,7 +2,7 @@
 
 use super::names::{NAMES, is_name};
 use super::source::Source;
-use crate::files::{Layout, Operation, Pick, Place, Sequence, SequenceFiles, Tree};
+use crate::files::{LARGEST_FILE, Layout, Operation, Pick, Place, Sequence, SequenceFiles, Tree};
 use assay_base::fault::nearest_known_name;
 use assay_base::{Bytes, Fault, Share};
 use serde::{Deserialize, Deserializer};
@@ -28,6 +28,7 @@ pub(super) struct DoKeys {
     pick: Option<Spanned<Pick>>,
     on: Option<Spanned<SequenceFiles>>,
     io: Option<Spanned<Bytes>>,
+    size: Option<Spanned<Bytes>>,
     at: Option<Place>,
     order: Option<Spanned<OrderKeys>>,
 }
@@ -161,12 +162,40 @@ fn one(around: Around<'_>, keys: &DoKeys) -> Result<Sequence, Fault> {
         pick: keys.pick.as_ref().map(|pick| *pick.get_ref()).unwrap_or_default(),
         on: keys.on.as_ref().map(|on| *on.get_ref()).unwrap_or_default(),
         io: io(source, keys.io.as_ref())?,
+        size: size_of_written(source, keys.size.as_ref())?,
         at: keys.at,
         random_order: keys.order.as_ref().is_some_and(|order| *order.get_ref() == OrderKeys::Random),
     };
     sequence.check().map_err(|misfit| source.fault_at(keys.steps.span(), misfit.what, misfit.remedy))?;
     check_shared(around, keys, &sequence)?;
+    check_size(source, keys, &sequence)?;
     Ok(sequence)
+}
+
+/// How large files become that the sequence writes as a whole.
+fn size_of_written(source: Source<'_>, key: Option<&Spanned<Bytes>>) -> Result<Option<Bytes>, Fault> {
+    let Some(key) = key else { return Ok(None) };
+    if key.get_ref().get() <= LARGEST_FILE {
+        return Ok(Some(*key.get_ref()));
+    }
+    let most = Bytes::new(LARGEST_FILE);
+    source.refuse_span(
+        key.span(),
+        format!("{} is larger than any file", key.get_ref()),
+        format!("write at most \"{most}\""),
+    )
+}
+
+/// A size is that of a step `write` on files of the tree.
+fn check_size(source: Source<'_>, keys: &DoKeys, sequence: &Sequence) -> Result<(), Fault> {
+    match &keys.size {
+        Some(size) if sequence.on == SequenceFiles::Shared || !sequence.has(Operation::Write) => source.refuse_span(
+            size.span(),
+            "size is that of files of the tree which the step write writes",
+            "remove size, or add write to the steps",
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn steps(source: Source<'_>, keys: &Spanned<StepsKeys>) -> Result<Vec<Vec<Operation>>, Fault> {

@@ -90,7 +90,10 @@ name = "read"
 for = "1min"
 "#;
     let files = file(text).unwrap().files;
-    assert_eq!((files.verify, files.tree.shared), (false, Some(Shared { files: 1, layout: Layout::Interleaved })));
+    assert_eq!(
+        (files.verify, files.tree.shared),
+        (false, Some(Shared { files: 1, layout: Layout::Interleaved, size: None }))
+    );
     let phases = files.all_phases();
     assert_eq!((phases[0].until, phases[0].span), (Until::Stonewall, Some(Span::from_secs(300))));
     assert_eq!((phases[0].sequences[0].name.as_str(), phases[1].sequences[0].name.as_str()), ("write", "look"));
@@ -116,6 +119,25 @@ fn every_form_of_size() {
 }
 
 #[test]
+fn a_counted_tree_is_read_with_its_directories_names_and_links() {
+    let counted =
+        "directories = [[0, 1, 10], [1, 20, 9990]]\nnames = [[13, 5], [30, 1]]\nsymlinks = \"4%\"\nlinks = \"0.5%\"\n";
+    let tree = file(&FILESERVER.replace("width = 20\n", counted).replace("\"fsync\"", "\"close\"")).unwrap().files.tree;
+    assert_eq!((tree.directories.len(), tree.directories[1].directories), (2, 20));
+    assert_eq!((tree.symlink_count(), tree.link_count()), (400, 50));
+    assert_eq!(tree.names.unwrap().weights().iter().map(|one| one.length).collect::<Vec<_>>(), [13, 30]);
+    let text = "model = \"files\"\nclosed = true\n[tree]\nfiles = 9\nsize = \"0B\"\nempty = true\nshared = 1\nshared_size = \"1GiB\"\n\
+                [[phase]]\nname = \"w\"\nuntil = \"done\"\nfiles = 2\n\
+                [[phase.do]]\nname = \"w\"\nsteps = [\"create\", \"write\", \"close\"]\nsize = \"4MiB\"\n";
+    let files = file(text).unwrap().files;
+    assert_eq!((files.tree.shared.unwrap().size, files.phases[0].files), (Some(Bytes::from_kib(1 << 20)), Some(2)));
+    assert_eq!((files.phases[0].sequences[0].size, files.bytes_beyond_tree()), (Some(Bytes::from_kib(4096)), 8 << 20));
+    let range =
+        FILESERVER.replace("width = 20\n", "names = { from = 13, to = 21 }\n").replace("\"fsync\"", "\"close\"");
+    assert_eq!(file(&range).unwrap().files.tree.names.unwrap().weights().len(), 9);
+}
+
+#[test]
 fn what_cannot_be_is_refused_at_its_line() {
     let tree_end = "width = 20\n";
     for (from, to, line, what) in [
@@ -134,6 +156,23 @@ fn what_cannot_be_is_refused_at_its_line() {
         (tree_end, "width = 0\n", 13, "0 is not a number of entries"),
         (tree_end, "depth = 3\n", 13, "depth says nothing without width"),
         (tree_end, "width = 1000\ndepth = 9\n", 10, "this tree has more than"),
+        (tree_end, "directories = [[0, 2, 5]]\n", 13, "depth 0 is the directory of the run alone"),
+        (tree_end, "directories = [[0, 1, 5], [2, 3, 5]]\n", 13, "there are directories below depth 1, and none"),
+        (tree_end, "directories = [[0, 1, 0]]\n", 13, "no directory has files"),
+        (tree_end, "directories = [[1, 0, 5]]\n", 13, "a group without directories"),
+        (tree_end, "width = 20\ndirectories = [[0, 1, 5]]\n", 14, "directories says which directories there are"),
+        (tree_end, "names = [[0, 5]]\n", 13, "these are not lengths of names"),
+        (tree_end, "names = { from = 9, to = 300 }\n", 13, "these are not lengths of names"),
+        (tree_end, "links = \"101%\"\n", 13, "101% is more than one for each file"),
+        (tree_end, "shared_size = \"1MiB\"\n", 13, "shared_size is that of shared files"),
+        ("share = 2", "size = \"2048TiB\"", 18, "2048TiB is larger than any file"),
+        ("name = \"grow\"\n", "name = \"grow\"\nsize = \"1MiB\"\n", 22, "size is that of files of the tree which"),
+        (
+            "[[criterion]]",
+            "[[phase]]\nname = \"p\"\nfiles = 5\n[[criterion]]",
+            26,
+            "files says which files a phase takes once",
+        ),
         (tree_end, "layout = \"segments\"\n", 13, "layout is that of shared files"),
         ("name = \"deliver\"", "name = \"a b\"", 16, "not a valid name of a sequence"),
         ("name = \"deliver\"", "name = \"unlink\"", 16, "unlink is an operation, and would be the name of two streams"),

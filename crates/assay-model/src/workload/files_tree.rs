@@ -2,8 +2,11 @@
 
 use super::address::text_or_table;
 use super::source::Source;
-use crate::files::{FileSize, LARGEST_FILE, Layout, MOST_DIRECTORIES, MOST_FILES, Shared, Tree, TreeShape};
-use assay_base::{Bytes, Fault};
+use crate::files::{
+    DEEPEST_DIRECTORY, DirectoryGroup, FileSize, GroupFault, LARGEST_FILE, LONGEST_NAME, Layout, LengthWeight,
+    MOST_DIRECTORIES, MOST_FILES, NameLengths, Shared, Tree, TreeShape, check_groups,
+};
+use assay_base::{Bytes, Fault, Share};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -20,10 +23,30 @@ pub(super) struct TreeKeys {
     size: Spanned<FileSizeKeys>,
     width: Option<Spanned<u32>>,
     depth: Option<Spanned<u32>>,
+    directories: Option<Spanned<Vec<[u64; 3]>>>,
+    names: Option<Spanned<NameKeys>>,
+    symlinks: Option<Spanned<Share>>,
+    links: Option<Spanned<Share>>,
     private: Option<bool>,
     empty: Option<bool>,
     shared: Option<Spanned<u32>>,
+    shared_size: Option<Spanned<Bytes>>,
     layout: Option<Spanned<Layout>>,
+}
+
+/// `names`: lengths with their weights, or all lengths between two.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "lengths with their weights, such as [[5, 1], [12, 30]], or { from = 13, to = 21 }")]
+enum NameKeys {
+    Weights(Vec<[u64; 2]>),
+    Between(NameRange),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NameRange {
+    from: u32,
+    to: u32,
 }
 
 /// `size`, as written.
@@ -116,6 +139,10 @@ pub(super) fn read(source: Source<'_>, table: &Spanned<TreeKeys>, clients: u32) 
         size,
         width,
         depth,
+        directories: directory_groups(source, keys)?,
+        names: name_lengths(source, keys)?,
+        symlinks: share_of_files(source, keys.symlinks.as_ref())?,
+        links: share_of_files(source, keys.links.as_ref())?,
         private: keys.private.unwrap_or(false),
         empty: keys.empty.unwrap_or(false),
         shared,
@@ -127,17 +154,90 @@ pub(super) fn read(source: Source<'_>, table: &Spanned<TreeKeys>, clients: u32) 
     Ok(tree)
 }
 
-fn shared(source: Source<'_>, keys: &TreeKeys) -> Result<Option<Shared>, Fault> {
-    let files = number(source, keys.shared.as_ref(), 1..=MOST_SHARED, "a number of shared files")?;
-    match (files, &keys.layout) {
-        (Some(files), layout) => {
-            Ok(Some(Shared { files, layout: layout.as_ref().map(|layout| *layout.get_ref()).unwrap_or_default() }))
+/// The directories of a tree that was counted.
+fn directory_groups(source: Source<'_>, keys: &TreeKeys) -> Result<Vec<DirectoryGroup>, Fault> {
+    let Some(written) = &keys.directories else { return Ok(Vec::new()) };
+    if keys.width.is_some() || keys.depth.is_some() || keys.private == Some(true) {
+        let what = "directories says which directories there are, and so do width, depth and private";
+        return source.refuse_span(written.span(), what, "remove directories, or the others");
+    }
+    let mut groups = Vec::new();
+    for [depth, directories, files] in written.get_ref() {
+        let depth = u32::try_from(*depth).unwrap_or(u32::MAX);
+        groups.push(DirectoryGroup { depth, directories: *directories, files: *files });
+    }
+    let what = match check_groups(&groups) {
+        Ok(()) => return Ok(groups),
+        Err(GroupFault::MissingDepth(depth)) => {
+            format!("there are directories below depth {depth}, and none of that depth")
         }
-        (None, None) => Ok(None),
-        (None, Some(layout)) => {
-            source.refuse_span(layout.span(), "layout is that of shared files", "add shared = 1, or remove layout")
+        Err(GroupFault::SeveralRoots) => "depth 0 is the directory of the run alone, and there is more than one".into(),
+        Err(GroupFault::NoFiles) => "no directory has files".into(),
+        Err(GroupFault::Beyond) => format!("a group without directories, or a depth above {DEEPEST_DIRECTORY}"),
+    };
+    let remedy = "write [depth, number of directories, number of files in them] for each group, such as [[0, 1, 5], [1, 20, 300]]";
+    source.refuse_span(written.span(), what, remedy)
+}
+
+/// The lengths of names.
+fn name_lengths(source: Source<'_>, keys: &TreeKeys) -> Result<Option<NameLengths>, Fault> {
+    let Some(written) = &keys.names else { return Ok(None) };
+    let mut weights = Vec::new();
+    match written.get_ref() {
+        NameKeys::Weights(list) => {
+            for [length, weight] in list {
+                weights.push(LengthWeight { length: u32::try_from(*length).unwrap_or(u32::MAX), weight: *weight });
+            }
+        }
+        NameKeys::Between(range) => {
+            for length in range.from..=range.to.min(LONGEST_NAME + 1) {
+                weights.push(LengthWeight { length, weight: 1 });
+            }
         }
     }
+    match NameLengths::new(weights) {
+        Some(lengths) => Ok(Some(lengths)),
+        None => source.refuse_span(
+            written.span(),
+            "these are not lengths of names",
+            format!("write [length, weight] for each length from 1 to {LONGEST_NAME}, or {{ from = 13, to = 21 }}; one weight is above 0"),
+        ),
+    }
+}
+
+/// A share of the number of files.
+fn share_of_files(source: Source<'_>, key: Option<&Spanned<Share>>) -> Result<Share, Fault> {
+    match key {
+        Some(key) if *key.get_ref() > Share::WHOLE => {
+            let what = format!("{} is more than one for each file", key.get_ref());
+            source.refuse_span(key.span(), what, "write at most \"100%\" of the number of files")
+        }
+        Some(key) => Ok(*key.get_ref()),
+        None => Ok(Share::default()),
+    }
+}
+
+fn shared(source: Source<'_>, keys: &TreeKeys) -> Result<Option<Shared>, Fault> {
+    let files = number(source, keys.shared.as_ref(), 1..=MOST_SHARED, "a number of shared files")?;
+    let Some(files) = files else {
+        let layout = keys.layout.as_ref().map(|layout| (layout.span(), "layout"));
+        let size = keys.shared_size.as_ref().map(|size| (size.span(), "shared_size"));
+        return match layout.or(size) {
+            None => Ok(None),
+            Some((span, key)) => source.refuse_span(
+                span,
+                format!("{key} is that of shared files"),
+                format!("add shared = 1, or remove {key}"),
+            ),
+        };
+    };
+    let size = keys.shared_size.as_ref().map(|size| *size.get_ref());
+    if let (Some(size), Some(written)) = (size, &keys.shared_size) {
+        within_largest(FileSize::Fixed(size), size)
+            .map_err(|(what, remedy)| source.fault_at(written.span(), what, remedy))?;
+    }
+    let layout = keys.layout.as_ref().map(|layout| *layout.get_ref()).unwrap_or_default();
+    Ok(Some(Shared { files, layout, size }))
 }
 
 /// A number within bounds, if it is there.
