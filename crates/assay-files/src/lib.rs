@@ -12,6 +12,7 @@ pub mod own_dir;
 pub mod records;
 pub mod script;
 pub mod shell;
+pub mod survey;
 mod trouble;
 
 pub use trouble::{Kind, Trouble};

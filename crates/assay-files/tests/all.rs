@@ -16,3 +16,5 @@ mod own_dir_made;
 mod own_dir_raced;
 mod phases;
 mod schedule;
+mod shipped;
+mod survey;

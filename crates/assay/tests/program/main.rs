@@ -28,6 +28,7 @@ mod certifying;
 mod cleaning;
 mod consents;
 mod content;
+mod counted;
 mod databases;
 mod displaced;
 mod documents;

@@ -3,6 +3,7 @@
 mod behind;
 mod collected;
 mod iometer;
+mod tree;
 
 use assay_formats::collect::assemble::Kind;
 use assay_run::failure::Failure;
@@ -32,6 +33,8 @@ pub(crate) enum ImportSource {
     Iometer(iometer::Iometer),
     /// What a target sees of a workload behind a cache of a given size. No I/O
     Behind(behind::Behind),
+    /// A directory: the like of its files, for loads on file systems. No name, no path and no content is written
+    Tree(tree::Tree),
 }
 
 /// Reads the files and prints the workload.
@@ -44,5 +47,6 @@ pub(crate) fn import_files(args: &Import) -> Result<u8, Failure> {
         ImportSource::FioIolog(args) => collected::import_collected("fio-iolog", Kind::Application, args),
         ImportSource::Iometer(args) => iometer::import_iometer(args),
         ImportSource::Behind(args) => behind::import_behind_cache(args),
+        ImportSource::Tree(args) => tree::import_tree(args),
     }
 }
