@@ -14,8 +14,13 @@ fn reading(cache: CachePolicy) -> FilesWorkload {
     let mut reading = workload(256, 2, Vec::new());
     reading.tree.size = FileSize::Fixed(Bytes::from_kib(64));
     reading.io = Bytes::from_kib(16);
-    reading.phases =
-        vec![FilesPhase { name: "read".to_owned(), span: None, until: Until::Done, sequences: vec![read] }];
+    reading.phases = vec![FilesPhase {
+        name: "read".to_owned(),
+        span: None,
+        until: Until::Done,
+        files: None,
+        sequences: vec![read],
+    }];
     FilesWorkload { cache, ..reading }
 }
 

@@ -18,8 +18,13 @@ use std::path::{Path, PathBuf};
 fn still() -> FilesWorkload {
     let mut still = workload(40, 2, vec![sequence("stat", "stat", 1)]);
     still.tree.size = FileSize::Fixed(Bytes::new(10_000));
-    still.phases =
-        vec![FilesPhase { name: "ask".to_owned(), span: None, until: Until::Done, sequences: still.sequences.clone() }];
+    still.phases = vec![FilesPhase {
+        name: "ask".to_owned(),
+        span: None,
+        until: Until::Done,
+        files: None,
+        sequences: still.sequences.clone(),
+    }];
     still
 }
 
@@ -99,7 +104,7 @@ fn records_that_are_missing_or_torn_are_found() {
     let place = tempfile::tempdir().unwrap();
     let append = Sequence { on: SequenceFiles::Shared, ..sequence("append", "open append close", 1) };
     let mut described = workload(0, 2, vec![append]);
-    described.tree.shared = Some(Shared { files: 1, layout: Layout::Append });
+    described.tree.shared = Some(Shared { files: 1, layout: Layout::Append, size: None });
     let mut bench = bench(place.path(), &described, Span::from_ms(100));
     bench.run_phase(0);
     let own = place.path().join(bench.tree.own_dir().name());
