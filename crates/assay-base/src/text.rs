@@ -1,9 +1,11 @@
 //! Names and paths come from others: this is how they are shown within a line of our output. None of their control
 //! characters reaches a terminal, none changes the direction of text, and none begins a new line. No password of a URL is
-//! shown, whatever the URL was mistaken for.
+//! shown, whatever the URL was mistaken for. What the kernel escaped in its lists is read back here too.
 
+mod octal;
 mod password;
 
+pub use octal::unescape_octal_bytes;
 pub use password::without_passwords;
 
 use std::fmt::Display;

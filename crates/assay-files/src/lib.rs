@@ -15,4 +15,4 @@ pub mod shell;
 pub mod survey;
 mod trouble;
 
-pub use trouble::{Kind, Trouble};
+pub use trouble::{Kind, Trouble, error_in_words};

@@ -1,6 +1,8 @@
 //! Why something could not be done with a directory: what, where, and what to do, with the class that decides the exit
 //! code.
 
+use assay_base::Code;
+use rustix::io::Errno;
 use std::fmt;
 
 /// The class of a [`Trouble`].
@@ -50,3 +52,22 @@ impl fmt::Display for Trouble {
 }
 
 impl std::error::Error for Trouble {}
+
+/// An error of the kernel in words, with its name: `Permission denied (EACCES)`.
+pub fn error_in_words(why: Errno) -> String {
+    let number = why.raw_os_error();
+    let words = std::io::Error::from(why).to_string();
+    let words = words.strip_suffix(&format!(" (os error {number})")).unwrap_or(&words);
+    format!("{words} ({})", Code(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_kernel_has_words_and_its_name() {
+        assert_eq!(error_in_words(Errno::ACCESS), "Permission denied (EACCES)");
+        assert_eq!(error_in_words(Errno::ROFS), "Read-only file system (EROFS)");
+    }
+}

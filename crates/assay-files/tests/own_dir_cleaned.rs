@@ -189,7 +189,10 @@ fn what_belongs_to_somebody_else_stays() {
     let before = picture(shared.path());
     for report in clean(&open(shared.path())).unwrap() {
         let State::NotOurs(why) = &report.state else { panic!("{report:?}") };
-        assert!(why.contains("another user") || why.contains("made by the user 65534"), "{why}");
+        assert!(
+            why.contains("belongs to the user 1234: clean it as that user") || why.contains("made by the user 65534"),
+            "{why}"
+        );
     }
     assert_eq!(picture(shared.path()), before);
     assert_eq!(as_nobody(|| clean(&open(shared.path())).unwrap()).iter().filter(|report| report.is_clean()).count(), 1);
@@ -216,7 +219,7 @@ fn a_mount_in_the_tree_stays_and_so_does_what_cannot_be_written() {
     run(&["mount", "--bind", outside.join(names.file(0)).to_str().unwrap(), file.to_str().unwrap()]).unwrap();
     let report = only(clean(&open(&disk.point)).unwrap());
     run(&["umount", file.to_str().unwrap()]).unwrap();
-    let mount = Why::Foreign("is a mount point");
+    let mount = Why::Foreign("is a mount point, or a subvolume");
     let expected = [(names.directory(0), mount), (names.directory(1), mount), (names.file(0), mount)];
     assert_eq!(left(&report), expected.each_ref().map(|(path, why)| (path.as_str(), *why)), "{report:?}");
     assert_eq!((picture(&outside), names_in(&other.point).len()), (before, 1));

@@ -37,7 +37,7 @@ fn on_every_file_system_a_directory_is_made_used_and_removed() {
             let marker = std::fs::read_to_string(path.join(MARKER)).unwrap();
             let inode = path.metadata().unwrap().ino();
             assert!(
-                marker.contains(&format!("\"inode\":{inode}}}")) && marker.contains("\"run\":\"run 1\""),
+                marker.contains(&format!("\"inode\":{inode},\"born\":")) && marker.contains("\"run\":\"run 1\""),
                 "{marker}"
             );
             assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o700, "{kind}");
@@ -103,7 +103,8 @@ fn somebody_else_who_uses_up_the_reserve_is_noticed() {
     std::fs::write(disk.point.join("theirs"), vec![1; 23 << 20]).unwrap();
     let touched = watch.observe(own.room().unwrap(), SMALL).unwrap();
     assert!(touched.by_others && touched.free.bytes < touched.reserve.bytes, "{touched:?}");
-    std::fs::remove_file(disk.point.join("theirs")).unwrap();
+    // Not removed: a process that another test starts may hold it a moment longer.
+    std::fs::write(disk.point.join("theirs"), "").unwrap();
     assert_eq!(watch.observe(Room::around(own.directory()).unwrap(), SMALL), None);
     assert_eq!(own.clean().state, State::Removed);
 }
@@ -275,12 +276,6 @@ fn what_was_put_in_the_place_of_a_file_is_not_opened() {
             assert_eq!(error, expected, "{resolution:?}");
         }
         std::fs::remove_dir(path.join(&name)).unwrap();
-        let below = own.names().directory(0);
-        std::fs::create_dir(path.join(&below)).unwrap();
-        let inode = directory.open_directory(&below).unwrap().inode().unwrap();
-        assert!(directory.open_known_directory(&below, inode).is_ok());
-        let other = directory.open_known_directory(&below, inode + 1).unwrap_err();
-        assert_eq!(other, OpenError::Foreign(Foreign::OtherInode));
         assert_eq!(directory.open_directory("..").unwrap_err(), OpenError::Kernel(rustix::io::Errno::XDEV));
         assert_eq!(std::fs::read_to_string(&outside).unwrap(), "theirs");
         assert_eq!(own.clean().state, State::Removed);

@@ -52,16 +52,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
 
 /// Undoes the kernel's octal escapes (`\040` for a blank).
 pub(crate) fn unescape_octal(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let octal = (first == b'\\').then(|| tail.get(..3)).flatten().and_then(|d| std::str::from_utf8(d).ok());
-        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => (bytes.push(byte), rest = &tail[3..]).1,
-            None => (bytes.push(first), rest = tail).1,
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&assay_base::text::unescape_octal_bytes(text.as_bytes())).into_owned()
 }
 
 /// The mount whose mount point is the longest prefix of `path`; of several at one point the last one, which covers the others.

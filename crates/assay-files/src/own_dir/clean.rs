@@ -8,7 +8,7 @@ use super::maker::Maker;
 use super::marker::{MARKER, Marker};
 use super::names::{EntryKind, Names, is_own_directory};
 use super::place::Place;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, error_in_words};
 use assay_base::text::one_line;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Stat};
@@ -34,10 +34,12 @@ pub struct Report {
     pub state: State,
     /// Entries of ours in it that were removed, or would be.
     pub entries: u64,
-    /// Entries that stay, the first thousand of them.
+    /// Entries that stay, a thousand at most: first those that are not ours.
     pub left: Vec<Left>,
     /// How many stay.
     pub left_count: u64,
+    /// How many of them are not ours.
+    pub foreign_count: u64,
 }
 
 /// What became of a directory.
@@ -77,7 +79,8 @@ pub enum Why {
 
 impl Report {
     fn new(name: &str, marker: Option<Box<Marker>>, state: State) -> Report {
-        Report { name: name.to_owned(), marker, state, entries: 0, left: Vec::new(), left_count: 0 }
+        let name = name.to_owned();
+        Report { name, marker, state, entries: 0, left: Vec::new(), left_count: 0, foreign_count: 0 }
     }
 
     /// Whether everything is gone, or would be.
@@ -89,7 +92,7 @@ impl Report {
     pub fn has_only_failed(&self) -> bool {
         match self.state {
             State::Failed(_) => true,
-            State::Stays => self.left.iter().all(|left| matches!(left.why, Why::Failed(_))),
+            State::Stays => self.foreign_count == 0,
             State::Removed | State::Removable | State::InUse | State::NotOurs(_) => false,
         }
     }
@@ -119,7 +122,10 @@ fn for_each_directory(place: &Place, purpose: Purpose) -> Result<Vec<Report>, Tr
             names.push(name.to_string_lossy().into_owned());
         }
     })
-    .map_err(|why| Trouble::host(format!("{} cannot be listed: {why}", place.shown())))?;
+    .map_err(|why| {
+        let (at, why) = (place.shown(), error_in_words(why));
+        Trouble::host(format!("{at} cannot be listed: {why}; run as a user who may read it, and look at its disk"))
+    })?;
     // A listing has no order.
     names.sort();
     names.dedup();
@@ -128,29 +134,31 @@ fn for_each_directory(place: &Place, purpose: Purpose) -> Result<Vec<Report>, Tr
 
 fn report_of(place: &Place, name: &str, maker: &Maker, purpose: Purpose) -> Option<Report> {
     let examined = locked::examine(place, name, maker, purpose);
-    let failed = |why: Errno| Report::new(name, None, State::Failed(why.to_string()));
     Some(match examined {
         // Another cleaning was faster.
         Err(Errno::NOENT) | Ok(Examined::Gone) => return None,
-        Err(why) => failed(why),
+        Err(why) => Report::new(name, None, State::Failed(error_in_words(why))),
         Ok(Examined::InUse(marker)) => Report::new(name, marker, State::InUse),
         Ok(Examined::NotOurs(why)) => Report::new(name, None, State::NotOurs(why)),
         Ok(Examined::Crash(..)) if purpose == Purpose::Look => Report::new(name, None, State::Removable),
         Ok(Examined::Crash(directory, marker)) => {
-            let removed = match &marker {
-                Some(_) => rustix::fs::unlinkat(&directory, MARKER, AtFlags::empty()),
-                None => Ok(()),
-            };
-            match removed.and_then(|()| remove_directory(place, name)) {
-                Ok(()) => Report::new(name, None, State::Removed),
-                Err(Errno::NOENT) => return None,
-                // It was no crash's, but was being made.
-                Err(Errno::NOTEMPTY | Errno::EXIST) => Report::new(name, None, State::InUse),
-                Err(why) => failed(why),
-            }
+            Report::new(name, None, remove_rest_of_crash(place, name, &directory, marker.is_some())?)
         }
         Ok(Examined::Ours(ours)) => of_tree(place, *ours, purpose),
     })
+}
+
+/// Removes what a crash left before there was a whole marker; none if it is gone already.
+fn remove_rest_of_crash(place: &Place, name: &str, directory: &Directory, has_marker: bool) -> Option<State> {
+    let unmarked = if has_marker { rustix::fs::unlinkat(directory, MARKER, AtFlags::empty()) } else { Ok(()) };
+    match unmarked.map_or_else(Removal::Failed, |()| remove_directory(place, name, directory)) {
+        Removal::Done => Some(State::Removed),
+        Removal::Failed(Errno::NOENT) => None,
+        // It was no crash's, but was being made.
+        Removal::Filled => Some(State::InUse),
+        Removal::Replaced => Some(State::NotOurs(REPLACED.to_owned())),
+        Removal::Failed(why) => Some(State::Failed(error_in_words(why))),
+    }
 }
 
 /// Removes a tree of ours, or says what would be removed of it.
@@ -171,40 +179,98 @@ pub(super) fn of_tree(place: &Place, ours: LockedDirectory, purpose: Purpose) ->
         (0, Purpose::Remove) => remove_marker_and_directory(place, &ours, &mut walk),
         _ => State::Stays,
     };
-    let Walk { left, left_count, .. } = walk;
-    Report { entries, left, left_count, ..Report::new(&ours.name, Some(Box::new(ours.marker)), state) }
+    Report { entries, ..walk.report_as(Report::new(&ours.name, Some(Box::new(ours.marker)), state)) }
 }
 
-/// The last step, when nothing but the marker is left.
-fn remove_marker_and_directory(place: &Place, ours: &LockedDirectory, walk: &mut Walk<'_>) -> State {
-    match remove_marker(ours).and_then(|()| remove_directory(place, &ours.name)) {
-        Ok(()) => State::Removed,
-        Err(Errno::NOTEMPTY | Errno::EXIST) => {
-            walk.leave(".".to_owned(), Why::Foreign("was filled again meanwhile"));
-            State::Stays
+/// What became of the attempt to remove a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Removal {
+    Done,
+    /// Something was put into it meanwhile.
+    Filled,
+    /// Its name is that of something else now.
+    Replaced,
+    Failed(Errno),
+}
+
+impl Removal {
+    fn from_error(why: Errno) -> Removal {
+        match why {
+            Errno::NOTEMPTY | Errno::EXIST => Removal::Filled,
+            why => Removal::Failed(why),
         }
-        Err(why) => State::Failed(why.to_string()),
     }
 }
 
-fn remove_marker(ours: &LockedDirectory) -> rustix::io::Result<()> {
+/// Why a directory or file of another device stays.
+const OTHER_FILE_SYSTEM: &str = "is a mount point, or a subvolume";
+/// Why something stays that has the name of ours.
+const REPLACED: &str = "was replaced by something else while it was cleaned";
+
+/// The last step, when nothing but the marker is left.
+fn remove_marker_and_directory(place: &Place, ours: &LockedDirectory, walk: &mut Walk<'_>) -> State {
+    let removal = match remove_marker(place, ours) {
+        Removal::Done => remove_directory(place, &ours.name, &ours.directory),
+        other => other,
+    };
+    match removal {
+        Removal::Done => State::Removed,
+        Removal::Filled => {
+            walk.leave(".".to_owned(), Why::Foreign("was filled again meanwhile"));
+            State::Stays
+        }
+        Removal::Replaced => {
+            walk.leave(".".to_owned(), Why::Foreign(REPLACED));
+            State::Stays
+        }
+        Removal::Failed(why) => State::Failed(error_in_words(why)),
+    }
+}
+
+fn remove_marker(place: &Place, ours: &LockedDirectory) -> Removal {
+    match removal_of_marker(place, ours) {
+        Ok(removal) => removal,
+        Err(why) => Removal::from_error(why),
+    }
+}
+
+fn removal_of_marker(place: &Place, ours: &LockedDirectory) -> rustix::io::Result<Removal> {
+    if !locked::is_at_name(place, &ours.name, &rustix::fs::fstat(&ours.directory)?)? {
+        return Ok(Removal::Replaced);
+    }
     if !locked::is_empty_but_for(&ours.directory, Some(MARKER))? {
-        return Err(Errno::NOTEMPTY);
+        return Ok(Removal::Filled);
     }
     let there = rustix::fs::statat(&ours.directory, MARKER, AtFlags::SYMLINK_NOFOLLOW)?;
     if there.st_ino != rustix::fs::fstat(&ours.marker_file)?.st_ino {
         // Somebody has put another file in its place.
-        return Err(Errno::NOTEMPTY);
+        return Ok(Removal::Filled);
     }
-    // What was removed before must not come back after a loss of power, when there is no marker any more.
+    // What was removed before must not come back after a loss of power, when there is no marker any more. This directory
+    // alone has to be durable: whatever lay deeper can only come back below a name in it, and these names are gone. One
+    // fsync for each of 38,000 directories would say the same 38,000 times.
     synchronise(&ours.directory)?;
-    rustix::fs::unlinkat(&ours.directory, MARKER, AtFlags::empty())
+    rustix::fs::unlinkat(&ours.directory, MARKER, AtFlags::empty())?;
+    Ok(Removal::Done)
 }
 
-fn remove_directory(place: &Place, name: &str) -> rustix::io::Result<()> {
-    match rustix::fs::unlinkat(place, name, AtFlags::REMOVEDIR) {
+/// Removes the directory that is open if it still has this name: somebody may have put another empty one there.
+fn remove_directory(place: &Place, name: &str, directory: &Directory) -> Removal {
+    match removal_of_directory(place, name, directory) {
+        Ok(removal) => removal,
+        Err(why) => Removal::from_error(why),
+    }
+}
+
+fn removal_of_directory(place: &Place, name: &str, directory: &Directory) -> rustix::io::Result<Removal> {
+    let ours = rustix::fs::fstat(directory)?;
+    if !locked::is_at_name(place, name, &ours)? {
         // Without its marker and empty it was a crash's to another cleaning, which was faster.
-        Ok(()) | Err(Errno::NOENT) => synchronise(place),
+        let is_gone = rustix::fs::fstat(directory)?.st_nlink == 0;
+        return Ok(if is_gone { Removal::Done } else { Removal::Replaced });
+    }
+    match rustix::fs::unlinkat(place, name, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => synchronise(place).map(|()| Removal::Done),
         Err(why) => Err(why),
     }
 }
@@ -223,13 +289,17 @@ struct Walk<'a> {
     purpose: Purpose,
     /// Entries of ours that were removed, or would be.
     entries: u64,
-    left: Vec<Left>,
+    /// What stays because it is not ours, and what because it cannot be removed; a thousand of each.
+    foreign: Vec<Left>,
+    failed: Vec<Left>,
     left_count: u64,
+    foreign_count: u64,
 }
 
 impl Walk<'_> {
     fn new(names: &Names, purpose: Purpose) -> Walk<'_> {
-        Walk { names, purpose, entries: 0, left: Vec::new(), left_count: 0 }
+        let (foreign, failed) = (Vec::new(), Vec::new());
+        Walk { names, purpose, entries: 0, foreign, failed, left_count: 0, foreign_count: 0 }
     }
 
     /// Goes through a directory whose path below our own is `path`, which is empty or ends with a slash.
@@ -279,7 +349,7 @@ impl Walk<'_> {
         };
         let rules = directory.rules();
         if !rules.mounts.has_device(facts.st_dev) {
-            Err("is a mount point")
+            Err(OTHER_FILE_SYSTEM)
         } else if FileType::from_raw_mode(facts.st_mode) != expected {
             Err("has the name of another type of entry")
         } else if facts.st_uid != rules.owner {
@@ -297,7 +367,7 @@ impl Walk<'_> {
         match directory.open_directory(name) {
             Ok(below) => self.go_through(&below, &format!("{shown}/"), depth + 1),
             Err(OpenError::Kernel(Errno::NOENT)) => {}
-            Err(OpenError::Kernel(Errno::XDEV)) => self.leave(shown.to_owned(), Why::Foreign("is a mount point")),
+            Err(OpenError::Kernel(Errno::XDEV)) => self.leave(shown.to_owned(), Why::Foreign(OTHER_FILE_SYSTEM)),
             Err(OpenError::Kernel(Errno::LOOP | Errno::NOTDIR)) | Err(OpenError::Foreign(_)) => {
                 self.leave(shown.to_owned(), Why::Foreign("was replaced by something else"));
             }
@@ -313,17 +383,83 @@ impl Walk<'_> {
         match removed {
             Ok(()) => self.entries += 1,
             Err(Errno::NOENT) => {}
-            Err(Errno::BUSY) => self.leave(shown, Why::Foreign("is a mount point")),
+            Err(Errno::BUSY) => self.leave(shown, Why::Foreign(OTHER_FILE_SYSTEM)),
             Err(Errno::NOTDIR | Errno::ISDIR) => self.leave(shown, Why::Foreign("was replaced by something else")),
             Err(Errno::NOTEMPTY | Errno::EXIST) => self.leave(shown, Why::Foreign("was filled again meanwhile")),
             Err(why) => self.leave(shown, Why::Failed(why)),
         }
     }
 
+    /// The report with what stays, first what is not ours.
+    fn report_as(self, report: Report) -> Report {
+        let Walk { foreign, failed, left_count, foreign_count, .. } = self;
+        let left = foreign.into_iter().chain(failed).take(MOST_NAMED).collect();
+        Report { left, left_count, foreign_count, ..report }
+    }
+
     fn leave(&mut self, path: String, why: Why) {
         self.left_count += 1;
-        if self.left.len() < MOST_NAMED {
-            self.left.push(Left { path, why });
+        let named = match why {
+            Why::Foreign(_) => {
+                self.foreign_count += 1;
+                &mut self.foreign
+            }
+            Why::Failed(_) => &mut self.failed,
+        };
+        if named.len() < MOST_NAMED {
+            named.push(Left { path, why });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::directory::Rules;
+    use super::super::place::Conditions;
+    use super::super::resolve::{OwnMount, Resolution};
+    use super::*;
+    use rustix::fd::OwnedFd;
+    use std::path::Path;
+
+    fn opened(path: &Path) -> Directory {
+        let descriptor = OwnedFd::from(std::fs::File::open(path).unwrap());
+        let mounts = OwnMount::around(&descriptor).unwrap();
+        Directory::new(descriptor, Rules { resolution: Resolution::ByComponent, mounts, owner: 0 })
+    }
+
+    #[test]
+    fn another_empty_directory_at_the_name_of_ours_stays() {
+        let bed = tempfile::tempdir().unwrap();
+        let at = |name: &str| bed.path().join(name);
+        std::fs::create_dir(at("ours")).unwrap();
+        let place = Place::open(bed.path(), Conditions::default()).unwrap();
+        let ours = opened(&at("ours"));
+        std::fs::rename(at("ours"), at("moved")).unwrap();
+        assert_eq!(remove_directory(&place, "ours", &ours), Removal::Replaced, "moved away");
+        std::fs::create_dir(at("ours")).unwrap();
+        assert_eq!(remove_directory(&place, "ours", &ours), Removal::Replaced);
+        assert!(at("ours").exists() && at("moved").exists());
+        std::fs::remove_dir(at("ours")).unwrap();
+        std::fs::rename(at("moved"), at("ours")).unwrap();
+        std::fs::write(at("ours/file"), "").unwrap();
+        assert_eq!(remove_directory(&place, "ours", &ours), Removal::Filled);
+        std::fs::remove_file(at("ours/file")).unwrap();
+        assert_eq!(remove_directory(&place, "ours", &ours), Removal::Done);
+        assert!(!at("ours").exists());
+        assert_eq!(remove_directory(&place, "ours", &ours), Removal::Done, "another cleaning was faster");
+    }
+
+    #[test]
+    fn a_thousand_failures_do_not_hide_what_is_foreign() {
+        let names = Names::for_run("run 1");
+        let mut walk = Walk::new(&names, Purpose::Remove);
+        for number in 0..MOST_NAMED + 5 {
+            walk.leave(format!("failed {number}"), Why::Failed(Errno::IO));
+        }
+        walk.leave("notes".to_owned(), Why::Foreign("has a name that is not of this run"));
+        assert_eq!((walk.left_count, walk.foreign_count), (MOST_NAMED as u64 + 6, 1));
+        let report = walk.report_as(Report::new("assay-00000001", None, State::Stays));
+        assert_eq!((report.left.len(), report.left[0].path.as_str()), (MOST_NAMED, "notes"));
+        assert!(!report.has_only_failed());
     }
 }

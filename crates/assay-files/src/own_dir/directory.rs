@@ -134,23 +134,6 @@ impl Directory {
         Ok(Directory { descriptor, rules: self.rules.clone() })
     }
 
-    /// The same, for a directory of which the inode is known.
-    ///
-    /// # Errors
-    /// Foreign, if another directory has taken its place; otherwise as [`Directory::open_directory`].
-    pub fn open_known_directory(&self, path: impl AsRef<Path>, inode: u64) -> Result<Directory, OpenError> {
-        let directory = self.open_directory(path)?;
-        if directory.inode()? == inode { Ok(directory) } else { Err(OpenError::Foreign(Foreign::OtherInode)) }
-    }
-
-    /// The number of the directory's inode.
-    ///
-    /// # Errors
-    /// The kernel's error.
-    pub fn inode(&self) -> Result<u64, OpenError> {
-        Ok(rustix::fs::fstat(self)?.st_ino)
-    }
-
     /// Creates a file that must not exist.
     ///
     /// # Errors

@@ -3,13 +3,13 @@
 use super::clean::{self, Report, synchronise};
 use super::directory::{Directory, Rules};
 use super::guard::{Reserve, Room, Wants};
-use super::locked::{LockedDirectory, Purpose, identity_of};
+use super::locked::{self, LockedDirectory, Purpose, identity_of};
 use super::maker::Maker;
-use super::marker::{MARKER, Marker};
+use super::marker::{LONGEST_RUN_NAME, MARKER, Marker};
 use super::names::{Names, own_directory};
 use super::place::Place;
 use super::resolve::{OwnMount, Resolution, StartingPoint};
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, error_in_words};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -21,7 +21,7 @@ const ATTEMPTS: u32 = 1000;
 /// What the directory is made for.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The run, by a name that no other run has.
+    /// The run, by a name that no other run has, of [`LONGEST_RUN_NAME`] bytes at most.
     pub run: &'a str,
     /// What its workload wants.
     pub wants: Wants,
@@ -42,20 +42,22 @@ impl OwnDir {
     /// Makes a directory in a place, if the workload fits.
     ///
     /// # Errors
-    /// Refused: it does not fit; nothing was made. Busy: a cleaning came upon the directory
-    /// while it was made. Host: it cannot be made.
+    /// Usage: the name of the run is too long. Refused: it does not fit; nothing was made. Busy: a cleaning came upon the
+    /// directory while it was made. Host: it cannot be made.
     pub fn make(place: Place, request: Request<'_>) -> Result<OwnDir, Trouble> {
-        let unmade = |why: Errno| Trouble::host(format!("nothing can be made in {}: {why}", place.shown()));
+        let unmade = |why: Errno| unmade(&place, why);
+        if request.run.len() > LONGEST_RUN_NAME {
+            let length = request.run.len();
+            return Err(Trouble::usage(format!(
+                "the name of the run has {length} bytes: give it one of {LONGEST_RUN_NAME} bytes at most"
+            )));
+        }
         let reserve = Room::around(&place).map_err(unmade)?.reserve_for(request.wants, &place.shown())?;
         let resolution = request.resolution.unwrap_or_else(|| Resolution::detect(&place));
         let maker = Maker::here()?;
         let name = make_directory(&place, request.run, &maker).map_err(unmade)?;
-        let made = Making { place: &place, name: &name, resolution }.with_marker(request.run, &maker);
-        let locked = made.map_err(|why| {
-            // It goes only if it is empty, and so it is, unless somebody else has put something in.
-            let _ = rustix::fs::unlinkat(&place, &name, AtFlags::REMOVEDIR);
-            unmarked(&place, &name, why)
-        })?;
+        let making = Making { place: &place, name: &name, resolution };
+        let locked = making.make_marked(request.run, &maker).map_err(|why| unmarked(&place, &name, why))?;
         Ok(OwnDir { names: Names::for_run(request.run), place, locked, reserve })
     }
 
@@ -99,8 +101,24 @@ impl OwnDir {
 
     /// Leaves everything as it is, for `assay clean`. The lock ends.
     pub fn keep(self) -> String {
+        // A process that is being started has this descriptor too, until it runs its program.
+        let _ = rustix::fs::flock(&self.locked.marker_file, FlockOperation::Unlock);
         self.shown()
     }
+}
+
+/// Why no directory was made.
+fn unmade(place: &Place, why: Errno) -> Trouble {
+    let (at, why_in_words) = (place.shown(), error_in_words(why));
+    let remedy = match why {
+        Errno::ACCESS | Errno::PERM => "give yourself the right to write there, or name a directory of your own",
+        Errno::ROFS => "mount its file system for writing",
+        Errno::NOSPC | Errno::DQUOT => "make room there",
+        Errno::NOENT => "it was removed meanwhile: make it again",
+        Errno::EXIST => "remove what other runs have left there with `assay clean`",
+        _ => "look at its file system, or name another directory",
+    };
+    Trouble::host(format!("nothing can be made in {at}: {why_in_words}; {remedy}"))
 }
 
 /// Why the directory has no marker.
@@ -111,9 +129,13 @@ fn unmarked(place: &Place, name: &str, why: Errno) -> Trouble {
             Trouble::busy(format!("a cleaning came upon {at}/{name} while it was made: try again"))
         }
         Errno::NOSYS | Errno::NOLCK | Errno::OPNOTSUPP => Trouble::host(format!(
-            "{at} has no locks, by which a directory in use is known ({why}): mount its file system with locks"
+            "{at} has no locks, by which a directory in use is known: {}; mount its file system with locks",
+            error_in_words(why)
         )),
-        why => Trouble::host(format!("{at}/{name} cannot be marked as ours: {why}")),
+        why => Trouble::host(format!(
+            "{at}/{name} cannot be marked as ours: {}; look at its file system, and write `assay clean {at}` afterwards",
+            error_in_words(why)
+        )),
     }
 }
 
@@ -138,26 +160,36 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    fn with_marker(&self, run: &str, maker: &Maker) -> rustix::io::Result<LockedDirectory> {
+    /// Opens the directory and marks it. Where that fails, the directory goes again.
+    fn make_marked(&self, run: &str, maker: &Maker) -> rustix::io::Result<LockedDirectory> {
         let Making { place, name, resolution } = *self;
         let start = StartingPoint { directory: place.as_fd(), mounts: place.mounts(), resolution };
         let opened = start.open(Path::new(name), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+        let facts = rustix::fs::fstat(&opened)?;
+        let marked = self.with_marker(opened, run, maker);
+        if marked.is_err() && locked::is_at_name(place, name, &facts)? {
+            // It goes only if it is empty, and so it is, unless somebody else has put something in.
+            let _ = rustix::fs::unlinkat(place, name, AtFlags::REMOVEDIR);
+        }
+        marked
+    }
+
+    fn with_marker(&self, opened: OwnedFd, run: &str, maker: &Maker) -> rustix::io::Result<LockedDirectory> {
+        let Making { place, name, resolution } = *self;
         let identity = identity_of(&opened)?;
         let rules = Rules { resolution, mounts: OwnMount::around(&opened)?, owner: identity.owner };
         let marker = Marker::new(run, maker, identity);
         let (directory, marker_file) = write_marker(Directory::new(opened, rules), &marker)?;
         synchronise(place)?;
-        self.is_still_there(&directory, &marker_file)?;
+        self.check_still_there(&directory, &marker_file)?;
         Ok(LockedDirectory { name: name.to_owned(), directory, marker, marker_file })
     }
 
     /// A cleaning may have removed the directory before its marker was locked.
-    fn is_still_there(&self, directory: &Directory, marker_file: &OwnedFd) -> rustix::io::Result<()> {
-        let there = rustix::fs::statat(self.place, self.name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let ours = rustix::fs::fstat(directory)?;
+    fn check_still_there(&self, directory: &Directory, marker_file: &OwnedFd) -> rustix::io::Result<()> {
         let has_marker = rustix::fs::fstat(marker_file)?.st_nlink == 1;
-        let is_same = (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino);
-        if is_same && has_marker { Ok(()) } else { Err(Errno::NOENT) }
+        let is_there = locked::is_at_name(self.place, self.name, &rustix::fs::fstat(directory)?)?;
+        if is_there && has_marker { Ok(()) } else { Err(Errno::NOENT) }
     }
 }
 
@@ -174,7 +206,9 @@ fn write_marker(directory: Directory, marker: &Marker) -> rustix::io::Result<(Di
 }
 
 fn fill_marker(directory: &Directory, file: &OwnedFd, marker: &Marker) -> rustix::io::Result<()> {
-    rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)?;
+    if !locked::lock_alone(file)? {
+        return Err(Errno::WOULDBLOCK);
+    }
     let text = marker.text();
     let mut rest = text.as_bytes();
     while !rest.is_empty() {

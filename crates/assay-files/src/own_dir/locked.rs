@@ -2,12 +2,14 @@
 
 use super::directory::{Directory, Rules};
 use super::maker::Maker;
-use super::marker::{Content, Identity, LONGEST, MARKER, Marker};
+use super::marker::{Content, Identity, Lasting, MARKER, Marker};
 use super::place::Place;
 use super::resolve::{OwnMount, Resolution, StartingPoint};
+use super::torn::LONGEST;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, Stat};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, Stat, StatxFlags};
 use rustix::io::Errno;
+use rustix::thread::{Timespec, nanosleep};
 use std::ffi::CString;
 use std::path::Path;
 
@@ -50,11 +52,16 @@ pub(super) enum Examined {
 /// The kernel's error.
 pub(super) fn examine(place: &Place, name: &str, maker: &Maker, purpose: Purpose) -> Result<Examined, Errno> {
     for _ in 0..TRIES {
-        if let Some(examined) = examine_once(place, name, maker, purpose)? {
+        let examined = examine_once(place, name, maker, purpose)?;
+        if let (Some(Examined::Ours(ours)), Purpose::Look) = (&examined, purpose) {
+            // It was known by its lock; from now on a cleaning need not wait for who lists.
+            rustix::fs::flock(&ours.marker_file, FlockOperation::Unlock)?;
+        }
+        if let Some(examined) = examined {
             return Ok(examined);
         }
     }
-    Ok(not_ours("has no marker ASSAYDIR"))
+    Ok(not_ours("has no marker ASSAYDIR, and something is in it: remove it by hand if nobody needs it"))
 }
 
 /// How often a directory is looked at that holds something, but no marker yet: it may just be made.
@@ -67,16 +74,24 @@ fn examine_once(place: &Place, name: &str, maker: &Maker, purpose: Purpose) -> R
     let opened = match start.open(Path::new(name), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()) {
         Ok(opened) => opened,
         Err(Errno::NOENT) => return Ok(Some(Examined::Gone)),
-        Err(Errno::LOOP) => return Ok(Some(not_ours("is a symbolic link"))),
-        Err(Errno::NOTDIR) => return Ok(Some(not_ours("is not a directory"))),
-        Err(Errno::XDEV) => return Ok(Some(not_ours("is a mount point"))),
+        Err(Errno::LOOP) => return Ok(Some(not_ours("is a symbolic link: remove it by hand if nobody needs it"))),
+        Err(Errno::NOTDIR) => return Ok(Some(not_ours("is not a directory: remove it by hand if nobody needs it"))),
+        Err(Errno::XDEV) => {
+            return Ok(Some(not_ours("is a mount point: unmount what is mounted there, and repeat the command")));
+        }
         Err(why) => return Err(why),
     };
     let facts = rustix::fs::fstat(&opened)?;
+    if !place.mounts().has_device(facts.st_dev) {
+        // A subvolume of btrfs is no mount, and `rmdir` removes an empty one (since Linux 4.18).
+        return Ok(Some(not_ours("is a file system or a subvolume of its own: remove it by hand if nobody needs it")));
+    }
     let rules = Rules { resolution, mounts: OwnMount::around(&opened)?, owner: facts.st_uid };
     let directory = Directory::new(opened, rules);
     let examined = match open_marker(&directory, facts.st_uid, purpose)? {
-        MarkerFile::Missing if facts.st_uid != maker.user => not_ours("belongs to another user"),
+        MarkerFile::Missing if facts.st_uid != maker.user => {
+            Examined::NotOurs(format!("belongs to the user {}: clean it as that user", facts.st_uid))
+        }
         MarkerFile::Missing if is_empty_but_for(&directory, None)? => Examined::Crash(directory, None),
         MarkerFile::Missing => return Ok(None),
         MarkerFile::Foreign(why) => not_ours(why),
@@ -108,7 +123,9 @@ fn examine_marker(at: Candidate<'_>, maker: &Maker) -> Result<Examined, Errno> {
         Content::Torn if facts.st_uid == maker.user && is_empty_but_for(&directory, Some(MARKER))? => {
             return Ok(Examined::Crash(directory, Some(file)));
         }
-        Content::Torn | Content::Other => return Ok(not_ours("has an ASSAYDIR that is no whole marker")),
+        Content::Torn | Content::Other => {
+            return Ok(not_ours("has an ASSAYDIR that is no whole marker: remove it by hand if nobody needs it"));
+        }
     };
     if let Some(why) = marker.mismatch(identity_of(&directory)?, maker) {
         return Ok(Examined::NotOurs(why));
@@ -122,8 +139,24 @@ fn examine_marker(at: Candidate<'_>, maker: &Maker) -> Result<Examined, Errno> {
 /// What makes a directory known again.
 pub(super) fn identity_of(directory: impl AsFd) -> Result<Identity, Errno> {
     let facts = rustix::fs::fstat(&directory)?;
-    let file_system = rustix::fs::fstatvfs(&directory)?.f_fsid;
-    Ok(Identity { device: facts.st_dev, file_system, inode: facts.st_ino, owner: facts.st_uid })
+    Ok(Identity {
+        device: facts.st_dev,
+        file_system: rustix::fs::fstatvfs(&directory)?.f_fsid,
+        inode: facts.st_ino,
+        owner: facts.st_uid,
+        born: birth_of(&directory),
+        lasting: Lasting::of_file_system(rustix::fs::fstatfs(&directory)?.f_type as u64),
+    })
+}
+
+/// When something was made, in nanoseconds since 1970; none where the file system does not keep that.
+fn birth_of(descriptor: impl AsFd) -> Option<u64> {
+    let facts = rustix::fs::statx(descriptor, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+    if facts.stx_mask & StatxFlags::BTIME.bits() == 0 {
+        return None;
+    }
+    let seconds = u64::try_from(facts.stx_btime.tv_sec).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(facts.stx_btime.tv_nsec.into())
 }
 
 /// What there is in the place of a marker.
@@ -137,10 +170,6 @@ enum MarkerFile {
 }
 
 fn open_marker(directory: &Directory, owner: u32, purpose: Purpose) -> Result<MarkerFile, Errno> {
-    let (mode, lock) = match purpose {
-        Purpose::Remove => (OFlags::RDWR, FlockOperation::NonBlockingLockExclusive),
-        Purpose::Look => (OFlags::RDONLY, FlockOperation::NonBlockingLockShared),
-    };
     match rustix::fs::statat(directory, MARKER, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => return Ok(MarkerFile::Missing),
         Err(why) => return Err(why),
@@ -150,16 +179,18 @@ fn open_marker(directory: &Directory, owner: u32, purpose: Purpose) -> Result<Ma
         Ok(facts) if !is_own_file(&facts, owner) => return Ok(MarkerFile::Foreign(NO_MARKER)),
         Ok(_) => {}
     }
-    let file = match directory.open_careful(MARKER, mode) {
+    let file = match directory.open_careful(MARKER, OFlags::RDONLY) {
         Ok(file) => file,
         Err(Errno::NOENT) => return Ok(MarkerFile::Missing),
         Err(Errno::LOOP | Errno::XDEV) => return Ok(MarkerFile::Foreign(NO_MARKER)),
         Err(why) => return Err(why),
     };
-    let is_free = match rustix::fs::flock(&file, lock) {
-        Ok(()) => true,
-        Err(Errno::WOULDBLOCK) => false,
-        Err(why) => return Err(why),
+    let (file, is_free) = match purpose {
+        Purpose::Remove => lock_to_remove(directory, file)?,
+        Purpose::Look => {
+            let is_free = try_lock(&file, FlockOperation::NonBlockingLockShared)?;
+            (file, is_free)
+        }
     };
     // Only after the lock: until then whoever had it may have removed the marker.
     let facts = rustix::fs::fstat(&file)?;
@@ -172,7 +203,51 @@ fn open_marker(directory: &Directory, owner: u32, purpose: Purpose) -> Result<Ma
     Ok(if is_free { MarkerFile::Free(file) } else { MarkerFile::Locked(file) })
 }
 
-const NO_MARKER: &str = "has an ASSAYDIR that is not a file of its owner with one name";
+/// Locks a marker that is open for reading, which copies nothing on overlay file systems. Where a lock is one of bytes (NFS,
+/// flock(2)), it has to be open for writing.
+fn lock_to_remove(directory: &Directory, file: OwnedFd) -> Result<(OwnedFd, bool), Errno> {
+    match lock_alone(&file) {
+        Err(Errno::BADF) => {
+            let file = directory.open_careful(MARKER, OFlags::RDWR)?;
+            let is_free = lock_alone(&file)?;
+            Ok((file, is_free))
+        }
+        answer => answer.map(|is_free| (file, is_free)),
+    }
+}
+
+/// How often a lock is tried again that only somebody has who lists: he has it for as long as he reads the marker, and
+/// then as long as his thread has to wait for a processor.
+const LOCK_TRIES: u32 = 2000;
+/// The pause between two tries.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// Locks a marker for this process alone; false where a run or a cleaning has it.
+pub(super) fn lock_alone(file: &OwnedFd) -> Result<bool, Errno> {
+    for _ in 0..LOCK_TRIES {
+        if try_lock(file, FlockOperation::NonBlockingLockExclusive)? {
+            return Ok(true);
+        }
+        // A run and a cleaning have it for themselves; who lists shares it.
+        if !try_lock(file, FlockOperation::NonBlockingLockShared)? {
+            return Ok(false);
+        }
+        rustix::fs::flock(file, FlockOperation::Unlock)?;
+        let _ = nanosleep(&PAUSE);
+    }
+    Ok(false)
+}
+
+fn try_lock(file: &OwnedFd, lock: FlockOperation) -> Result<bool, Errno> {
+    match rustix::fs::flock(file, lock) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(why) => Err(why),
+    }
+}
+
+const NO_MARKER: &str =
+    "has an ASSAYDIR that is not a file of its owner with one name: remove it by hand if nobody needs it";
 
 fn is_own_file(facts: &Stat, owner: u32) -> bool {
     FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_nlink == 1 && facts.st_uid == owner
@@ -190,6 +265,16 @@ fn content_of(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
     }
     bytes.truncate(length);
     Ok(bytes)
+}
+
+/// Whether what has this name in a place is the directory of which these are the facts.
+pub(super) fn is_at_name(place: &Place, name: &str, ours: &Stat) -> Result<bool, Errno> {
+    let there = match rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT) {
+        Ok(there) => there,
+        Err(Errno::NOENT) => return Ok(false),
+        Err(why) => return Err(why),
+    };
+    Ok((there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino))
 }
 
 /// Whether a directory holds nothing, or nothing but one name.

@@ -22,7 +22,9 @@ impl Maker {
     /// This process.
     pub(super) fn here() -> Result<Maker, Trouble> {
         let boot = std::fs::read_to_string(BOOT).map_err(|why| {
-            Trouble::host(format!("{BOOT} cannot be read, by which a directory is known to be ours: {why}"))
+            Trouble::host(format!(
+                "{BOOT} cannot be read, by which a directory is known to be ours: {why}; mount proc at /proc"
+            ))
         })?;
         Ok(Maker {
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),

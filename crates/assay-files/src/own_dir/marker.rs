@@ -2,16 +2,13 @@
 //! it is, and a line with its checksum. It is written before anything else is made, and removed after everything else.
 
 use super::maker::Maker;
+use super::torn::{self, VERSION};
 use serde::{Deserialize, Serialize};
 
 /// The name of the marker.
 pub const MARKER: &str = "ASSAYDIR";
-/// No marker is longer.
-pub(super) const LONGEST: usize = 4096;
-/// How every marker begins.
-const BEGINNING: &str = "{\"assay_directory\":";
-/// The version of its text.
-const VERSION: u32 = 1;
+/// The most bytes of the name of a run.
+pub const LONGEST_RUN_NAME: usize = 512;
 
 /// What a marker says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +34,9 @@ pub struct Marker {
     pub file_system: u64,
     /// The directory's inode.
     pub inode: u64,
+    /// When the directory was made, in nanoseconds since 1970, where the file system keeps that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub born: Option<u64>,
 }
 
 /// Which directory it is.
@@ -46,6 +46,33 @@ pub(super) struct Identity {
     pub(super) file_system: u64,
     pub(super) inode: u64,
     pub(super) owner: u32,
+    pub(super) born: Option<u64>,
+    pub(super) lasting: Lasting,
+}
+
+/// By what a directory is known again after its file system was mounted anew, or its host was started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lasting {
+    /// By the number of its file system (`f_fsid`), which is of its UUID.
+    FileSystem,
+    /// By the moment at which it was made: the number of the file system is that of the device. A copy of the directory
+    /// was made at another moment.
+    Birth,
+    /// By nothing: device and number are given anew at each mount.
+    Nothing,
+}
+
+impl Lasting {
+    /// That of a type of file systems, by its number (include/uapi/linux/magic.h).
+    pub(super) fn of_file_system(number: u64) -> Lasting {
+        match assay_base::file_systems::name_by_number(number) {
+            // fs/ext4/super.c, fs/btrfs/super.c: of the UUID; fs/ceph/super.c: of the id of the cluster.
+            Some("ext4" | "btrfs" | "ceph") => Lasting::FileSystem,
+            // fs/xfs/xfs_super.c: of the device.
+            Some("xfs") => Lasting::Birth,
+            _ => Lasting::Nothing,
+        }
+    }
 }
 
 /// What the content of a marker is.
@@ -62,10 +89,10 @@ pub(super) enum Content {
 impl Marker {
     /// The marker of a directory.
     pub(super) fn new(run: &str, maker: &Maker, identity: Identity) -> Marker {
-        let Identity { device, file_system, inode, owner } = identity;
+        let Identity { device, file_system, inode, owner, born, .. } = identity;
         let Maker { host, boot, process, user } = maker.clone();
         let run = run.to_owned();
-        Marker { assay_directory: VERSION, run, host, boot, process, user, owner, device, file_system, inode }
+        Marker { assay_directory: VERSION, run, host, boot, process, user, owner, device, file_system, inode, born }
     }
 
     /// The text as it is written.
@@ -79,7 +106,7 @@ impl Marker {
     pub(super) fn read(bytes: &[u8]) -> Content {
         match Marker::parse(bytes) {
             Some(marker) => Content::Whole(Box::new(marker)),
-            None if is_torn(bytes) => Content::Torn,
+            None if torn::is_torn(bytes) => Content::Torn,
             None => Content::Other,
         }
     }
@@ -94,7 +121,6 @@ impl Marker {
     /// Why the marker is not that of the directory in which it lies; none if it is.
     pub(super) fn mismatch(&self, here: Identity, maker: &Maker) -> Option<String> {
         let same_boot = self.boot == maker.boot;
-        let same_file_system = self.file_system != 0 && self.file_system == here.file_system;
         if !same_boot && self.host != maker.host {
             // Whether its lock is seen here is not known.
             return Some(format!("was made by the host {}: clean it there", shown_host(&self.host)));
@@ -103,34 +129,49 @@ impl Marker {
             return Some(format!("was made by the user {}: clean it as that user", self.user));
         }
         if self.owner != here.owner {
-            return Some(format!("belongs to the user {}, and was made for the user {}", here.owner, self.owner));
+            return Some(format!(
+                "belongs to the user {}, and was made for the user {}: give it back to him, or remove it by hand",
+                here.owner, self.owner
+            ));
         }
         if self.inode != here.inode {
-            return Some("is a copy: its marker names another directory".to_owned());
+            return Some(format!("is a copy: its marker names another directory; {BY_HAND}"));
         }
-        // After a restart devices may have other numbers.
-        if same_boot && self.device != here.device && !same_file_system {
-            return Some("is a copy: its marker names another file system".to_owned());
-        }
-        None
+        self.other_file_system(here, same_boot)
+    }
+
+    /// Why the directory lies on another file system than the one on which it was made; none if it does not. Another one
+    /// may have a directory with the same inode: the first one in a new ext4 always has the same.
+    fn other_file_system(&self, here: Identity, same_boot: bool) -> Option<String> {
+        let has_number = self.file_system != 0 && here.file_system != 0;
+        let is_same = match here.lasting {
+            Lasting::FileSystem if has_number => self.file_system == here.file_system,
+            Lasting::Birth if self.born.is_some() => self.born == here.born,
+            _ if !same_boot => {
+                return Some(format!(
+                    "cannot be told from a copy: it was made before this host was started, and its file system has no \
+                     number that lasts; {BY_HAND}"
+                ));
+            }
+            // Where devices are numbered anew at each mount, the file system may have a number at random.
+            _ if has_number => self.file_system == here.file_system,
+            _ => self.device == here.device,
+        };
+        if is_same { None } else { Some(format!("is a copy: its marker names another file system; {BY_HAND}")) }
     }
 }
+
+/// What to do with what may not be ours.
+const BY_HAND: &str = "remove it by hand if nobody needs it";
 
 /// The name of a host for use in a line, which a marker of somebody else may have chosen.
 pub(super) fn shown_host(host: &str) -> String {
     assay_base::text::one_line(host)
 }
 
-/// Whether this may be a marker that a crash cut off: as far as it goes it is the beginning of one, or it has its length
-/// and no content, as after a loss of power.
-fn is_torn(bytes: &[u8]) -> bool {
-    let begins = bytes.starts_with(BEGINNING.as_bytes()) || BEGINNING.as_bytes().starts_with(bytes);
-    let ends_early = !bytes.ends_with(b"\n") || bytes.iter().filter(|byte| **byte == b'\n').count() < 2;
-    (begins && ends_early) || bytes.iter().all(|byte| *byte == 0)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::torn::{LONGEST, SHORTEST};
     use super::*;
 
     fn maker() -> Maker {
@@ -138,7 +179,7 @@ mod tests {
     }
 
     fn identity() -> Identity {
-        Identity { device: 5, file_system: 99, inode: 12, owner: 1000 }
+        Identity { device: 5, file_system: 99, inode: 12, owner: 1000, born: Some(7), lasting: Lasting::FileSystem }
     }
 
     fn marker() -> Marker {
@@ -146,14 +187,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_each_beginning_of_it_is_torn() {
+    fn what_is_written_is_read_and_no_marker_is_too_long_or_too_short() {
         let text = marker().text();
         assert_eq!(Marker::read(text.as_bytes()), Content::Whole(Box::new(marker())));
-        for end in 0..text.len() {
-            assert_eq!(Marker::read(&text.as_bytes()[..end]), Content::Torn, "{end}");
-        }
-        assert_eq!(Marker::read(&vec![0; text.len()]), Content::Torn);
-        assert!(text.len() < LONGEST);
+        let largest = u64::MAX;
+        let identity = Identity {
+            device: largest,
+            file_system: largest,
+            inode: largest,
+            owner: u32::MAX,
+            born: Some(largest),
+            lasting: Lasting::Nothing,
+        };
+        let host = "\u{1}".repeat(64);
+        let maker = Maker { host, boot: "b".repeat(36), process: u32::MAX, user: u32::MAX };
+        let longest = Marker::new(&"\u{1}".repeat(LONGEST_RUN_NAME), &maker, identity).text();
+        assert!(longest.len() <= LONGEST, "{}", longest.len());
+        let nobody = Maker { host: String::new(), boot: String::new(), process: 0, user: 0 };
+        let nothing = Identity { device: 0, file_system: 0, inode: 0, owner: 0, born: None, ..identity };
+        let shortest = Marker::new("", &nobody, nothing).text();
+        assert_eq!(shortest.len(), SHORTEST);
     }
 
     #[test]
@@ -174,12 +227,30 @@ mod tests {
     fn a_marker_is_of_one_directory_of_one_user_on_one_host() {
         let (here, now) = (identity(), maker());
         let elsewhere = Maker { host: "there".into(), boot: "b2".into(), ..maker() };
+        let started_again = Maker { boot: "b2".into(), ..maker() };
+        let other_number = Identity { file_system: 98, ..here };
+        let at_birth = Identity { device: 6, file_system: 6, lasting: Lasting::Birth, ..here };
+        let nothing = Identity { lasting: Lasting::Nothing, ..here };
         for (here, now, says) in [
             (here, now.clone(), None),
             (here, Maker { process: 8, ..now.clone() }, None),
+            // The number of the device says nothing where the file system has one that lasts.
             (Identity { device: 6, ..here }, now.clone(), None),
-            (Identity { device: 6, file_system: 98, ..here }, now.clone(), Some("another file system")),
-            (Identity { device: 6, file_system: 98, ..here }, Maker { boot: "b2".into(), ..now.clone() }, None),
+            (Identity { device: 6, ..here }, started_again.clone(), None),
+            (other_number, now.clone(), Some("another file system")),
+            (other_number, started_again.clone(), Some("another file system")),
+            (Identity { file_system: 0, ..here }, started_again.clone(), Some("cannot be told from a copy")),
+            // On xfs the moment counts at which the directory was made.
+            (at_birth, now.clone(), None),
+            (at_birth, started_again.clone(), None),
+            (Identity { born: Some(8), ..at_birth }, now.clone(), Some("another file system")),
+            (Identity { born: None, ..at_birth }, started_again.clone(), Some("another file system")),
+            // On tmpfs and overlay nothing lasts.
+            (nothing, now.clone(), None),
+            (Identity { file_system: 98, ..nothing }, now.clone(), Some("another file system")),
+            (Identity { file_system: 0, ..nothing }, now.clone(), None),
+            (Identity { device: 6, file_system: 0, ..nothing }, now.clone(), Some("another file system")),
+            (nothing, started_again.clone(), Some("cannot be told from a copy")),
             (here, Maker { host: "renamed".into(), ..now.clone() }, None),
             (here, elsewhere, Some("made by the host here")),
             (Identity { inode: 13, ..here }, now.clone(), Some("another directory")),

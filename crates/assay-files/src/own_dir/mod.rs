@@ -15,13 +15,14 @@ mod marker;
 mod names;
 mod place;
 mod resolve;
+mod torn;
 mod views;
 
 pub use clean::{DEEPEST, Left, Report, State, Why, clean, list};
 pub use directory::{Directory, Foreign, Known, OpenError, Unexamined};
 pub use gate::{OwnDir, Request};
 pub use guard::{Reserve, ReserveWatch, Room, Touched, Wants};
-pub use marker::{MARKER, Marker};
+pub use marker::{LONGEST_RUN_NAME, MARKER, Marker};
 pub use names::{Entry, EntryKind, Names};
 pub use place::{Conditions, Place};
 pub use resolve::Resolution;

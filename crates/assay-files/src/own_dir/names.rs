@@ -5,7 +5,8 @@
 use std::fmt::Write;
 
 /// What an entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
 pub enum EntryKind {
     /// A regular file, also a further name (hard link) of one.
     File,

@@ -2,14 +2,16 @@
 //! path leads to later does not matter.
 
 use super::marker::MARKER;
+use super::names::is_own_directory;
 use super::resolve::{OwnMount, mount_number};
 use super::views;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, error_in_words};
 use assay_base::file_systems;
 use assay_base::text::one_line;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Directories of the system, in and below which nothing is made.
@@ -68,9 +70,8 @@ impl Place {
     pub fn open(path: &Path, conditions: Conditions<'_>) -> Result<Place, Trouble> {
         let expected = conditions.file_system.map(expected_number).transpose()?;
         let descriptor = open_directory(path)?;
-        let unexamined = |why: Errno| Trouble::host(format!("{} cannot be examined: {why}", shown(path)));
-        let file_system = rustix::fs::fstatfs(&descriptor).map_err(unexamined)?.f_type as u64;
-        let mounts = OwnMount::around(&descriptor).map_err(unexamined)?;
+        let file_system = rustix::fs::fstatfs(&descriptor).map_err(|why| unexamined(path, why))?.f_type as u64;
+        let mounts = OwnMount::around(&descriptor).map_err(|why| unexamined(path, why))?;
         let place = Place { path: path.to_owned(), descriptor, mounts };
         place.refuse_the_systems(file_system & 0xffff_ffff)?;
         place.refuse_by_what_is_above(conditions.run_directory)?;
@@ -111,10 +112,9 @@ impl Place {
         if inode_at("/") == Some(inode) {
             return Err(self.refused("is the root directory"));
         }
-        let list = std::fs::read_to_string("/proc/self/mountinfo").map_err(|why| self.unexamined(why))?;
-        let now = std::fs::read_link(format!("/proc/self/fd/{}", self.descriptor.as_raw_fd()));
-        let now = now.map_err(|why| self.unexamined(why))?;
-        let paths = views::all_paths(&list, &now, mount_number(&self.descriptor));
+        let list = std::fs::read(MOUNTS).map_err(|why| unread(MOUNTS, &why))?;
+        let now = path_of(&self.descriptor)?;
+        let paths = views::all_paths(&list, &now, mount_number(&self.descriptor)).ok_or_else(|| self.not_listed())?;
         let systems = OF_THE_SYSTEM.into_iter().find(|system| paths.iter().any(|path| path.starts_with(system)));
         match systems {
             Some(system) => Err(self.refused(&format!("is in {system}, which belongs to the system"))),
@@ -136,7 +136,7 @@ impl Place {
                 return Err(self.refused("is in the directory of the run, where its log is written"));
             }
             if rustix::fs::statat(&at, MARKER, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-                return Err(self.refused("is in a directory that assay made for its files and marked with ASSAYDIR"));
+                return Err(self.below_a_marker(&path_of(&at)?));
             }
             let above = open_above(&at).map_err(|why| self.unexamined(why))?;
             let is_top = inode_of(&above).map_err(|why| self.unexamined(why))? == inode;
@@ -148,9 +148,58 @@ impl Place {
         Err(self.refused("has too many directories above it"))
     }
 
-    fn unexamined(&self, why: impl std::fmt::Display) -> Trouble {
-        Trouble::host(format!("{} cannot be examined: {why}", self.shown()))
+    fn unexamined(&self, why: Errno) -> Trouble {
+        unexamined(&self.path, why)
     }
+
+    /// The mount on which the directory lies is not in the list of mounts.
+    fn not_listed(&self) -> Trouble {
+        Trouble::refused(format!(
+            "{} lies on a mount that {MOUNTS} does not have (it was unmounted while in use, or belongs to another mount \
+             namespace), so that nobody knows which directories of the system it shows: name a directory by its path here",
+            self.shown()
+        ))
+    }
+
+    /// A directory above, or the place itself, has a file with the name of a marker.
+    fn below_a_marker(&self, marked: &Path) -> Trouble {
+        let (at, marker) = (self.shown(), shown(&marked.join(MARKER)));
+        let is_ours = marked.file_name().is_some_and(|name| is_own_directory(name.as_bytes()));
+        let Some(parent) = marked.parent().filter(|_| is_ours) else {
+            return Trouble::refused(format!(
+                "{at} lies where the file {marker} says that assay works: name another directory, or remove that file if \
+                 no run of assay made it"
+            ));
+        };
+        let parent = shown(parent);
+        Trouble::refused(format!(
+            "{at} lies in a directory that a run of assay made for its files (its marker is {marker}): name another \
+             directory for a run; to remove what the run left, write `assay clean {parent}`"
+        ))
+    }
+}
+
+/// The kernel's list of mounts (proc_pid_mountinfo(5)).
+const MOUNTS: &str = "/proc/self/mountinfo";
+
+/// Where something that is open is now.
+fn path_of(descriptor: &OwnedFd) -> Result<PathBuf, Trouble> {
+    let link = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
+    std::fs::read_link(&link).map_err(|why| unread(&link, &why))
+}
+
+/// Something of the kernel cannot be read, without which no directory can be examined.
+fn unread(path: &str, why: &std::io::Error) -> Trouble {
+    let why = Errno::from_io_error(why).map_or_else(|| why.to_string(), error_in_words);
+    Trouble::host(format!("{path} cannot be read: {why}; mount proc at /proc"))
+}
+
+fn unexamined(path: &Path, why: Errno) -> Trouble {
+    Trouble::host(format!(
+        "{} cannot be examined: {}; look whether you may search it and all directories above it, or name another one",
+        shown(path),
+        error_in_words(why)
+    ))
 }
 
 fn shown(path: &Path) -> String {
@@ -175,7 +224,14 @@ fn open_directory(path: &Path) -> Result<OwnedFd, Trouble> {
         match why {
             Errno::NOENT => Trouble::host(format!("{at} does not exist: make it, or mount what shall be tested there")),
             Errno::NOTDIR => Trouble::host(format!("{at} is not a directory: name the directory for the files")),
-            why => Trouble::host(format!("{at} cannot be opened: {why}")),
+            Errno::ACCESS | Errno::PERM => Trouble::host(format!(
+                "{at} cannot be opened: {}; name a directory of your own, or run as a user who may read it",
+                error_in_words(why)
+            )),
+            why => Trouble::host(format!(
+                "{at} cannot be opened: {}; name a directory that can be listed",
+                error_in_words(why)
+            )),
         }
     })
 }
@@ -241,7 +297,16 @@ mod tests {
         let planned = place.path().join("not/there/yet");
         assert_eq!(refusal(&below, Conditions { run_directory: Some(&planned), ..conditions }), None);
         std::fs::write(place.path().join("run/ASSAYDIR"), "").unwrap();
-        assert!(refusal(&below, Conditions::default()).unwrap().1.contains("marked with ASSAYDIR"));
+        let (kind, said) = refusal(&below, Conditions::default()).unwrap();
+        let marker = run.join("ASSAYDIR").display().to_string();
+        assert!(kind == Kind::Refused && said.contains(&marker) && said.contains("remove that file if"), "{said}");
+        std::fs::rename(&run, place.path().join("assay-00000001")).unwrap();
+        let own = place.path().join("assay-00000001");
+        for path in [own.join("a"), own.clone()] {
+            let (_, said) = refusal(&path, Conditions::default()).unwrap();
+            let clean = format!("`assay clean {}`", place.path().display());
+            assert!(said.contains(&clean) && said.contains("assay-00000001/ASSAYDIR"), "{said}");
+        }
     }
 
     #[test]

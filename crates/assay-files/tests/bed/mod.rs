@@ -60,6 +60,11 @@ impl Mounted {
         let image = point.with_extension("image");
         std::fs::File::create(&image).unwrap().set_len(320 << 20).unwrap();
         run(&[&format!("mkfs.{kind}"), "-q", image.to_str().unwrap()])?;
+        Mounted::image(&image, kind, point)
+    }
+
+    /// A file system in an image, which is mounted as it is.
+    pub fn image(image: &Path, kind: &str, point: &Path) -> Result<Mounted, String> {
         let device = run(&["losetup", "-f", "--show", image.to_str().unwrap()])?;
         std::fs::create_dir_all(point).unwrap();
         let mounted = run(&["mount", "-t", kind, &device, point.to_str().unwrap()]);

@@ -2,6 +2,7 @@
 //! named.
 
 use crate::stdout::show_text;
+use assay_files::error_in_words;
 use assay_files::own_dir::{self, Conditions, Place, Report, State, Why};
 use assay_run::failure::{Failure, code, one_line};
 use std::fmt::Write;
@@ -47,7 +48,7 @@ fn text(reports: &[Report], place: &str) -> String {
         for left in &report.left {
             let _ = match left.why {
                 Why::Foreign(why) => writeln!(text, "  {} {why}", left.path),
-                Why::Failed(why) => writeln!(text, "  {} cannot be removed: {why}", left.path),
+                Why::Failed(why) => writeln!(text, "  {} cannot be removed: {}", left.path, error_in_words(why)),
             };
         }
         let named = report.left.len() as u64;

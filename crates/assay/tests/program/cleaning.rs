@@ -49,7 +49,7 @@ fn what_is_not_of_the_run_stays_and_is_named() {
     fs::create_dir(place.path("data/assay-0badcafe")).unwrap();
     fs::write(place.path("data/assay-0badcafe/data"), "theirs").unwrap();
     let said = place.assay(&["clean", "data"]);
-    let foreign = "assay-0badcafe is left as it is: it has no marker ASSAYDIR\n";
+    let foreign = "assay-0badcafe is left as it is: it has no marker ASSAYDIR, and something is in it: remove it by hand if nobody needs it\n";
     let stays = format!(
         "{name} stays: 1 entry of the run orders can go, and in it stay\n  {directory}/notes has a name that is not of this run\n"
     );
@@ -68,12 +68,13 @@ fn a_directory_that_no_run_may_use_is_not_cleaned() {
     place.write("file", "");
     let own = made(&place, "orders");
     let within = format!("data/{}", own.name());
+    let advice = format!("write `assay clean {}`", place.path("data").canonicalize().unwrap().display());
     for (path, code, says) in [
         ("/", 4, "is the root directory"),
         ("/usr/share", 4, "is in /usr, which belongs to the system"),
         ("nothing", 5, "nothing does not exist"),
         ("file", 5, "file is not a directory"),
-        (&within, 4, "marked with ASSAYDIR"),
+        (&within, 4, &advice),
     ] {
         for args in [&["clean", path][..], &["clean", path, "--list"]] {
             let said = place.assay(args);
