@@ -59,6 +59,7 @@ campaign:
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test faults -- --nocapture campaign:: lag:: times::
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test computing a_large_log
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay-cache --test cached
+	ASSAY_FILES_CAMPAIGN=10000000 ASSAY_FILES_CALLS=10000000 ASSAY_KILLS=1000 $(CARGO) test -p assay-files --test all campaign:: mixes:: own_dir_killed::
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test program -- --nocapture cache::after_a_kill killed:: neighbours::
 	ASSAY_LATE_DEVICES=10000 $(CARGO) test -p assay --test late -- --nocapture campaign::
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test late -- --nocapture neighbours::

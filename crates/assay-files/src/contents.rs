@@ -80,7 +80,7 @@ impl Contents {
         head
     }
 
-    /// Fills `buffer` with the bytes that a version has from `offset` on.
+    /// Fills `buffer` with the bytes that a version has from `offset` on. Its end is below 2⁶⁴, as no file is larger.
     pub fn fill(self, version: Version, offset: u64, buffer: &mut [u8]) {
         let key = self.key(version);
         let mut word = offset / 8;
@@ -104,16 +104,16 @@ impl Contents {
 
     /// Writes the heads of the blocks, or those parts of them that are in the buffer.
     fn put_heads(self, version: Version, offset: u64, buffer: &mut [u8]) {
-        let end = offset + buffer.len() as u64;
-        let mut block = offset / BLOCK * BLOCK;
-        while block < end {
-            let head = self.head(version, block);
-            let (from, to) = (block.max(offset), (block + HEAD as u64).min(end));
+        let end = offset.saturating_add(buffer.len() as u64);
+        let mut block = Some(offset / BLOCK * BLOCK);
+        while let Some(at) = block.filter(|at| *at < end) {
+            let head = self.head(version, at);
+            let (from, to) = (at.max(offset), (at + HEAD as u64).min(end));
             if from < to {
-                let part = &head[(from - block) as usize..(to - block) as usize];
+                let part = &head[(from - at) as usize..(to - at) as usize];
                 buffer[(from - offset) as usize..(to - offset) as usize].copy_from_slice(part);
             }
-            block += BLOCK;
+            block = at.checked_add(BLOCK);
         }
     }
 
@@ -128,7 +128,7 @@ impl Contents {
     /// Compares bytes that were read from `offset` on with the pieces that a file has there. The bytes may end early:
     /// then what is missing is lost.
     pub fn check(self, pieces: &[Piece], offset: u64, read: &[u8]) -> Result<(), Damage> {
-        let end = offset + read.len() as u64;
+        let end = offset.saturating_add(read.len() as u64);
         for piece in pieces {
             let mut at = piece.bytes.start.max(offset);
             while at < piece.bytes.end {
@@ -136,7 +136,7 @@ impl Contents {
                     return Err(Damage { offset: at, kind: Code::LOST, found: None });
                 }
                 // Never beyond a block, so that what is found in one is classified by its own head.
-                let next = (at / BLOCK + 1) * BLOCK;
+                let next = (at / BLOCK * BLOCK).saturating_add(BLOCK);
                 let until = piece.bytes.end.min(next).min(end);
                 let part = &read[(at - offset) as usize..(until - offset) as usize];
                 self.check_part(piece, at, part, Around { offset, read })?;
@@ -167,16 +167,15 @@ impl Contents {
         if head.stamp.run != self.run {
             return Code::FOREIGN;
         }
-        let written = Version { file: head.file as u32, generation: head.stamp.generation };
-        let is_whole = self.equals(written, head.offset + at % BLOCK, part);
         let Some(version) = piece.version else { return Code::LOST };
-        let is_here = head.file == u64::from(version.file) && head.offset == at / BLOCK * BLOCK;
-        match (is_here, is_whole) {
-            (false, _) => Code::MISDIRECTED,
-            (true, true) if written.generation < version.generation => Code::LOST,
-            (true, true) => Code::CORRUPT,
-            (true, false) => self.kind_without_head(piece, at, part),
+        if head.file != u64::from(version.file) || head.offset != at / BLOCK * BLOCK {
+            return Code::MISDIRECTED;
         }
+        let written = Version { generation: head.stamp.generation, ..version };
+        if !self.equals(written, at, part) {
+            return self.kind_without_head(piece, at, part);
+        }
+        if written.generation < version.generation { Code::LOST } else { Code::CORRUPT }
     }
 
     /// The kind of a part whose head does not explain it: by comparing its sectors with the versions before.
@@ -345,6 +344,25 @@ mod tests {
         ] {
             assert_eq!(put(at, block), Err(kind), "{what}");
         }
+    }
+
+    #[test]
+    fn nothing_overflows_at_the_end_of_all_offsets() {
+        let first = u64::MAX - 10_000;
+        let mut read = vec![0; 10_000];
+        OURS.fill(version(1, 1), first, &mut read);
+        let pieces = [Piece { bytes: first..u64::MAX, version: Some(version(1, 1)) }];
+        assert_eq!(OURS.check(&pieces, first, &read), Ok(()));
+        read[9_999] ^= 1;
+        assert_eq!(OURS.check(&pieces, first, &read).unwrap_err().offset, u64::MAX - 1);
+        assert_eq!((range(u64::MAX - 1, 10), range(3, 4)), (u64::MAX - 1..u64::MAX, 3..7));
+        // A head with any offset, as a damaged disk may have it.
+        let mut damaged = bytes(version(1, 1), 0..4096);
+        damaged[24..32].copy_from_slice(&u64::MAX.to_le_bytes());
+        let pieces = [Piece { bytes: 0..4096, version: Some(version(1, 1)) }];
+        assert_eq!(OURS.check(&pieces, 0, &damaged).unwrap_err().kind, Code::MISDIRECTED);
+        let damage = OURS.check(&pieces, 0, &damaged[..4000]).unwrap_err();
+        assert_eq!(damage.found.unwrap().offset, u64::MAX);
     }
 
     #[test]

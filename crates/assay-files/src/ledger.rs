@@ -6,20 +6,11 @@
 
 use crate::extents::{Extents, Piece, Version};
 use assay_base::Prng;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
-/// What a name can be.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub enum Kind {
-    /// A regular file.
-    File,
-    /// A directory that a step made; those of the tree have no number.
-    Directory,
-    /// A symbolic link.
-    Symlink,
-}
+/// What a name can be; directories of the tree have no number.
+pub use crate::own_dir::EntryKind as Kind;
 
 /// What a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +84,8 @@ pub struct Ledger {
     of_clients: Vec<Names>,
     /// The pieces of files that have more than one version, or zeros.
     pieces: BTreeMap<u32, Extents>,
+    /// Numbers whose name may be there, because the call that should make it failed.
+    doubtful: BTreeSet<u32>,
 }
 
 impl Ledger {
@@ -104,7 +97,7 @@ impl Ledger {
             of_clients.push(Names { fresh: reserved.saturating_sub(client).div_ceil(clients), ..Names::default() });
         }
         let (names, nodes, free_nodes) = (Vec::new(), Vec::new(), Vec::new());
-        Ledger { clients, names, nodes, free_nodes, of_clients, pieces: BTreeMap::new() }
+        Ledger { clients, names, nodes, free_nodes, of_clients, pieces: BTreeMap::new(), doubtful: BTreeSet::new() }
     }
 
     /// The client that a number belongs to.
@@ -183,6 +176,7 @@ impl Ledger {
             self.names.resize(number as usize + 1, ABSENT);
         }
         assert_eq!(self.names[number as usize].node, NOTHING, "a name is given once");
+        self.doubtful.remove(&number);
         self.names[number as usize].node = node;
         self.nodes[node as usize].links += 1;
         self.list(number);
@@ -274,6 +268,16 @@ impl Ledger {
     /// Gives back a number that nothing has.
     pub fn give_back(&mut self, number: u32) {
         self.of_clients[(number % self.clients) as usize].free.push_back(number);
+    }
+
+    /// The call that should give something this name has failed: nobody knows whether it did.
+    pub fn mark_doubtful(&mut self, number: u32) {
+        self.doubtful.insert(number);
+    }
+
+    /// Whether something may have this name, although the ledger has nothing under it.
+    pub fn is_doubtful(&self, number: u32) -> bool {
+        self.doubtful.contains(&number)
     }
 
     /// One of the names of a kind that these clients have, all of which are equally likely.

@@ -5,6 +5,7 @@
 //! at least as long as that head.
 
 use assay_base::Prng;
+use std::collections::BTreeSet;
 
 /// The shortest record.
 pub const SHORTEST: usize = 32;
@@ -58,7 +59,7 @@ pub struct Appended {
     /// The number of the next record.
     pub next: u64,
     /// Records whose append failed, or did not end: they may be there.
-    pub unsure: Vec<u64>,
+    pub unsure: BTreeSet<u64>,
 }
 
 /// What is wrong with the records of a file.
@@ -82,6 +83,8 @@ pub struct RecordCheck<'a> {
     length: usize,
     appended: &'a [Appended],
     seen: Vec<Vec<u64>>,
+    /// What the record at hand should be.
+    expected: Vec<u8>,
     offset: u64,
     faults: Vec<RecordFault>,
 }
@@ -90,7 +93,8 @@ impl<'a> RecordCheck<'a> {
     /// `appended` has what each client did; records are `length` bytes long.
     pub fn new(run: u32, file: u32, length: usize, appended: &'a [Appended]) -> RecordCheck<'a> {
         let seen = appended.iter().map(|client| vec![0; (client.next as usize).div_ceil(64)]).collect();
-        RecordCheck { run, file, length, appended, seen, offset: 0, faults: Vec::new() }
+        let expected = vec![0; length.max(SHORTEST)];
+        RecordCheck { run, file, length, appended, seen, expected, offset: 0, faults: Vec::new() }
     }
 
     /// The next bytes of the file: a whole record, except at the end of a file that ends within one.
@@ -102,9 +106,8 @@ impl<'a> RecordCheck<'a> {
             self.appended.get(record.client as usize).is_some_and(|client| record.number < client.next)
         });
         let Some(record) = known else { return self.faults.push(RecordFault::Foreign(offset)) };
-        let mut expected = vec![0; self.length];
-        record.fill(self.run, &mut expected);
-        if expected != bytes {
+        record.fill(self.run, &mut self.expected);
+        if self.expected != bytes {
             return self.faults.push(RecordFault::Torn(record, offset));
         }
         let word = &mut self.seen[record.client as usize][(record.number / 64) as usize];
@@ -142,7 +145,8 @@ mod tests {
     }
 
     fn faults(records: &[Vec<u8>]) -> Vec<RecordFault> {
-        let appended = [Appended { next: 70, unsure: vec![3] }, Appended { next: 2, unsure: Vec::new() }];
+        let appended =
+            [Appended { next: 70, unsure: BTreeSet::from([3]) }, Appended { next: 2, unsure: BTreeSet::new() }];
         let mut check = RecordCheck::new(9, 1, LENGTH, &appended);
         records.iter().for_each(|record| check.take(record));
         check.finish()

@@ -2,16 +2,19 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "helpers of tests, which make files of their own")]
 
 mod bed;
+mod campaign;
 mod client_bed;
 mod client_cache;
 mod client_faults;
 mod client_killed;
 mod client_runs;
 mod client_traced;
+mod faults;
 mod memory_tree;
 mod mixes;
 mod own_dir_cleaned;
 mod own_dir_killed;
+mod own_dir_known;
 mod own_dir_made;
 mod own_dir_raced;
 mod phases;

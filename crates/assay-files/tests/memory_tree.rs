@@ -1,12 +1,13 @@
 //! A file system in memory, which answers each call as Linux does, and clients on it whose calls overlap.
 
+pub(crate) use crate::faults::Faults;
 use assay_base::{Code, Instant, Prng, Span};
 use assay_files::contents::Contents;
 use assay_files::ledger::Kind;
 use assay_files::records::RecordCheck;
 use assay_files::script::{Assignment, Begin, Call, Payload, Script, Slot, Target};
 use assay_model::files::{FilesWorkload, Operation, TreeShape};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const RUN: u32 = 4711;
 const ENOTDIR: Code = Code(20);
@@ -31,14 +32,22 @@ pub(crate) struct MemoryTree {
     files: BTreeMap<u64, File>,
     next: u64,
     open: BTreeMap<(u32, Slot), u64>,
+    /// Names of something foreign.
+    foreign: BTreeSet<u32>,
+    /// Who wrote which range of a shared file.
+    owners: BTreeMap<(u32, u64), u32>,
+    clients: u32,
+    /// Bytes of a record of a shared file.
+    record: u64,
     /// Calls of each operation.
     pub(crate) calls: BTreeMap<Operation, u64>,
 }
 
 impl MemoryTree {
     /// Makes what the script says that is made first.
-    fn prepared(script: &Script) -> MemoryTree {
-        let mut tree = MemoryTree::default();
+    fn prepared(script: &Script, workload: &FilesWorkload) -> MemoryTree {
+        let (clients, record) = (workload.clients, workload.io.get());
+        let mut tree = MemoryTree { clients, record, ..MemoryTree::default() };
         let contents = Contents::new(RUN);
         let ledger = script.ledger();
         let shared = script.shared_nodes().iter().enumerate().map(|(file, node)| (Target::Shared(file as u32), *node));
@@ -84,6 +93,15 @@ impl MemoryTree {
         self.names.get(&target).copied().ok_or(Code::ENOENT)
     }
 
+    /// Looks for what a name leads to, through a symbolic link.
+    fn follow(&self, target: Target) -> Result<u64, Code> {
+        let file = &self.files[&self.find(target)?];
+        match file.kind {
+            Some(Kind::Symlink) => self.find(Target::Numbered(file.leads_to)).map(|_| 0),
+            _ => Ok(0),
+        }
+    }
+
     fn remove(&mut self, target: Target) -> Result<(), Code> {
         let file = self.find(target)?;
         self.names.remove(&target);
@@ -96,9 +114,31 @@ impl MemoryTree {
         Ok(self.files.get_mut(file).unwrap())
     }
 
+    /// Nobody changes what is another client's.
+    fn check_owner(&mut self, client: u32, call: &Call) {
+        if !call.operation.changes_something() {
+            return;
+        }
+        let makes_other = matches!(call.operation, Operation::Link | Operation::Rename);
+        if let Some(number) = call.other.filter(|_| makes_other) {
+            assert_eq!(number % self.clients, client, "{call:?}");
+        }
+        match call.target {
+            Target::Numbered(number) => assert_eq!(number % self.clients, client, "{call:?}"),
+            Target::Shared(file) if !matches!(call.payload, Payload::Record(_)) => {
+                for byte in [call.offset, call.offset + call.length.max(1) - 1] {
+                    let owner = *self.owners.entry((file, byte / self.record)).or_insert(client);
+                    assert_eq!(owner, client, "{call:?}");
+                }
+            }
+            Target::Shared(_) | Target::Directory(_) => {}
+        }
+    }
+
     /// Makes a call, as Linux would.
     pub(crate) fn call(&mut self, client: u32, call: &Call) -> Result<u64, Code> {
         *self.calls.entry(call.operation).or_default() += 1;
+        self.check_owner(client, call);
         let Call { target, slot, .. } = *call;
         let other = || Target::Numbered(call.other.unwrap());
         match call.operation {
@@ -117,7 +157,8 @@ impl MemoryTree {
             Operation::Mknod => self.make(target, Kind::File, 0).map(|_| 0),
             Operation::Mkdir => self.make(target, Kind::Directory, 0).map(|_| 0),
             Operation::Symlink => self.make(target, Kind::Symlink, call.other.unwrap()).map(|_| 0),
-            Operation::Stat | Operation::Access | Operation::Chmod => self.find(target).map(|_| 0),
+            Operation::Stat | Operation::Access => self.follow(target),
+            Operation::Chmod => self.find(target).map(|_| 0),
             Operation::Readlink => {
                 let file = self.find(target)?;
                 if self.files[&file].kind == Some(Kind::Symlink) { Ok(0) } else { Err(EINVAL) }
@@ -222,15 +263,17 @@ impl MemoryTree {
         }
     }
 
-    /// Compares everything with the ledger.
+    /// Compares everything with the ledger of which it is sure.
     pub(crate) fn check(&self, script: &Script) {
         let ledger = script.ledger();
         let contents = Contents::new(RUN);
-        let mut expected = 0;
         for (number, node) in ledger.all_names() {
-            expected += 1;
-            let file = &self.files[&self.names[&Target::Numbered(number)]];
             let node_is = ledger.node(node);
+            if node_is.is_unsure() {
+                continue;
+            }
+            let found = self.names.get(&Target::Numbered(number));
+            let file = &self.files[found.unwrap_or_else(|| panic!("the name {number} is there"))];
             assert_eq!((file.kind, file.links), (Some(node_is.kind), node_is.links), "name {number}");
             match node_is.kind {
                 Kind::File => {
@@ -245,12 +288,16 @@ impl MemoryTree {
                 Kind::Directory => {}
             }
         }
-        let numbered = self.names.keys().filter(|target| matches!(target, Target::Numbered(_))).count();
-        assert_eq!(numbered, expected, "there is nothing that the ledger does not have");
+        for target in self.names.keys() {
+            let Target::Numbered(number) = *target else { continue };
+            let is_known = ledger.node_number(number).is_some() || ledger.is_doubtful(number);
+            assert!(is_known || self.foreign.contains(&number), "the ledger has the name {number}");
+        }
         assert!(self.open.is_empty(), "every file is closed: {:?}", self.open);
         for (index, node) in script.shared_nodes().iter().enumerate() {
             let file = &self.files[&self.names[&Target::Shared(index as u32)]];
-            if script.appended(index as u32).iter().all(|appended| appended.next == 0) {
+            let is_unsure = ledger.node(*node).is_unsure();
+            if !is_unsure && script.appended(index as u32).iter().all(|appended| appended.next == 0) {
                 assert_eq!(
                     contents.check(&ledger.pieces(*node, 0..u64::MAX), 0, &file.bytes),
                     Ok(()),
@@ -269,6 +316,11 @@ impl MemoryTree {
         bytes.len() / length
     }
 
+    /// Gives back the descriptor of a call that failed after it had made its file.
+    pub(crate) fn forget_slot(&mut self, client: u32, slot: Slot) {
+        self.open.remove(&(client, slot));
+    }
+
     /// Changes a byte of a file.
     pub(crate) fn damage(&mut self, number: u32) {
         let file = self.names[&Target::Numbered(number)];
@@ -277,6 +329,7 @@ impl MemoryTree {
 
     /// Gives a name to something foreign.
     pub(crate) fn foreign(&mut self, number: u32) {
+        self.foreign.insert(number);
         self.add(Target::Numbered(number), File { kind: Some(Kind::File), ..File::default() });
     }
 
@@ -308,12 +361,18 @@ fn write_payload(file: &mut File, call: &Call) -> Result<u64, Code> {
     write_at(file, call.offset as usize, &bytes)
 }
 
+/// The result of a call.
+struct Answer {
+    result: Result<u64, Code>,
+    is_injected: bool,
+}
+
 /// What a client is about to do.
 enum Turn {
     Begin,
     Wait(Instant),
     Ask,
-    Finish(Result<u64, Code>, Call),
+    Finish(Answer, Call),
     Over,
 }
 
@@ -329,7 +388,12 @@ pub(crate) struct Bench {
     pub(crate) assigned: Vec<(u32, Assignment)>,
     pub(crate) calls_made: u64,
     pub(crate) visited: Vec<(u32, Operation, Target)>,
+    /// Errors that nobody put in.
     pub(crate) errors: Vec<(Call, Code)>,
+    /// Errors that were put in.
+    pub(crate) injected: u64,
+    /// What puts in errors.
+    pub(crate) faults: Option<Faults>,
     keeps: bool,
 }
 
@@ -339,7 +403,7 @@ impl Bench {
         let script = Script::new(workload, shape, seed);
         let clients = workload.clients as usize;
         Bench {
-            tree: MemoryTree::prepared(&script),
+            tree: MemoryTree::prepared(&script, workload),
             script,
             now: Instant::ZERO,
             prng: Prng::from_seed(seed),
@@ -349,6 +413,8 @@ impl Bench {
             calls_made: 0,
             visited: Vec::new(),
             errors: Vec::new(),
+            injected: 0,
+            faults: None,
             keeps: false,
         }
     }
@@ -372,6 +438,14 @@ impl Bench {
             }
             self.turns[client] = self.turn(client as u32);
             over += usize::from(matches!(self.turns[client], Turn::Over));
+        }
+    }
+
+    /// The tree's answer to a call, or an error that is put in.
+    fn answer(&mut self, client: u32, call: &Call) -> Answer {
+        match self.faults.as_mut().and_then(|faults| faults.draw_fault(call)) {
+            Some(fault) => Answer { result: fault.apply(&mut self.tree, client, call), is_injected: true },
+            None => Answer { result: self.tree.call(client, call), is_injected: false },
         }
     }
 
@@ -399,15 +473,21 @@ impl Bench {
                     if self.keeps {
                         self.visited.push((client, call.operation, call.target));
                     }
-                    Turn::Finish(self.tree.call(client, &call), call)
+                    Turn::Finish(self.answer(client, &call), call)
                 }
                 None => {
                     self.script.end_sequence(client, self.now);
                     Turn::Begin
                 }
             },
-            Turn::Finish(result, call) => {
-                if let Err(code) = self.script.finish_call(client, result) {
+            Turn::Finish(answer, call) => {
+                let finished = self.script.finish_call(client, answer.result);
+                self.injected += u64::from(answer.is_injected);
+                // EEXIST: the ledger knows of a call that failed after it had made the name.
+                if let Err(code) = finished
+                    && !answer.is_injected
+                    && code != Code::EEXIST
+                {
                     self.errors.push((call, code));
                 }
                 Turn::Ask

@@ -2,10 +2,11 @@
 //! the end, and each sequence has its share.
 
 use crate::memory_tree::Bench;
-use assay_base::{Bytes, Code, Rate, Span};
+use assay_base::{Bytes, Code, Instant, Rate, Span};
+use assay_files::script::{Begin, Script};
 use assay_model::files::{
     CachePolicy, FileSize, FilesPace, FilesWorkload, Layout, Operation, Pick, Place, Sequence, SequenceFiles, Shared,
-    Spacing, Tree,
+    Spacing, Tree, TreeShape,
 };
 
 /// How many calls the long test makes; the whole takes some minutes.
@@ -33,7 +34,6 @@ pub(crate) fn workload(files: u32, clients: u32, sequences: Vec<Sequence>) -> Fi
         tree,
         sequences,
         phases: Vec::new(),
-        verify: true,
     }
 }
 
@@ -181,6 +181,49 @@ fn a_mail_spool_keeps_its_size() {
     assert_eq!(bench.errors.first(), None);
     let files = bench.script.ledger().all_names().count();
     assert!(files.abs_diff(1000) <= 16, "{files}");
+    bench.tree.check(&bench.script);
+}
+
+#[test]
+fn a_symbolic_link_to_a_file_that_was_taken_away_is_not_lost() {
+    // Workload files only read and remove links; whoever follows one finds what the ledger knows.
+    let follow = Sequence { steps: steps("symlink stat access"), ..Sequence::new("follow", &[], 2) };
+    let mut bench = Bench::new(&workload(20, 4, vec![follow, sequence("unlink", "unlink", 1)]), 3);
+    let cut =
+        Sequence { steps: steps("symlink | unlink | unlink | readlink stat access"), ..Sequence::new("cut", &[], 1) };
+    bench.run_phase(0, Span::from_ms(20));
+    assert_eq!(bench.errors.first(), None);
+    let mut bench = Bench::new(&workload(20, 1, vec![cut, sequence("create", "create close", 1)]), 3);
+    bench.run_phase(0, Span::from_ms(20));
+    assert_eq!(bench.errors.first(), None);
+    bench.tree.check(&bench.script);
+}
+
+#[test]
+fn who_reads_a_file_that_its_owner_has_cut_meanwhile_comes_to_an_end() {
+    let look = Sequence { pick: Pick::Next, ..sequence("look", "open read close", 1) };
+    let workload = workload(2, 2, vec![look]);
+    let shape = TreeShape::new(&workload.tree, 2, 1).unwrap();
+    let mut script = Script::new(&workload, shape, 1);
+    assert!(script.start_phase(0, Instant::ZERO, Span::from_secs(1)));
+    assert!(matches!(script.begin(0, Instant::ZERO), Begin::Sequence(_)));
+    let mut calls = Vec::new();
+    while let Some(call) = script.next_call(0) {
+        calls.push(call.operation);
+        assert!(calls.len() < 100, "it reads for ever");
+        script.finish_call(0, Ok(0)).unwrap();
+    }
+    assert_eq!((calls[0], calls.last()), (Operation::Open, Some(&Operation::Close)));
+}
+
+#[test]
+fn a_file_whose_open_failed_is_picked_again() {
+    let mut bench = Bench::remembering(&workload(1, 1, vec![sequence("journal", "append fdatasync", 1)]), 3);
+    bench.faults = Some(crate::memory_tree::Faults::at_first_open());
+    bench.run_phase(0, Span::from_us(200));
+    let opened = bench.visited.iter().filter(|(_, operation, _)| *operation == Operation::Open).count();
+    assert!(opened == 2 && bench.tree.calls[&Operation::Append] > 10, "{:?}", bench.visited);
+    assert_eq!((bench.errors.first(), bench.script.ledger().number_of(0, assay_files::ledger::Kind::File)), (None, 1));
     bench.tree.check(&bench.script);
 }
 

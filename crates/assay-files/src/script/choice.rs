@@ -32,11 +32,12 @@ impl Script {
     /// The next file of a phase that takes every file once, by one sequence after another.
     pub(super) fn next_of_every_file(&mut self, client: u32) -> Option<(usize, Bound)> {
         loop {
-            let Progress { turn, ref cursor, .. } = self.clients[client as usize].progress;
+            let Progress { turn, ref mut cursor, .. } = self.clients[client as usize].progress;
+            let begun = cursor.take();
             if turn >= self.phase().described.sequences.len() {
                 return None;
             }
-            let mut cursor = cursor.clone().unwrap_or_else(|| self.cursor_for(client, turn));
+            let mut cursor = begun.unwrap_or_else(|| self.cursor_for(client, turn));
             let found = cursor.by_ref().find_map(|unit| self.bind_unit(client, turn, unit));
             let progress = &mut self.clients[client as usize].progress;
             progress.cursor = Some(cursor);
@@ -58,7 +59,7 @@ impl Script {
         });
         if self.is_shared(sequence) {
             let files = self.shared.len() as u64;
-            let most = (0..self.shared.len()).map(|file| self.records_of(file as u32)).max().unwrap_or(0);
+            let most = self.records.of_files.iter().copied().max().unwrap_or(0);
             return Cursor::new(0, 1, most * files, key);
         }
         let most = self.phase().described.files.map_or(u64::MAX, u64::from);
@@ -193,21 +194,13 @@ impl Script {
         range.start + self.clients[client as usize].prng.uniform_below(u64::from(range.end - range.start)) as u32
     }
 
-    pub(super) fn pick_of(&self, sequence: usize) -> Pick {
-        self.phase().described.sequences.get(sequence).map_or(Pick::Own, |sequence| sequence.pick)
-    }
-
-    pub(super) fn io_of(&self, sequence: usize) -> u64 {
-        self.phase().described.sequences[sequence].io.unwrap_or(self.workload.io).get().max(1)
-    }
-
     pub(super) fn layout(&self) -> Layout {
         self.workload.tree.shared.map_or(Layout::default(), |shared| shared.layout)
     }
 
     /// How many records each client has in a shared file.
     pub(super) fn records_of(&self, file: u32) -> u64 {
-        (self.shape.shared_size(file) / self.record / self.clients.len() as u64).max(1)
+        self.records.of_files[file as usize]
     }
 
     /// A number for a new name. In a phase that takes every file once it is none of those that are taken.

@@ -31,7 +31,11 @@ impl Script {
 
     fn meaning(&self, client: u32, running: &Running, call: &Call, result: Result<u64, Code>) -> Result<u64, Code> {
         match result {
+            // A symbolic link whose file was taken away is followed to nothing.
+            Err(Code::ENOENT) if follows_links(call.operation) && self.leads_nowhere(call.target) => Ok(0),
             Err(Code::ENOENT) => Err(Code::LOST),
+            // An earlier call made it that had said that it failed.
+            Err(Code::EEXIST) if new_number(call).is_some_and(|new| self.ledger.is_doubtful(new)) => Err(Code::EEXIST),
             Err(Code::EEXIST) => Err(Code::FOREIGN),
             // A file without the attribute answers that it has none.
             Err(Code::ENODATA) if call.operation == Operation::Getxattr && !self.has_attribute(call.target) => Ok(0),
@@ -46,10 +50,19 @@ impl Script {
     fn is_short(&self, client: u32, running: &Running, call: &Call, moved: u64) -> bool {
         let is_read = matches!(call.operation, Operation::Read | Operation::MmapRead);
         let Target::Numbered(number) = call.target else { return false };
-        if !is_read || self.ledger.owner(number) != client || self.pick_of(running.sequence) != Pick::Own {
+        let is_on_own = self.sequence_of(running).is_none_or(|sequence| sequence.pick == Pick::Own);
+        if !is_read || self.ledger.owner(number) != client || !is_on_own {
             return false;
         }
         moved < call.length.min(self.size_of(call.target).saturating_sub(call.offset))
+    }
+
+    /// Whether this is a symbolic link that leads to a name which nothing has, or of which nobody knows.
+    fn leads_nowhere(&self, target: Target) -> bool {
+        let node = self.node_of(target).map(|node| self.ledger.node(node));
+        let Some(link) = node.filter(|node| node.kind == Kind::Symlink) else { return false };
+        let led_to = u32::try_from(link.size).ok().and_then(|number| self.ledger.node_of(number));
+        led_to.is_none_or(|node| node.is_unsure())
     }
 
     fn has_attribute(&self, target: Target) -> bool {
@@ -72,6 +85,8 @@ impl Script {
             // The steps of a copy are counted, not their bytes.
             Operation::CopyRange => 1,
             Operation::Open if matches!(call.slot, Slot::Kept(_)) => 0,
+            // The file ends here, earlier than the ledger knew: its owner may have cut it meanwhile.
+            Operation::Read | Operation::MmapRead if moved == 0 => call.length.max(1),
             operation if operation.moves_bytes() => moved,
             _ => call.length.max(1),
         };
@@ -81,7 +96,8 @@ impl Script {
         let Slot::Kept(slot) = call.slot else { return running.open.push(call.slot) };
         let Some(bound) = running.bound.as_mut() else { return };
         bound.opens_first = false;
-        let kept = Kept { sequence: running.sequence, list: running.list, target: call.target, slot };
+        let Some(sequence) = running.sequence else { return };
+        let kept = Kept { sequence, list: running.list, target: call.target, slot };
         self.clients[client as usize].kept.push(kept);
     }
 
@@ -91,7 +107,15 @@ impl Script {
         let Slot::Kept(slot) = slot else { return };
         let kept = &mut self.clients[client as usize].kept;
         let Some(at) = kept.iter().position(|kept| kept.slot == slot) else { return };
-        if let Target::Numbered(number) = kept.remove(at).target {
+        let target = kept.remove(at).target;
+        self.release_own(client, target);
+    }
+
+    /// Lets a name be picked again that its owner kept open. What a client keeps open of others was not held for it.
+    fn release_own(&mut self, client: u32, target: Target) {
+        if let Target::Numbered(number) = target
+            && self.ledger.owner(number) == client
+        {
             self.ledger.release(number);
         }
     }
@@ -132,7 +156,7 @@ impl Script {
                 let of_client = &mut self.appended[record.file as usize][record.client as usize];
                 of_client.next += 1;
                 if moved < call.length {
-                    of_client.unsure.push(record.number);
+                    of_client.unsure.insert(record.number);
                 }
                 let size = self.ledger.node(node).size;
                 self.ledger.resize(node, size + moved);
@@ -153,19 +177,16 @@ impl Script {
     /// A call has failed: what it would have changed is unsure from now on, and the sequence ends.
     fn apply_failure(&mut self, client: u32, running: &mut Running, call: &Call, code: Code) {
         running.is_abandoned = true;
-        if call.operation == Operation::Close {
-            self.close_slot(client, running, call.slot);
+        match (call.operation, call.slot) {
+            (Operation::Close, slot) => self.close_slot(client, running, slot),
+            // It does not stay open, and can be picked by others again.
+            (Operation::Open, Slot::Kept(_)) => self.release_own(client, call.target),
+            _ => {}
         }
-        let makes =
-            matches!(call.operation, Operation::Create | Operation::Mknod | Operation::Mkdir | Operation::Symlink);
-        let new = if makes { self.number_of(call.target) } else { call.other };
-        let is_new = makes || matches!(call.operation, Operation::Link | Operation::Rename);
-        if let Some(new) = new.filter(|new| is_new && self.ledger.node_number(*new).is_none()) {
-            // A number whose name something foreign has is not used again.
-            if code != Code::FOREIGN {
-                self.ledger.give_back(new);
-            }
+        if let Some(new) = new_number(call).filter(|new| self.ledger.node_number(*new).is_none()) {
+            self.give_back_new(new, code);
         }
+        let makes = makes_target(call.operation);
         let closes = call.operation == Operation::Close;
         if !(call.operation.changes_something() || closes || code == Code::LOST) || makes {
             return;
@@ -173,10 +194,17 @@ impl Script {
         if let Payload::Record(record) = call.payload {
             let of_client = &mut self.appended[record.file as usize][record.client as usize];
             of_client.next += 1;
-            return of_client.unsure.push(record.number);
+            of_client.unsure.insert(record.number);
+            return;
         }
         match call.target {
-            Target::Numbered(number) => self.ledger.mark_unsure(number),
+            Target::Numbered(number) => {
+                self.ledger.mark_unsure(number);
+                if matches!(call.slot, Slot::Kept(_)) && !running.open.contains(&call.slot) {
+                    // It is closed with the rest that the sequence has open.
+                    running.open.extend(self.is_kept(client, call.slot).then_some(call.slot));
+                }
+            }
             Target::Shared(file) => self.ledger.mark_node_unsure(self.shared[file as usize]),
             Target::Directory(_) => {}
         }
@@ -185,10 +213,38 @@ impl Script {
         }
     }
 
-    fn number_of(&self, target: Target) -> Option<u32> {
-        match target {
-            Target::Numbered(number) => Some(number),
-            Target::Shared(_) | Target::Directory(_) => None,
+    /// Gives back the number of a name that a failed call should have given.
+    fn give_back_new(&mut self, new: u32, code: Code) {
+        match code {
+            // A number whose name something else has is not used again.
+            Code::FOREIGN | Code::EEXIST => {}
+            _ => {
+                self.ledger.mark_doubtful(new);
+                self.ledger.give_back(new);
+            }
         }
     }
+
+    fn is_kept(&self, client: u32, slot: Slot) -> bool {
+        self.clients[client as usize].kept.iter().any(|kept| Slot::Kept(kept.slot) == slot)
+    }
+}
+
+/// Whether an operation makes what its target names.
+fn makes_target(operation: Operation) -> bool {
+    matches!(operation, Operation::Create | Operation::Mknod | Operation::Mkdir | Operation::Symlink)
+}
+
+/// The number that a call gives to something.
+fn new_number(call: &Call) -> Option<u32> {
+    match (call.operation, call.target) {
+        (operation, Target::Numbered(number)) if makes_target(operation) => Some(number),
+        (Operation::Link | Operation::Rename, _) => call.other,
+        _ => None,
+    }
+}
+
+/// Whether an operation on a name of a symbolic link is on what the link leads to.
+fn follows_links(operation: Operation) -> bool {
+    matches!(operation, Operation::Access | Operation::Stat | Operation::Open)
 }

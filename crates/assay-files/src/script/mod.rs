@@ -39,6 +39,15 @@ struct Kept {
     slot: u32,
 }
 
+/// The records of shared files.
+#[derive(Clone, Debug)]
+struct SharedRecords {
+    /// Bytes of one.
+    length: u64,
+    /// How many of them each client has in each file.
+    of_files: Vec<u64>,
+}
+
 /// One client.
 #[derive(Clone, Debug)]
 struct Client {
@@ -64,8 +73,7 @@ pub struct Script {
     /// The nodes of the shared files, and what was appended to each by each client.
     shared: Vec<u32>,
     appended: Vec<Vec<Appended>>,
-    /// Bytes of a record of a shared file.
-    record: u64,
+    records: SharedRecords,
     /// The end of the numbers when the phase began: later names are not among those that it takes once.
     end_of_numbers: u32,
     skipped: u64,
@@ -92,7 +100,7 @@ impl Script {
             phase: None,
             shared: Vec::new(),
             appended: Vec::new(),
-            record: workload.io.get().max(1),
+            records: SharedRecords { length: workload.io.get().max(1), of_files: Vec::new() },
             end_of_numbers: 0,
             skipped: 0,
         };
@@ -125,7 +133,10 @@ impl Script {
         }
         for file in 0..tree.shared.map_or(0, |shared| shared.files) {
             let is_made = !tree.empty && self.layout() != Layout::Append;
-            let size = if is_made { self.records_of(file) * self.record * self.clients.len() as u64 } else { 0 };
+            let clients = self.clients.len() as u64;
+            let records = (self.shape.shared_size(file) / self.records.length / clients).max(1);
+            self.records.of_files.push(records);
+            let size = if is_made { records * self.records.length * clients } else { 0 };
             let node = self.ledger.make_node(Kind::File, size);
             self.shared.push(node);
             self.appended.push(vec![Appended::default(); self.clients.len()]);
@@ -242,7 +253,7 @@ impl Script {
         let phase = self.phase.as_mut().expect("a phase has begun");
         let number = phase.next;
         phase.advance();
-        self.clients[client as usize].running = Some(Running::new(sequence, Some(bound)));
+        self.clients[client as usize].running = Some(Running::on_file(sequence, bound));
         Begin::Sequence(Assignment { number, sequence: Some(sequence), intended, may_issue: intended.max(free) })
     }
 
@@ -252,9 +263,7 @@ impl Script {
         let running = state.running.take().expect("a sequence that ends was begun");
         assert!(running.call.is_none(), "a sequence ends behind its last call");
         state.free = now;
-        if running.sequence != usize::MAX {
-            state.progress.done += 1;
-        }
+        state.progress.done += u64::from(running.sequence.is_some());
         !running.is_abandoned
     }
 
@@ -264,7 +273,7 @@ impl Script {
         if state.kept.is_empty() {
             return Begin::Over;
         }
-        state.running = Some(Running::new(usize::MAX, None));
+        state.running = Some(Running::closing_kept());
         let number = self.phase().next;
         Begin::Sequence(Assignment { number, sequence: None, intended: now, may_issue: now })
     }
@@ -302,9 +311,8 @@ impl Script {
     }
 
     /// How many bytes a file has that is written as a whole.
-    fn size_to_write(&self, sequence: usize, target: Target) -> u64 {
-        let described = &self.phase().described.sequences[sequence];
-        match (target, described.size) {
+    fn size_to_write(&self, running: &Running, target: Target) -> u64 {
+        match (target, self.sequence_of(running).and_then(|sequence| sequence.size)) {
             (Target::Numbered(_), Some(size)) => size.get(),
             (target, _) => self.size_in_tree(target),
         }

@@ -5,7 +5,7 @@ use super::call::{Call, Payload, Slot, Target};
 use super::running::{Bound, Running};
 use crate::ledger::Kind;
 use crate::records::Record;
-use assay_model::files::{Layout, Operation, Place, SequenceFiles, Subject};
+use assay_model::files::{Layout, Operation, Place, Sequence, SequenceFiles, Subject};
 use std::ops::Range;
 
 impl Script {
@@ -48,18 +48,15 @@ impl Script {
             let target = running.bound.map_or(Target::Numbered(0), |bound| bound.target);
             return Some(Call::new(Operation::Close, target, slot));
         }
-        if running.sequence == usize::MAX {
-            return self.close_kept(client);
-        }
+        let Some(sequence) = running.sequence else { return self.close_kept(client) };
         loop {
-            let lists = self.steps_of(running.sequence);
-            let steps = lists.get(running.list)?;
+            let steps = self.steps_of(sequence).get(running.list)?;
             let Some(operation) = steps.get(running.step).copied() else {
                 running.next_list();
                 continue;
             };
             if running.bound.is_none() {
-                match self.bind(client, running.sequence, running.list) {
+                match self.bind(client, sequence, running.list) {
                     Some(bound) => running.bound = Some(bound),
                     None => {
                         self.skipped += 1;
@@ -71,8 +68,21 @@ impl Script {
             if let Some(call) = self.call_of_step(client, running, operation) {
                 return Some(call);
             }
+            if operation == Operation::Symlink && running.progress == 0 {
+                self.leave_out_symlink(running);
+                continue;
+            }
             running.next_step();
         }
+    }
+
+    /// There is no file for a symbolic link to lead to: the steps behind have nothing to work on.
+    fn leave_out_symlink(&mut self, running: &mut Running) {
+        if let Some(Target::Numbered(number)) = running.bound.map(|bound| bound.target) {
+            self.ledger.give_back(number);
+        }
+        self.skipped += 1;
+        running.next_list();
     }
 
     /// The next call of a step; `None` when the step is done, or has nothing to work on.
@@ -96,9 +106,8 @@ impl Script {
     }
 
     fn open_call(&self, running: &Running, operation: Operation, bound: Bound) -> Call {
-        let sequence = &self.phase().described.sequences[running.sequence];
         let appends = matches!(bound.target, Target::Shared(_)) && self.layout() == Layout::Append;
-        let writes = sequence.steps[running.list].iter().any(|step| step.changes_something());
+        let writes = self.steps_at(running).iter().any(|step| step.changes_something());
         Call { writes, appends: appends && writes, ..Call::new(operation, bound.target, bound.slot) }
     }
 
@@ -111,7 +120,7 @@ impl Script {
                 call.target = Target::Directory(self.directory_of(bound.target));
             }
             Operation::Truncate => call.offset = size / 2,
-            Operation::Fallocate => (call.offset, call.length) = (size, self.io_of(running.sequence)),
+            Operation::Fallocate => (call.offset, call.length) = (size, self.io_of(running)),
             Operation::Lock | Operation::Unlock => {
                 let range = self.record_range(bound).unwrap_or(0..size.max(1));
                 (call.offset, call.length) = (range.start, range.end - range.start);
@@ -130,8 +139,7 @@ impl Script {
 
     /// The name that a rename gives: that of another own file where the sequence made this one, else a new one.
     fn new_name(&mut self, client: u32, running: &Running) -> u32 {
-        let steps = &self.phase().described.sequences[running.sequence].steps[running.list];
-        let replaces = Subject::from_steps(steps) == Subject::NewFile;
+        let replaces = Subject::from_steps(self.steps_at(running)) == Subject::NewFile;
         let own = running.bound.map(|bound| bound.target);
         let replaced = if replaces { self.pick(client, Kind::File) } else { None };
         match replaced.filter(|number| Some(Target::Numbered(*number)) != own) {
@@ -145,9 +153,9 @@ impl Script {
         if let (Target::Shared(file), Operation::Append, Layout::Append) = (bound.target, operation, self.layout()) {
             return (running.progress == 0).then(|| self.append_record(client, file, bound.slot));
         }
-        let io = self.io_of(running.sequence);
+        let io = self.io_of(running);
         if running.range.is_none() {
-            running.range = Some(self.range_of_step(client, running.sequence, operation, bound));
+            running.range = Some(self.range_of_step(client, running, operation, bound));
         }
         let range = running.range.clone()?;
         let offset = range.start + running.progress;
@@ -176,19 +184,19 @@ impl Script {
     fn append_record(&mut self, client: u32, file: u32, slot: Slot) -> Call {
         let number = self.appended[file as usize][client as usize].next;
         let payload = Payload::Record(Record { file, client, number });
-        Call { length: self.record, payload, ..Call::new(Operation::Append, Target::Shared(file), slot) }
+        Call { length: self.records.length, payload, ..Call::new(Operation::Append, Target::Shared(file), slot) }
     }
 
     /// The bytes that a step is on.
-    fn range_of_step(&mut self, client: u32, sequence: usize, operation: Operation, bound: Bound) -> Range<u64> {
-        let (size, io) = (self.size_of(bound.target), self.io_of(sequence));
-        let place = self.phase().described.sequences[sequence].at.unwrap_or(Place::usual(operation));
+    fn range_of_step(&mut self, client: u32, running: &Running, operation: Operation, bound: Bound) -> Range<u64> {
+        let (size, io) = (self.size_of(bound.target), self.io_of(running));
+        let place = self.sequence_of(running).and_then(|sequence| sequence.at).unwrap_or(Place::usual(operation));
         let must_exist = !matches!(operation, Operation::Write | Operation::Append);
         let within = match (self.record_range(bound), operation) {
             (Some(record), _) if must_exist && record.end > size => return 0..0,
             (Some(record), _) => record,
             (None, Operation::Append) => return size..size + io,
-            (None, Operation::Write) => 0..self.size_to_write(sequence, bound.target),
+            (None, Operation::Write) => 0..self.size_to_write(running, bound.target),
             (None, _) => 0..size,
         };
         if place == Place::Whole || within.is_empty() {
@@ -230,11 +238,26 @@ impl Script {
         let ((owner, record), Target::Shared(file)) = (bound.record?, bound.target) else { return None };
         let records = self.records_of(file);
         let place = self.layout().place(owner, record, self.clients.len() as u32, records)?;
-        Some(place * self.record..(place + 1) * self.record)
+        Some(place * self.records.length..(place + 1) * self.records.length)
     }
 
     fn steps_of(&self, sequence: usize) -> &[Vec<Operation>] {
         &self.phase().described.sequences[sequence].steps
+    }
+
+    /// The sequence that a client carries out; none where it closes what it kept open.
+    pub(super) fn sequence_of(&self, running: &Running) -> Option<&Sequence> {
+        running.sequence.map(|sequence| &self.phase().described.sequences[sequence])
+    }
+
+    /// The list of steps that a client carries out.
+    fn steps_at(&self, running: &Running) -> &[Operation] {
+        self.sequence_of(running).map_or(&[], |sequence| &sequence.steps[running.list])
+    }
+
+    /// Bytes of one read or write.
+    fn io_of(&self, running: &Running) -> u64 {
+        self.sequence_of(running).and_then(|sequence| sequence.io).unwrap_or(self.workload.io).get().max(1)
     }
 
     pub(super) fn is_shared(&self, sequence: usize) -> bool {

@@ -17,7 +17,8 @@ pub(super) struct Bound {
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
-    pub(super) sequence: usize,
+    /// The index of the sequence in the phase; none where the client only closes what it kept open.
+    pub(super) sequence: Option<usize>,
     /// The list of steps, the step in it, and how far that step has come: in bytes, or in calls.
     pub(super) list: usize,
     pub(super) step: usize,
@@ -36,13 +37,19 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn new(sequence: usize, bound: Option<Bound>) -> Running {
+    /// A sequence of the phase on a file.
+    pub(super) fn on_file(sequence: usize, bound: Bound) -> Running {
+        Running { sequence: Some(sequence), bound: Some(bound), ..Running::closing_kept() }
+    }
+
+    /// Closes what the client kept open.
+    pub(super) fn closing_kept() -> Running {
         Running {
-            sequence,
+            sequence: None,
             list: 0,
             step: 0,
             progress: 0,
-            bound,
+            bound: None,
             range: None,
             mapped: 0..0,
             source: None,
@@ -59,6 +66,7 @@ impl Running {
 
     pub(super) fn next_list(&mut self) {
         self.list += 1;
-        (self.step, self.progress, self.range, self.bound, self.source) = (0, 0, None, None, None);
+        (self.step, self.progress, self.range, self.mapped) = (0, 0, None, 0..0);
+        (self.bound, self.source) = (None, None);
     }
 }

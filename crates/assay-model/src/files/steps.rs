@@ -68,8 +68,12 @@ impl Subject {
     }
 }
 
-/// Whether the steps work on a file that stays open from one sequence to the next.
+/// Whether the steps work on a file that stays open from one sequence to the next. A file that they make is another one
+/// each time, and has to be opened.
 pub fn keeps_file_open(steps: &[Operation]) -> bool {
+    if Subject::from_steps(steps).is_made() {
+        return false;
+    }
     let opens = steps.iter().any(|step| matches!(step, Operation::Create | Operation::Open));
     !opens && steps.iter().any(|step| step.needs_descriptor())
 }
@@ -219,6 +223,7 @@ mod tests {
             ("open close read", "read works on an open file"),
             ("unlink stat", "stat stands behind the step"),
             ("create unlink write close", "write stands behind the step"),
+            ("mknod fdatasync", "fdatasync works on an open file"),
             ("rename stat", "stat stands behind the step"),
             ("rename rename", "rename stands behind the step"),
             ("link link", "a file gets more than one other name"),

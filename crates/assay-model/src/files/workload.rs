@@ -27,8 +27,6 @@ pub struct FilesWorkload {
     /// The phases; where there are none, the whole run is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<FilesPhase>,
-    /// Whether the tree is compared with what was written to it.
-    pub verify: bool,
 }
 
 /// When sequences are wanted.
@@ -179,45 +177,13 @@ impl FilesPhase {
         self.until != Until::Time
     }
 
-    /// The sequences that are on others' files beside one that removes names: a race between the two would make errors.
+    /// The sequence that is on others' files beside one that removes names, or that maps them beside one that cuts files:
+    /// a race between the two would make errors.
     pub fn sequence_in_a_race(&self) -> Option<&Sequence> {
         let removes = self.sequences.iter().any(Sequence::removes_names);
-        self.sequences.iter().find(|sequence| removes && sequence.pick != Pick::Own)
-    }
-
-    /// Files that a sequence of this phase adds to the tree in the mean; negative where it removes some.
-    pub fn files_per_sequence(&self) -> f64 {
-        self.mean_of(|sequence| {
-            let mut change = 0.0;
-            for operation in sequence.operations() {
-                change += match operation {
-                    Operation::Create | Operation::Mknod | Operation::Mkdir => 1.0,
-                    Operation::Symlink | Operation::Link => 1.0,
-                    Operation::Unlink | Operation::Rmdir => -1.0,
-                    // Over the name of another file.
-                    Operation::Rename if sequence.has(Operation::Create) => -1.0,
-                    _ => 0.0,
-                };
-            }
-            change
-        })
-    }
-
-    /// Bytes that a sequence of this phase appends in the mean.
-    pub fn bytes_appended_per_sequence(&self, io: Bytes) -> f64 {
-        self.mean_of(|sequence| {
-            let appends = sequence.operations().filter(|operation| *operation == Operation::Append).count();
-            appends as f64 * sequence.io.unwrap_or(io).get() as f64
-        })
-    }
-
-    fn mean_of(&self, figure: impl Fn(&Sequence) -> f64) -> f64 {
-        let (mut sum, mut shares) = (0.0, 0.0);
-        for sequence in &self.sequences {
-            sum += figure(sequence) * sequence.share as f64;
-            shares += sequence.share as f64;
-        }
-        if shares > 0.0 { sum / shares } else { 0.0 }
+        let cuts = self.sequences.iter().any(|sequence| sequence.has(Operation::Truncate));
+        let mut of_others = self.sequences.iter().filter(|sequence| sequence.pick != Pick::Own);
+        of_others.find(|sequence| removes || cuts && sequence.has(Operation::MmapRead))
     }
 }
 
@@ -240,7 +206,6 @@ mod tests {
             tree,
             sequences,
             phases: Vec::new(),
-            verify: true,
         }
     }
 
@@ -273,13 +238,6 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_says_how_it_changes_the_tree() {
-        let phase = &workload().all_phases()[0];
-        assert_eq!(phase.files_per_sequence(), 0.5);
-        assert_eq!(phase.bytes_appended_per_sequence(Bytes::from_kib(16)), 0.75 * 16_384.0);
-    }
-
-    #[test]
     fn sizes_of_sequences_need_space_for_the_files_of_their_phase() {
         let mut workload = workload();
         let write = Sequence { size: Some(Bytes::new(100)), ..Sequence::new("w", &[Operation::Create], 1) };
@@ -301,5 +259,12 @@ mod tests {
         assert_eq!(phase.sequence_in_a_race().map(|sequence| sequence.name.as_str()), Some("ask"));
         phase.sequences.pop();
         assert_eq!(phase.sequence_in_a_race(), None);
+        // Behind the end of a file that was cut, a mapping is a signal.
+        let cut = [Operation::Open, Operation::Truncate, Operation::Close];
+        phase.sequences.push(Sequence::new("cut", &cut, 1));
+        assert_eq!(phase.sequence_in_a_race(), None);
+        let mapped = [Operation::Open, Operation::MmapRead, Operation::Close];
+        phase.sequences[0] = Sequence { pick: Pick::Any, ..Sequence::new("map", &mapped, 1) };
+        assert_eq!(phase.sequence_in_a_race().map(|sequence| sequence.name.as_str()), Some("map"));
     }
 }

@@ -9,9 +9,28 @@ pub const LARGEST_BOUND: u32 = 16_384;
 /// Longest interval: a log without lines for longer than this is not judged.
 const LONGEST_INTERVAL: Span = Span::from_secs(3600);
 
-/// Defines a file's struct: the model's own keys and the common ones, so that unknown keys can be refused by name.
+/// Defines a file's struct: the model's own keys and the common ones, so that unknown keys can be refused by name. A file
+/// for directories has no keys of devices.
 macro_rules! workload_file {
-    ($(#[$meta:meta])* struct $name:ident { $($(#[$field_meta:meta])* $field:ident : $type:ty,)* }) => {
+    ($(#[$meta:meta])* struct $name:ident { $($fields:tt)* }) => {
+        super::common::workload_file! {
+            for directories:
+            $(#[$meta])*
+            struct $name {
+                $($fields)*
+                in_flight_bound: Option<toml::Spanned<u32>>,
+                scheduler: Option<String>,
+                cache: Option<toml::Spanned<super::cached::CacheKeys>>,
+            }
+            and of devices: in_flight_bound, scheduler, cache;
+        }
+    };
+    (
+        for directories:
+        $(#[$meta:meta])*
+        struct $name:ident { $($(#[$field_meta:meta])* $field:ident : $type:ty,)* }
+        $(and of devices: $($of_devices:ident),*;)?
+    ) => {
         $(#[$meta])*
         #[derive(serde::Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -28,16 +47,14 @@ macro_rules! workload_file {
             slice: Option<toml::Spanned<assay_base::Span>>,
             interval: Option<toml::Spanned<assay_base::Span>>,
             max_lag: Option<assay_base::Span>,
-            in_flight_bound: Option<toml::Spanned<u32>>,
-            scheduler: Option<String>,
             verify: Option<bool>,
             seed: Option<u64>,
-            cache: Option<toml::Spanned<super::cached::CacheKeys>>,
             #[serde(default)]
             criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
         }
 
         impl $name {
+            #[allow(clippy::needless_update, reason = "only files for devices give every key")]
             fn common(&mut self) -> super::common::Common {
                 super::common::Common {
                     name: self.name.take(),
@@ -49,12 +66,11 @@ macro_rules! workload_file {
                     slice: self.slice.take(),
                     interval: self.interval.take(),
                     max_lag: self.max_lag,
-                    in_flight_bound: self.in_flight_bound.take(),
-                    scheduler: self.scheduler.take(),
                     verify: self.verify,
                     seed: self.seed,
-                    cache: self.cache.take(),
                     criterion: std::mem::take(&mut self.criterion),
+                    $($($of_devices: self.$of_devices.take(),)*)?
+                    ..super::common::Common::default()
                 }
             }
         }
@@ -63,6 +79,7 @@ macro_rules! workload_file {
 pub(super) use workload_file;
 
 /// The common keys, as written in the file.
+#[derive(Default)]
 pub(super) struct Common {
     pub name: Option<String>,
     pub description: Option<String>,

@@ -1,8 +1,7 @@
 //! `model = "files"`: clients that work on a tree of files.
 
-use super::common::Common;
-use super::criteria::CriterionKeys;
-use super::definition::{Timing, Workload};
+use super::common::workload_file;
+use super::definition::{LONGEST_RUN, Timing, Workload};
 use super::files_do::{self, Around, DoKeys};
 use super::files_tree::{self, TreeKeys};
 use super::names::{NAMES, is_name};
@@ -22,8 +21,6 @@ const DURATION: Span = Span::from_secs(600);
 const SLICE: Span = Span::from_secs(60);
 /// Most phases.
 const MOST_PHASES: usize = 64;
-/// Longest phase.
-const LONGEST_PHASE: Span = Span::from_secs(366 * 86_400);
 
 /// A workload file of this model, as it was read.
 #[derive(Clone, Debug)]
@@ -34,36 +31,22 @@ pub struct FilesFile {
     pub files: FilesWorkload,
 }
 
-/// The keys of the file. `cache` is not that of other models, and there is neither a bound nor a scheduler.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    clients: Option<Spanned<u32>>,
-    rate: Option<Spanned<Rate>>,
-    arrival: Option<Spanned<Spacing>>,
-    closed: Option<Spanned<bool>>,
-    cache: Option<CachePolicy>,
-    io: Option<Spanned<Bytes>>,
-    tree: Spanned<TreeKeys>,
-    #[serde(default, rename = "do")]
-    sequences: Vec<Spanned<DoKeys>>,
-    #[serde(default)]
-    phase: Vec<Spanned<PhaseKeys>>,
-    name: Option<String>,
-    #[allow(dead_code, reason = "read before, to choose this struct")]
-    model: String,
-    description: Option<String>,
-    note: Option<String>,
-    watermark: Option<String>,
-    duration: Option<Span>,
-    warm_up: Option<Spanned<super::warm_up::WarmUpKeys>>,
-    slice: Option<Spanned<Span>>,
-    interval: Option<Spanned<Span>>,
-    max_lag: Option<Span>,
-    verify: Option<bool>,
-    seed: Option<u64>,
-    #[serde(default)]
-    criterion: Vec<Spanned<CriterionKeys>>,
+workload_file! {
+    for directories:
+    struct File {
+        clients: Option<Spanned<u32>>,
+        rate: Option<Spanned<Rate>>,
+        arrival: Option<Spanned<Spacing>>,
+        closed: Option<Spanned<bool>>,
+        // Not the cache of other models, which lies before a device.
+        cache: Option<CachePolicy>,
+        io: Option<Spanned<Bytes>>,
+        tree: Spanned<TreeKeys>,
+        #[serde(default, rename = "do")]
+        sequences: Vec<Spanned<DoKeys>>,
+        #[serde(default)]
+        phase: Vec<Spanned<PhaseKeys>>,
+    }
 }
 
 /// The keys of a `[[phase]]`.
@@ -90,8 +73,9 @@ pub fn read_files(name: &str, text: &str) -> Result<FilesFile, Fault> {
     };
     // Criteria are about the streams of the sequences, which the workload does not have here.
     let criteria = std::mem::take(&mut file.criterion);
-    let mut workload = workload.with_common_keys(source, common(file))?;
-    workload.verification.verify = files.verify;
+    let verify = file.verify.unwrap_or(true);
+    let mut workload = workload.with_common_keys(source, file.common())?;
+    workload.verification.verify = verify;
     let names = files.stream_names();
     let streams = names.iter().map(String::as_str).collect();
     let of =
@@ -100,31 +84,11 @@ pub fn read_files(name: &str, text: &str) -> Result<FilesFile, Fault> {
     Ok(FilesFile { workload, files })
 }
 
-fn common(file: File) -> Common {
-    Common {
-        name: file.name,
-        description: file.description,
-        note: file.note,
-        watermark: file.watermark,
-        duration: file.duration,
-        warm_up: file.warm_up,
-        slice: file.slice,
-        interval: file.interval,
-        max_lag: file.max_lag,
-        in_flight_bound: None,
-        scheduler: None,
-        verify: file.verify,
-        seed: file.seed,
-        cache: None,
-        criterion: Vec::new(),
-    }
-}
-
 fn meant(source: Source<'_>, file: &File) -> Result<FilesWorkload, Fault> {
-    let clients = files_tree::number(source, file.clients.as_ref(), 1..=MOST_CLIENTS, "a number of clients")?;
+    let clients = source.value_within(file.clients.as_ref(), 1..=MOST_CLIENTS, "a number of clients")?;
     let clients = clients.unwrap_or(CLIENTS);
     let pace = pace(source, file)?;
-    let io = files_do::io(source, file.io.as_ref())?.unwrap_or(IO);
+    let io = source.value_within(file.io.as_ref(), files_do::IO, files_do::IO_IN_WORDS)?.unwrap_or(IO);
     let tree = files_tree::read(source, &file.tree, clients)?;
     let around = Around { source, tree: &tree, io };
     let sequences = files_do::read(around, &file.sequences)?;
@@ -132,6 +96,7 @@ fn meant(source: Source<'_>, file: &File) -> Result<FilesWorkload, Fault> {
     if phases.is_empty() && sequences.is_empty() {
         return Err(Fault::for_file(source.file, "the clients have nothing to do", "add a [[do]] with name and steps"));
     }
+    refuse_unused(source, file)?;
     let workload = FilesWorkload {
         clients,
         pace,
@@ -140,10 +105,22 @@ fn meant(source: Source<'_>, file: &File) -> Result<FilesWorkload, Fault> {
         tree: tree.clone(),
         sequences,
         phases,
-        verify: file.verify.unwrap_or(true),
     };
     check_phases(source, file, &workload)?;
     Ok(workload)
+}
+
+/// Refuses sequences of the workload that no phase uses, because each has its own.
+fn refuse_unused(source: Source<'_>, file: &File) -> Result<(), Fault> {
+    let are_used = file.phase.is_empty() || file.phase.iter().any(|phase| phase.get_ref().sequences.is_empty());
+    match file.sequences.first().filter(|_| !are_used) {
+        Some(unused) => source.refuse_span(
+            unused.span(),
+            "no phase uses this [[do]]: each has its own [[phase.do]]",
+            "remove the [[do]], or the [[phase.do]] of a phase that shall use it",
+        ),
+        None => Ok(()),
+    }
 }
 
 /// A rate with its arrival, or a closed loop.
@@ -188,9 +165,13 @@ fn phases(around: Around<'_>, file: &File) -> Result<Vec<FilesPhase>, Fault> {
             let what = "not a valid name of a phase, or it is used twice";
             return source.refuse_span(keys.name.span(), what, NAMES);
         }
-        let is_length = |span: &Span| !span.is_zero() && *span <= LONGEST_PHASE;
+        let is_length = |span: &Span| !span.is_zero() && *span <= LONGEST_RUN;
         if let Some(span) = keys.span.as_ref().filter(|span| !is_length(span.get_ref())) {
-            return source.refuse_span(span.span(), "not a length of a phase", "write more than 0s, at most 366d");
+            return source.refuse_span(
+                span.span(),
+                "not a length of a phase",
+                format!("write more than 0s, at most {LONGEST_RUN}"),
+            );
         }
         if keys.sequences.is_empty() && file.sequences.is_empty() {
             let remedy = "add a [[phase.do]] with name and steps, or a [[do]] for all phases";
@@ -212,7 +193,7 @@ fn files_of_phase(source: Source<'_>, keys: &PhaseKeys, until: Until) -> Result<
             let what = "files says which files a phase takes once, and this one lasts a time";
             source.refuse_span(files.span(), what, "remove files, or write until = \"done\"")
         }
-        files => files_tree::number(source, files.as_ref(), 1..=MOST_FILES, "a number of files"),
+        files => source.value_within(files.as_ref(), 1..=MOST_FILES, "a number of files"),
     }
 }
 
@@ -224,7 +205,7 @@ fn check_phases(source: Source<'_>, file: &File, workload: &FilesWorkload) -> Re
         files_do::check_phase(source, tables, &phase.sequences, phase.takes_every_file_once())?;
         if let Some(sequence) = phase.sequence_in_a_race() {
             let span = files_do::span_of(tables, &sequence.name).unwrap_or_default();
-            let what = format!("{} is on files of others, in a phase that removes names", sequence.name);
+            let what = format!("{} is on files of others, in a phase that removes names or cuts files", sequence.name);
             return source.refuse_span(span, what, "write pick = \"own\", or another phase");
         }
     }

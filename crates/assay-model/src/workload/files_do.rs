@@ -15,6 +15,10 @@ const MOST_SEQUENCES: usize = 64;
 const MOST_STEPS: usize = 1000;
 /// Bytes of one read or write.
 pub(super) const IO: RangeInclusive<Bytes> = Bytes::new(1)..=Bytes::from_kib(1 << 20);
+/// The same in words.
+pub(super) const IO_IN_WORDS: &str = "a size of a read or write";
+/// The largest share that is a whole number: the sum of all fits into 64 bits.
+const MOST_WEIGHT: u64 = 1_000_000_000_000;
 /// The shortest record of a file that all clients append to: it begins with what it says about itself.
 const SHORTEST_RECORD: Bytes = Bytes::new(32);
 
@@ -67,9 +71,6 @@ impl<'de> Deserialize<'de> for ShareKeys {
             fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<ShareKeys, E> {
                 let weight = u64::try_from(number).map_err(|_| E::custom("a share below 0; write 1 or more"))?;
                 Ok(ShareKeys::Weight(weight))
-            }
-            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<ShareKeys, E> {
-                Ok(ShareKeys::Weight(number))
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ShareKeys, E> {
                 text.parse().map(ShareKeys::Percent).map_err(E::custom)
@@ -149,7 +150,11 @@ fn one(around: Around<'_>, keys: &DoKeys) -> Result<Sequence, Fault> {
         Some((span, ShareKeys::Weight(0))) => {
             return source.refuse_span(span, "a share of 0 is never done", "write 1 or more, or remove the sequence");
         }
-        Some((_, ShareKeys::Weight(weight))) => weight.min(1 << 50),
+        Some((span, ShareKeys::Weight(weight))) if weight > MOST_WEIGHT => {
+            let what = format!("share = {weight} is too large to be compared with others");
+            return source.refuse_span(span, what, format!("write 1 to {MOST_WEIGHT}"));
+        }
+        Some((_, ShareKeys::Weight(weight))) => weight,
         Some((span, ShareKeys::Percent(share))) if share == Share::default() || share > Share::WHOLE => {
             return source.refuse_span(span, format!("{share} is not a share"), "write more than 0% and at most 100%");
         }
@@ -161,7 +166,7 @@ fn one(around: Around<'_>, keys: &DoKeys) -> Result<Sequence, Fault> {
         share,
         pick: keys.pick.as_ref().map(|pick| *pick.get_ref()).unwrap_or_default(),
         on: keys.on.as_ref().map(|on| *on.get_ref()).unwrap_or_default(),
-        io: io(source, keys.io.as_ref())?,
+        io: source.value_within(keys.io.as_ref(), IO, IO_IN_WORDS)?,
         size: size_of_written(source, keys.size.as_ref())?,
         at: keys.at,
         random_order: keys.order.as_ref().is_some_and(|order| *order.get_ref() == OrderKeys::Random),
@@ -225,17 +230,6 @@ fn unknown_step(source: Source<'_>, keys: &Spanned<StepsKeys>, name: &str) -> Fa
         None => format!("the operations are {}", known.join(", ")),
     };
     source.fault_at(keys.span(), format!("there is no operation \"{}\"", name.escape_debug()), remedy)
-}
-
-/// Bytes of one read or write.
-pub(super) fn io(source: Source<'_>, key: Option<&Spanned<Bytes>>) -> Result<Option<Bytes>, Fault> {
-    let Some(key) = key else { return Ok(None) };
-    if IO.contains(key.get_ref()) {
-        return Ok(Some(*key.get_ref()));
-    }
-    let (least, most) = (IO.start(), IO.end());
-    let what = format!("{} is not a size of a read or write", key.get_ref());
-    source.refuse_span(key.span(), what, format!("write \"{least}\" to \"{most}\""))
 }
 
 /// Steps on shared files fit to the layout of these.

@@ -41,7 +41,7 @@ fn a_file_says_what_clients_do() {
     let text = FILESERVER.replace("\"close\"]\nshare", "\"fsync\", \"close\"]\nshare");
     let FilesFile { workload, files } = file(&text).unwrap();
     assert_eq!(
-        (files.clients, files.io, files.cache, files.verify),
+        (files.clients, files.io, files.cache, workload.verification.verify),
         (50, Bytes::from_kib(16), CachePolicy::Direct, true)
     );
     assert_eq!(files.pace, FilesPace::Open { rate: Rate::per_second(500), arrival: Spacing::Steady });
@@ -56,7 +56,7 @@ fn a_file_says_what_clients_do() {
     assert_eq!(workload.criteria[0].to_string(), "fsync response over 50ms at most 1% per 1min");
     let least = file("model = \"files\"\nclosed = true\n[tree]\nfiles = 5\nsize = \"1KiB\"\n[[do]]\nname = \"stat\"\nsteps = [\"stat\"]\n").unwrap();
     assert_eq!((least.files.pace, least.files.clients, least.files.io), (FilesPace::Closed, 8, Bytes::from_kib(128)));
-    assert_eq!((least.files.cache, least.files.verify), (CachePolicy::Drop, true));
+    assert_eq!((least.files.cache, least.workload.verification.verify), (CachePolicy::Drop, true));
 }
 
 #[test]
@@ -89,9 +89,9 @@ on = "shared"
 name = "read"
 for = "1min"
 "#;
-    let files = file(text).unwrap().files;
+    let FilesFile { workload, files } = file(text).unwrap();
     assert_eq!(
-        (files.verify, files.tree.shared),
+        (workload.verification.verify, files.tree.shared),
         (false, Some(Shared { files: 1, layout: Layout::Interleaved, size: None }))
     );
     let phases = files.all_phases();
@@ -180,6 +180,8 @@ fn what_cannot_be_is_refused_at_its_line() {
         ("\"create\", \"write\", \"close\"", "\"create\", \"wrte\", \"close\"", 17, "there is no operation \"wrte\""),
         ("\"create\", \"write\", \"close\"", "\"create\", \"write\"", 17, "the file stays open"),
         ("share = 2", "share = 0", 18, "a share of 0 is never done"),
+        ("share = 2", "share = 1_000_000_000_001", 18, "share = 1000000000001 is too large"),
+        ("share = 2", "share = -1", 18, "a share below 0"),
         ("share = 2", "share = \"20%\"", 18, "a percentage beside shares that are none"),
         ("share = 2", "pick = \"next\"", 17, "create changes a file, and only its owner does that"),
         ("share = 2", "order = \"random\"", 18, "order is for a phase"),
@@ -196,6 +198,13 @@ fn what_cannot_be_is_refused_at_its_line() {
             18,
             "share in a phase that takes every file once",
         ),
+        (
+            "[[criterion]]",
+            "[[phase]]\nname = \"p\"\n[[phase.do]]\nname = \"ask\"\nsteps = [\"stat\"]\n[[criterion]]",
+            15,
+            "no phase uses this [[do]]",
+        ),
+        ("io = \"16KiB\"", "in_flight_bound = 5", 7, "unknown key \"in_flight_bound\""),
         ("[[criterion]]", "[[phase]]\nname = \"p\"\nfor = \"0s\"\n[[criterion]]", 26, "not a length of a phase"),
         ("stream = \"fsync\"", "stream = \"fsinc\"", 25, "there is no stream \"fsinc\""),
     ] {

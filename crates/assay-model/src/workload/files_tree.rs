@@ -123,10 +123,10 @@ fn by_powers(weights: &[u64]) -> Result<FileSize, (String, String)> {
 /// The tree, for this many clients.
 pub(super) fn read(source: Source<'_>, table: &Spanned<TreeKeys>, clients: u32) -> Result<Tree, Fault> {
     let keys = table.get_ref();
-    let files = number(source, keys.files.as_ref(), 0..=MOST_FILES, "a number of files")?.unwrap_or(0);
+    let files = source.value_within(keys.files.as_ref(), 0..=MOST_FILES, "a number of files")?.unwrap_or(0);
     let size = keys.size.get_ref().meant().map_err(|(what, remedy)| source.fault_at(keys.size.span(), what, remedy))?;
-    let width = number(source, keys.width.as_ref(), 1..=u32::MAX, "a number of entries of a directory")?;
-    let depth = number(source, keys.depth.as_ref(), 0..=MOST_LEVELS, "a number of levels of directories")?;
+    let width = source.value_within(keys.width.as_ref(), 1..=u32::MAX, "a number of entries of a directory")?;
+    let depth = source.value_within(keys.depth.as_ref(), 0..=MOST_LEVELS, "a number of levels of directories")?;
     if let Some(depth) = keys.depth.as_ref().filter(|_| width.is_none()) {
         return source.refuse_span(depth.span(), "depth says nothing without width", "add width = 20, or remove depth");
     }
@@ -218,7 +218,7 @@ fn share_of_files(source: Source<'_>, key: Option<&Spanned<Share>>) -> Result<Sh
 }
 
 fn shared(source: Source<'_>, keys: &TreeKeys) -> Result<Option<Shared>, Fault> {
-    let files = number(source, keys.shared.as_ref(), 1..=MOST_SHARED, "a number of shared files")?;
+    let files = source.value_within(keys.shared.as_ref(), 1..=MOST_SHARED, "a number of shared files")?;
     let Some(files) = files else {
         let layout = keys.layout.as_ref().map(|layout| (layout.span(), "layout"));
         let size = keys.shared_size.as_ref().map(|size| (size.span(), "shared_size"));
@@ -238,19 +238,4 @@ fn shared(source: Source<'_>, keys: &TreeKeys) -> Result<Option<Shared>, Fault> 
     }
     let layout = keys.layout.as_ref().map(|layout| *layout.get_ref()).unwrap_or_default();
     Ok(Some(Shared { files, layout, size }))
-}
-
-/// A number within bounds, if it is there.
-pub(super) fn number(
-    source: Source<'_>,
-    key: Option<&Spanned<u32>>,
-    bounds: std::ops::RangeInclusive<u32>,
-    what: &str,
-) -> Result<Option<u32>, Fault> {
-    let Some(key) = key else { return Ok(None) };
-    if bounds.contains(key.get_ref()) {
-        return Ok(Some(*key.get_ref()));
-    }
-    let (least, most) = (bounds.start(), bounds.end());
-    source.refuse_span(key.span(), format!("{} is not {what}", key.get_ref()), format!("write {least} to {most}"))
 }

@@ -201,15 +201,5 @@ fn read_between<T: Copy + PartialOrd + std::fmt::Display>(
     bounds: RangeInclusive<T>,
     what: &str,
 ) -> Result<T, Fault> {
-    let Some(asked) = asked else { return Ok(usual) };
-    let number = *asked.get_ref();
-    if !bounds.contains(&number) {
-        let (least, most) = (bounds.start(), bounds.end());
-        return Err(source.fault_at(
-            asked.span(),
-            format!("{number} is not {what}"),
-            format!("write {least} to {most}"),
-        ));
-    }
-    Ok(number)
+    Ok(source.value_within(asked, bounds, what)?.unwrap_or(usual))
 }

@@ -4,6 +4,8 @@ use super::words::explain_message;
 use assay_base::Fault;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 /// The text of a file and the file's name.
 #[derive(Clone, Copy)]
@@ -40,6 +42,22 @@ impl Source<'_> {
             Some(value) => self.fault_at(value.span(), what, ""),
             None => Fault::for_file(self.file, what, ""),
         }
+    }
+
+    /// The value of a key, which must be within bounds; none if the key is missing. `what` says in words what it must be.
+    pub(super) fn value_within<T: Copy + PartialOrd + Display>(
+        &self,
+        key: Option<&toml::Spanned<T>>,
+        bounds: RangeInclusive<T>,
+        what: &str,
+    ) -> Result<Option<T>, Fault> {
+        let Some(key) = key else { return Ok(None) };
+        let value = *key.get_ref();
+        if bounds.contains(&value) {
+            return Ok(Some(value));
+        }
+        let (least, most) = (bounds.start(), bounds.end());
+        self.refuse_span(key.span(), format!("{value} is not {what}"), format!("write {least} to {most}"))
     }
 
     pub(super) fn parse_file<T: DeserializeOwned>(&self) -> Result<T, Fault> {
