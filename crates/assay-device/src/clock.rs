@@ -21,6 +21,15 @@ pub struct Clock {
     origin_ns: u64,
 }
 
+/// The time line of a [`Clock`], by which another process of this machine can read the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLine {
+    /// Whether it is that of CLOCK_MONOTONIC_RAW; otherwise of CLOCK_MONOTONIC.
+    pub is_raw: bool,
+    /// What that clock showed at its origin, in nanoseconds.
+    pub origin_ns: u64,
+}
+
 /// The machine's clocks, read together, in nanoseconds: labels and evidence, never the time of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readings {
@@ -46,6 +55,17 @@ impl Clock {
     pub fn start() -> Clock {
         let id = cheaper_clock(ClockId::MonotonicRaw, ClockId::Monotonic);
         Clock { id, origin_ns: read_clock(id) }
+    }
+
+    /// A clock on a time line that another process has begun.
+    pub fn on_time_line(line: TimeLine) -> Clock {
+        let id = if line.is_raw { ClockId::MonotonicRaw } else { ClockId::Monotonic };
+        Clock { id, origin_ns: line.origin_ns }
+    }
+
+    /// Its time line, for another process.
+    pub fn time_line(&self) -> TimeLine {
+        TimeLine { is_raw: matches!(self.id, ClockId::MonotonicRaw), origin_ns: self.origin_ns }
     }
 
     /// The current time, in nanoseconds since the origin.
@@ -112,6 +132,15 @@ fn cheaper_clock(preferred: ClockId, other: ClockId) -> ClockId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_on_the_time_line_of_another_one_shows_its_time() {
+        let clock = Clock::start();
+        let same = Clock::on_time_line(clock.time_line());
+        let (before, between, after) = (clock.now(), same.now(), clock.now());
+        assert!(before <= between && between <= after, "{before:?} {between:?} {after:?}");
+        assert_eq!(same.source_name(), clock.source_name());
+    }
 
     #[test]
     fn copies_share_one_time_line_that_never_goes_back() {

@@ -21,10 +21,10 @@ fn shipped() -> Vec<(String, String)> {
 }
 
 fn read(name: &str, text: &str) -> FilesWorkload {
-    let file = assay_model::workload::read_files(name, text).map_err(|fault| fault.to_string()).unwrap();
-    assert_eq!(file.workload.name, name);
-    assert!(!file.workload.description.is_empty(), "{name} says what it is");
-    file.files
+    let file = assay_model::workload::read_workload(name, text).map_err(|faults| faults.to_string()).unwrap();
+    assert_eq!(file.name, name);
+    assert!(!file.description.is_empty(), "{name} says what it is");
+    file.load.as_files().unwrap().workload.clone()
 }
 
 fn find(name: &str) -> FilesWorkload {

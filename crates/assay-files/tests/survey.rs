@@ -54,7 +54,9 @@ fn make_tree(top: &Path, files: u64) {
 fn workload(table: &str) -> FilesWorkload {
     let rest = "\n[[do]]\nname = \"stat\"\nsteps = [\"stat\"]\n";
     let text = format!("model = \"files\"\nclosed = true\n{table}{rest}");
-    assay_model::workload::read_files("counted.toml", &text).map_err(|fault| fault.to_string()).unwrap().files
+    let read =
+        assay_model::workload::read_workload("counted.toml", &text).map_err(|faults| faults.to_string()).unwrap();
+    read.load.as_files().unwrap().workload.clone()
 }
 
 /// The largest difference of two histograms in a cell, as a share of the whole.

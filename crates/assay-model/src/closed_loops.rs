@@ -18,9 +18,10 @@ pub struct ClosedLoop {
 
 impl Plan {
     /// The closed loops of the plan. The read-back is none of them, because it is not judged; nor are terminals, which do
-    /// not wait for all of their transactions. What is drawn as one sequence follows a schedule.
+    /// not wait for all of their transactions. What is drawn as one sequence follows a schedule, and
+    /// clients on files count their own time.
     pub fn closed_loops(&self) -> Vec<ClosedLoop> {
-        if self.caches.simulated.is_some() || self.load.oltp().is_some() {
+        if self.caches.simulated.is_some() || self.load.oltp().is_some() || self.load.files().is_some() {
             return Vec::new();
         }
         let flows: Vec<(u16, u16)> = self.load.stream_targets().collect();

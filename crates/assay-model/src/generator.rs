@@ -213,7 +213,7 @@ impl Generator {
             Arrival::Following { .. } => None,
             // A recording has times of its own.
             Arrival::Recorded { .. } => None,
-            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } | Arrival::InSequence => None,
         };
         let in_flight = slots_of_worker(&described.arrival, worker);
         let pause = if let Arrival::Paced { pause } = described.arrival { pause } else { Span::ZERO };

@@ -20,9 +20,11 @@ pub fn merge_plans(plans: Vec<Plan>) -> Result<Plan, String> {
     if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
         return Err(format!("two of the workloads are called {}: give one of the files another name", names[twice]));
     }
-    if let Some(alone) = plans.iter().find(|plan| plan.load.tpcc().is_some()).filter(|_| plans.len() > 1) {
+    if let Some(alone) =
+        plans.iter().find(|plan| plan.load.tpcc().is_some() || plan.load.files().is_some()).filter(|_| plans.len() > 1)
+    {
         return Err(format!(
-            "{} drives a database, and runs alone: start a run of its own for each workload",
+            "{} drives a database or a file system, and runs alone: start a run of its own for each workload",
             alone.name
         ));
     }

@@ -65,6 +65,9 @@ pub struct FlowInterval {
     pub ok: u64,
     /// Bytes moved by the `ok` operations.
     pub bytes: u64,
+    /// Entries of directories that the `ok` operations listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub items: u64,
     /// Completed with fewer bytes than asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub short: u64,

@@ -81,6 +81,17 @@ impl Place {
         Ok(place)
     }
 
+    /// The same place once more, for another directory in it.
+    ///
+    /// # Errors
+    /// Host: this process may not have more files open.
+    pub fn try_clone(&self) -> Result<Place, Trouble> {
+        let descriptor = self.descriptor.try_clone().map_err(|why| {
+            Trouble::host(format!("{} cannot be used once more: {why}; raise the limit with `ulimit -n`", self.shown()))
+        })?;
+        Ok(Place { path: self.path.clone(), descriptor, mounts: self.mounts.clone() })
+    }
+
     /// The path as it was given, for use in a message.
     pub fn shown(&self) -> String {
         shown(&self.path)

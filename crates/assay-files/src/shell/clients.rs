@@ -74,6 +74,16 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Clients<C> {
         StopHandle(self.signals.clone())
     }
 
+    /// Drives and records the phases that follow by these.
+    pub fn change_settings(&mut self, settings: Settings<C>) {
+        self.settings = settings;
+    }
+
+    /// The script; `None` after a phase whose calls did not all return.
+    pub fn script(&self) -> Option<&Script> {
+        self.script.as_ref()
+    }
+
     /// The flows of the intervals.
     pub fn flows(&self) -> &FlowMap {
         &self.flows

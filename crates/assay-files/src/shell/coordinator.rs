@@ -65,10 +65,14 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
     pub(super) fn carry_through(&mut self, threads: &[JoinHandle<ClientTotals>], sink: &mut dyn Sink) -> PhaseEnd {
         let mut reason = None;
         let mut woken = false;
-        while self.shared.signals.clients_done() < threads.len() {
+        loop {
+            let done = self.shared.signals.clients_done();
+            if done == threads.len() && !self.lasts_longer() {
+                break;
+            }
             let end = lock(&self.shared.book).period().end;
             let wait = end.since(self.now()).min(LOOK);
-            self.shared.signals.wait_for_news(threads.len(), Duration::from_nanos(wait.as_ns()));
+            self.shared.signals.wait_for_news(done, Duration::from_nanos(wait.as_ns()));
             let now = self.now();
             let given_up = self.watch_calls(now, sink);
             self.close_intervals(now, sink);
@@ -86,6 +90,11 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
         }
         let otherwise = if self.shared.signals.stops() { PhaseEnd::Stopped } else { PhaseEnd::Whole };
         reason.unwrap_or(otherwise)
+    }
+
+    /// Whether the phase lasts until a moment that has not come. Clients for whom nothing more is due are done earlier.
+    fn lasts_longer(&self) -> bool {
+        !self.shared.signals.stops() && self.planned_end.is_some_and(|end| self.now() < end)
     }
 
     /// Tells of calls that do not return, and of those that failed. The first one that is given up ends the phase.

@@ -49,10 +49,10 @@ impl Signals {
         self.news.notify_all();
     }
 
-    /// Waits for news, but not longer than this.
-    pub(super) fn wait_for_news(&self, clients: usize, longest: Duration) {
+    /// Waits until not as many clients are done as the caller knows of, or for other news, but not longer than this.
+    pub(super) fn wait_for_news(&self, known_done: usize, longest: Duration) {
         let done = self.lock();
-        if *done < clients {
+        if *done == known_done {
             drop(self.news.wait_timeout(done, longest).unwrap_or_else(PoisonError::into_inner));
         }
     }

@@ -6,7 +6,7 @@
 //! one was computed wrongly, which is our mistake and never that of the log.
 
 use crate::fold::layout::Layout;
-use crate::judgement::{FLUSH, StepFigures, StreamTotals};
+use crate::judgement::{StepFigures, StreamTotals, counts_among_all};
 
 /// Asserts all laws. `peak` is the largest throughput of any interval, by its own length, where every interval was a
 /// whole one.
@@ -82,7 +82,8 @@ fn broken_target_law(part: &StepFigures, layout: &Layout) -> Option<String> {
 
 /// All streams together do no more than what they did, in no less time than any of them ran.
 fn broken_throughput_law(part: &StepFigures) -> Option<String> {
-    let counted: Vec<_> = part.streams.streams_over_all_targets().filter(|totals| totals.direction != FLUSH).collect();
+    let counted: Vec<_> =
+        part.streams.streams_over_all_targets().filter(|totals| counts_among_all(&totals.direction)).collect();
     let (rate, bytes) = part.streams.total_throughput()?;
     let ran_ns = part.streams.throughput.as_ref().map_or(part.time.measured_ns, |together| together.ran_ns);
     let all: f64 = counted.iter().map(|totals| totals.counts.operations as f64).sum();

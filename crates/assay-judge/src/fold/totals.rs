@@ -5,7 +5,7 @@ use crate::fold::layout::Layout;
 use crate::fold::most::{self, Most};
 use crate::fold::placement::Placed;
 use crate::fold::stream_layout::StreamLayout;
-use crate::judgement::{FLUSH, GeneratorCost};
+use crate::judgement::{GeneratorCost, counts_among_all};
 use assay_record::{CacheCounters, FlowInterval, HostSample, Stretches};
 use std::collections::BTreeMap;
 
@@ -170,7 +170,7 @@ impl Totals {
                 continue;
             }
             all.add_all(&own);
-            if head.operation_word() != FLUSH {
+            if counts_among_all(&head.operation_word()) {
                 any.add_all(&own);
             }
         }
@@ -188,7 +188,7 @@ impl Totals {
         let length_ns = placed.length_ns();
         let flows = placed.interval.flows.iter().zip(&layout.flows);
         let done = flows
-            .filter(|(_, head)| layout.streams[usize::from(head.stream)].head.operation_word() != FLUSH)
+            .filter(|(_, head)| counts_among_all(&layout.streams[usize::from(head.stream)].head.operation_word()))
             .map(|(flow, _)| flow.ok as f64)
             .sum::<f64>();
         // A forged log may say more time than there is.

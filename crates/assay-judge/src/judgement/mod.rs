@@ -51,6 +51,6 @@ pub use streams::{Blocked, Counts, StreamTotals, TimesSummary};
 pub use targets::{
     DamagedPlace, DiskCount, DiskTotals, Health, Integrity, LatenessTotals, TargetFigures, TargetTotals, is_too_blank,
 };
-pub(crate) use throughput::FLUSH;
 pub use throughput::Throughput;
+pub(crate) use throughput::counts_among_all;
 pub use time::{Intervals, MeasuredTime};

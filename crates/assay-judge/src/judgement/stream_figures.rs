@@ -4,7 +4,7 @@ use crate::judgement::database::PerMinuteFigures;
 use crate::judgement::loops::LoopFigures;
 use crate::judgement::phases::PhaseFigures;
 use crate::judgement::streams::StreamTotals;
-use crate::judgement::throughput::{FLUSH, Throughput};
+use crate::judgement::throughput::{Throughput, counts_among_all};
 use serde::{Deserialize, Serialize};
 
 /// The figures of the streams of a step over all measured time.
@@ -67,9 +67,9 @@ impl StreamFigures {
     }
 
     /// Operations and bytes per second of all streams together, over the time in which any of them ran; `None` where
-    /// no time was measured. Flushes, which move nothing, are not counted among them.
+    /// no time was measured. See [`counts_among_all`] for those that are not among them.
     pub(crate) fn total_throughput(&self) -> Option<(f64, f64)> {
-        self.total_rates(|totals| totals.direction != FLUSH)
+        self.total_rates(|totals| counts_among_all(&totals.direction))
     }
 
     /// The same of the streams that `counts` names. A stream that ran for a part of that time contributes its operations

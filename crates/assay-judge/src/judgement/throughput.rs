@@ -6,7 +6,15 @@
 use serde::{Deserialize, Serialize};
 
 /// What a stream of flushes does, in a log. Flushes move no data and are not part of a throughput.
-pub(crate) const FLUSH: &str = "flush";
+const FLUSH: &str = "flush";
+/// The word of a stream that counts sequences of operations, each kind of which is a stream too.
+const SEQUENCE: &str = "sequence";
+
+/// Whether the operations of a stream, by the word for what they do, count among those of all streams together: flushes
+/// move nothing, and sequences consist of operations that are counted.
+pub(crate) fn counts_among_all(word: &str) -> bool {
+    word != FLUSH && word != SEQUENCE
+}
 
 /// All streams that move data together, over the time in which any of them ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -70,6 +70,17 @@ pub enum CachePolicy {
     DontCache,
 }
 
+impl std::fmt::Display for CachePolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            CachePolicy::Direct => "direct",
+            CachePolicy::Drop => "drop",
+            CachePolicy::Warm => "warm",
+            CachePolicy::DontCache => "dontcache",
+        })
+    }
+}
+
 /// A part of a run, with streams, slices and a verdict of its own.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FilesPhase {

@@ -1,5 +1,6 @@
 //! The application whose load the streams of a plan are, such as a mail store.
 
+use crate::files::PlannedFiles;
 use crate::mail::{self, Mail};
 use crate::oltp::{self, Oltp};
 use crate::tpcc;
@@ -13,15 +14,19 @@ pub enum PlannedApplication {
     Mail(Mail),
     /// Transactions on a database.
     Tpcc(tpcc::Load),
+    /// Clients on a tree of files.
+    Files(PlannedFiles),
 }
 
 impl PlannedApplication {
-    /// Which tool or benchmark its load resembles, in the words that every text about it must have.
-    pub(super) fn resembled_tools(&self) -> &'static str {
+    /// Which tool or benchmark its load resembles, in the words that every text about it must have; `None` if it resembles
+    /// none.
+    pub(super) fn resembled_tools(&self) -> Option<&'static str> {
         match self {
-            PlannedApplication::Oltp(_) => oltp::LIKENESS,
-            PlannedApplication::Mail(_) => mail::LIKENESS,
-            PlannedApplication::Tpcc(_) => tpcc::WATERMARK,
+            PlannedApplication::Oltp(_) => Some(oltp::LIKENESS),
+            PlannedApplication::Mail(_) => Some(mail::LIKENESS),
+            PlannedApplication::Tpcc(_) => Some(tpcc::WATERMARK),
+            PlannedApplication::Files(_) => None,
         }
     }
 }

@@ -93,6 +93,9 @@ pub enum Arrival {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<String>,
     },
+    /// Part of a sequence of operations: intended when the one before it is completed. The sequence has a stream of its
+    /// own, which says when it is wanted.
+    InSequence,
 }
 
 impl Arrival {
@@ -107,7 +110,7 @@ impl Arrival {
             | Arrival::Recorded { rate, .. } => Some(*rate),
             Arrival::Varying { rate, curve, .. } => Some(scaled_rate(*rate, curve.mean_share(None))),
             Arrival::Shared { rate, schedule, .. } => Some(schedule.mean_rate(*rate)),
-            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } | Arrival::InSequence => None,
         }
     }
 
@@ -181,6 +184,7 @@ impl Arrival {
             Arrival::Recorded { .. } => "recorded",
             Arrival::Closed { .. } | Arrival::Looped { .. } => "closed",
             Arrival::Paced { .. } => "paced",
+            Arrival::InSequence => "in sequence",
         }
     }
 
@@ -201,7 +205,7 @@ impl Arrival {
                 *rate = load.scaled_rate(*rate)?;
                 recording.speed = recording.speed.multiplied_by(load)?;
             }
-            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => {}
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } | Arrival::InSequence => {}
         }
         Some(scaled)
     }
@@ -245,7 +249,9 @@ impl Arrival {
             | Arrival::Bursty { .. }
             | Arrival::Shared { .. }
             | Arrival::Recorded { .. } => None,
-            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => Some(self.clone()),
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } | Arrival::InSequence => {
+                Some(self.clone())
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use super::notes::Notes;
 use super::timing::PlannedTiming;
 use super::verification::PlannedVerification;
 use super::whole::Plan;
+use crate::files::PlannedFiles;
 use crate::mail::Mail;
 use crate::oltp::Oltp;
 use crate::tpcc;
@@ -18,29 +19,33 @@ struct ApplicationMembers {
     oltp: Option<Oltp>,
     mail: Option<Mail>,
     tpcc: Option<tpcc::Load>,
+    files: Option<PlannedFiles>,
 }
 
 impl From<Option<PlannedApplication>> for ApplicationMembers {
     fn from(application: Option<PlannedApplication>) -> ApplicationMembers {
-        let none = ApplicationMembers { oltp: None, mail: None, tpcc: None };
+        let none = ApplicationMembers { oltp: None, mail: None, tpcc: None, files: None };
         match application {
             None => none,
             Some(PlannedApplication::Oltp(oltp)) => ApplicationMembers { oltp: Some(oltp), ..none },
             Some(PlannedApplication::Mail(mail)) => ApplicationMembers { mail: Some(mail), ..none },
             Some(PlannedApplication::Tpcc(load)) => ApplicationMembers { tpcc: Some(load), ..none },
+            Some(PlannedApplication::Files(files)) => ApplicationMembers { files: Some(files), ..none },
         }
     }
 }
 
 impl ApplicationMembers {
     fn into_application(self) -> Result<Option<PlannedApplication>, String> {
-        match (self.oltp, self.mail, self.tpcc) {
-            (None, None, None) => Ok(None),
-            (Some(oltp), None, None) => Ok(Some(PlannedApplication::Oltp(oltp))),
-            (None, Some(mail), None) => Ok(Some(PlannedApplication::Mail(mail))),
-            (None, None, Some(load)) => Ok(Some(PlannedApplication::Tpcc(load))),
-            _ => Err("a plan has at most one of oltp, mail and tpcc".to_owned()),
+        let mut applications: Vec<PlannedApplication> = Vec::new();
+        applications.extend(self.oltp.map(PlannedApplication::Oltp));
+        applications.extend(self.mail.map(PlannedApplication::Mail));
+        applications.extend(self.tpcc.map(PlannedApplication::Tpcc));
+        applications.extend(self.files.map(PlannedApplication::Files));
+        if applications.len() > 1 {
+            return Err("a plan has at most one of oltp, mail, tpcc and files".to_owned());
         }
+        Ok(applications.pop())
     }
 }
 
@@ -64,7 +69,7 @@ impl From<Plan> for PlanFormat {
         let PlannedVerification { verify, leave_sealed, check_all } = verification;
         let Caches { simulated, device, page } = caches;
         let Notes { derivation, remarks, watermarks } = notes;
-        let ApplicationMembers { oltp, mail, tpcc } = application.into();
+        let ApplicationMembers { oltp, mail, tpcc, files } = application.into();
         PlanFormat {
             name,
             model,
@@ -85,6 +90,7 @@ impl From<Plan> for PlanFormat {
             oltp,
             mail,
             tpcc,
+            files,
             cache: simulated,
             cache_device: device,
             page_cache: page,
@@ -105,7 +111,7 @@ impl TryFrom<PlanFormat> for Plan {
     type Error = String;
 
     fn try_from(plan: PlanFormat) -> Result<Plan, String> {
-        let application = ApplicationMembers { oltp: plan.oltp, mail: plan.mail, tpcc: plan.tpcc };
+        let application = ApplicationMembers { oltp: plan.oltp, mail: plan.mail, tpcc: plan.tpcc, files: plan.files };
         Ok(Plan {
             name: plan.name,
             model: plan.model,

@@ -10,6 +10,7 @@ use super::member::Identity;
 use super::stream::Stream;
 use super::timing::Phase;
 use crate::cache::{CacheDevice, Caching};
+use crate::files::PlannedFiles;
 use crate::mail::Mail;
 use crate::mix::Loop;
 use crate::oltp::Oltp;
@@ -60,13 +61,15 @@ plan_format! {
     groups: Vec<Group>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     loops: Vec<Loop>,
-    // At most one of these three is there.
+    // At most one of these four is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     oltp: Option<Oltp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mail: Option<Mail>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tpcc: Option<tpcc::Load>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    files: Option<PlannedFiles>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cache: Option<Caching>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,7 @@
 
 use super::application::PlannedApplication;
 use super::load::PlannedLoad;
+use crate::files::PlannedFiles;
 use crate::mail::Mail;
 use crate::oltp::{Oltp, RATE};
 use crate::tpcc;
@@ -40,6 +41,14 @@ impl PlannedLoad {
         }
     }
 
+    /// The clients on a tree of files whose operations its streams are.
+    pub fn files(&self) -> Option<&PlannedFiles> {
+        match &self.application {
+            Some(PlannedApplication::Files(files)) => Some(files),
+            _ => None,
+        }
+    }
+
     /// The unit that the load is counted in beside multiples, such as BSUs or mailboxes; `None` if there is none.
     pub fn load_unit(&self) -> Option<Counted> {
         match self.application.as_ref()? {
@@ -57,6 +66,7 @@ impl PlannedLoad {
                 let at_1x = load.new_orders_a_minute()? / self.multiple.as_f64();
                 Some(Counted { name: "NOPM".to_owned(), at_1x, parts: None })
             }
+            PlannedApplication::Files(_) => None,
         }
     }
 
@@ -69,7 +79,9 @@ impl PlannedLoad {
             }
             // A database carries hundreds of times what the terminals of its warehouses ask for.
             Some(PlannedApplication::Tpcc(_)) => (Multiple::from_whole(100), Multiple::from_whole(10)),
-            Some(PlannedApplication::Oltp(_)) | None => (Multiple::from_whole(10), Multiple::ONE),
+            Some(PlannedApplication::Oltp(_) | PlannedApplication::Files(_)) | None => {
+                (Multiple::from_whole(10), Multiple::ONE)
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ impl Plan {
     /// Which tool or benchmark the load resembles, in the words that every text about it must have because results are
     /// not comparable. Empty if it resembles none.
     pub fn resembled_tools(&self) -> Vec<String> {
-        let of_application = self.load.application.as_ref().map(PlannedApplication::resembled_tools);
+        let of_application = self.load.application.as_ref().and_then(PlannedApplication::resembled_tools);
         let mut all: Vec<String> = of_application.into_iter().map(str::to_owned).collect();
         // A merged plan has what its parts are like among its watermarks.
         all.extend(self.notes.watermarks.iter().filter(|mark| of_application != Some(mark.as_str())).cloned());

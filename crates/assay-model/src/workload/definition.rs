@@ -1,6 +1,7 @@
 //! What a workload is: everything except the number of targets and the multiple of its load.
 
 use super::step::Step;
+use crate::files::PlannedFiles;
 use crate::lives;
 use crate::mail::Mail;
 use crate::mix::Loop;
@@ -90,6 +91,8 @@ pub enum Application {
     Mail(Mail),
     /// Transactions on a database.
     Tpcc(tpcc::Load),
+    /// Clients on a tree of files.
+    Files(PlannedFiles),
 }
 
 /// What a workload says about its targets.
@@ -186,6 +189,14 @@ impl Load {
     pub fn as_tpcc(&self) -> Option<&tpcc::Load> {
         match &self.application {
             Some(Application::Tpcc(load)) => Some(load),
+            _ => None,
+        }
+    }
+
+    /// The clients on a tree of files whose operations its streams are.
+    pub fn as_files(&self) -> Option<&PlannedFiles> {
+        match &self.application {
+            Some(Application::Files(files)) => Some(files),
             _ => None,
         }
     }

@@ -3,10 +3,13 @@
 use super::common::workload_file;
 use super::definition::{LONGEST_RUN, Timing, Workload};
 use super::files_do::{self, Around, DoKeys};
+use super::files_phases::{load_of_clients, steps_of_phases};
 use super::files_tree::{self, TreeKeys};
 use super::names::{NAMES, is_name};
 use super::source::Source;
-use crate::files::{CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, MOST_FILES, Spacing, Until};
+use crate::files::{
+    CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, MOST_FILES, PlannedFiles, Spacing, Until,
+};
 use assay_base::{Bytes, Fault, Rate, Span};
 use serde::Deserialize;
 use toml::Spanned;
@@ -21,15 +24,6 @@ const DURATION: Span = Span::from_secs(600);
 const SLICE: Span = Span::from_secs(60);
 /// Most phases.
 const MOST_PHASES: usize = 64;
-
-/// A workload file of this model, as it was read.
-#[derive(Clone, Debug)]
-pub struct FilesFile {
-    /// What every workload file says: name, times, criteria. Its load has no streams yet.
-    pub workload: Workload,
-    /// What clients do.
-    pub files: FilesWorkload,
-}
 
 workload_file! {
     for directories:
@@ -62,26 +56,28 @@ struct PhaseKeys {
     sequences: Vec<Spanned<DoKeys>>,
 }
 
-/// Reads a workload file of this model. `name` is that of the file, for messages.
-pub fn read_files(name: &str, text: &str) -> Result<FilesFile, Fault> {
-    let source = Source { file: name, text };
+/// Reads a workload file of this model.
+pub(super) fn read_files(source: Source<'_>) -> Result<Workload, Fault> {
     let mut file: File = source.parse_file()?;
-    let files = meant(source, &file)?;
+    let files = PlannedFiles { workload: meant(source, &file)?, phase: 0, verify: file.verify.unwrap_or(true) };
+    if let Some(warm_up) = file.warm_up.as_ref() {
+        let what = "a load on files has no warm-up: each phase is judged from its beginning";
+        return source.refuse_span(
+            warm_up.span(),
+            what,
+            "remove warm_up, or write a [[phase]] before the one that counts",
+        );
+    }
+    let steps = steps_of_phases(&files);
+    let load = load_of_clients(files).ok_or_else(|| {
+        Fault::for_file(source.file, "the rate is too large to be represented", "write a smaller rate")
+    })?;
     let workload = Workload {
-        timing: Timing { duration: DURATION, slice: SLICE, ..Timing::default() },
+        timing: Timing { duration: DURATION, slice: SLICE, steps, ..Timing::default() },
+        load,
         ..Workload::new(source.file, "files", Vec::new(), |_| Vec::new())
     };
-    // Criteria are about the streams of the sequences, which the workload does not have here.
-    let criteria = std::mem::take(&mut file.criterion);
-    let verify = file.verify.unwrap_or(true);
-    let mut workload = workload.with_common_keys(source, file.common())?;
-    workload.verification.verify = verify;
-    let names = files.stream_names();
-    let streams = names.iter().map(String::as_str).collect();
-    let of =
-        super::criteria::CriteriaContext { streams, slice: workload.timing.slice, interval: workload.timing.interval };
-    workload.criteria = super::criteria::read_criteria(source, &criteria, &of)?;
-    Ok(FilesFile { workload, files })
+    workload.with_common_keys(source, file.common())
 }
 
 fn meant(source: Source<'_>, file: &File) -> Result<FilesWorkload, Fault> {

@@ -32,16 +32,22 @@ p99_at_most = "50ms"
 window = "1min"
 "#;
 
-fn file(text: &str) -> Result<FilesFile, Fault> {
-    read_files("w.toml", text)
+fn file(text: &str) -> Result<Workload, Fault> {
+    read_files(Source { file: "w.toml", text })
+}
+
+fn meant(text: &str) -> FilesWorkload {
+    file(text).unwrap().load.as_files().unwrap().workload.clone()
 }
 
 #[test]
 fn a_file_says_what_clients_do() {
     let text = FILESERVER.replace("\"close\"]\nshare", "\"fsync\", \"close\"]\nshare");
-    let FilesFile { workload, files } = file(&text).unwrap();
+    let workload = file(&text).unwrap();
+    let planned = workload.load.as_files().unwrap();
+    let files = &planned.workload;
     assert_eq!(
-        (files.clients, files.io, files.cache, workload.verification.verify),
+        (files.clients, files.io, files.cache, planned.verify),
         (50, Bytes::from_kib(16), CachePolicy::Direct, true)
     );
     assert_eq!(files.pace, FilesPace::Open { rate: Rate::per_second(500), arrival: Spacing::Steady });
@@ -55,8 +61,10 @@ fn a_file_says_what_clients_do() {
     );
     assert_eq!(workload.criteria[0].to_string(), "fsync response over 50ms at most 1% per 1min");
     let least = file("model = \"files\"\nclosed = true\n[tree]\nfiles = 5\nsize = \"1KiB\"\n[[do]]\nname = \"stat\"\nsteps = [\"stat\"]\n").unwrap();
-    assert_eq!((least.files.pace, least.files.clients, least.files.io), (FilesPace::Closed, 8, Bytes::from_kib(128)));
-    assert_eq!((least.files.cache, least.workload.verification.verify), (CachePolicy::Drop, true));
+    let planned = least.load.as_files().unwrap();
+    let least = &planned.workload;
+    assert_eq!((least.pace, least.clients, least.io), (FilesPace::Closed, 8, Bytes::from_kib(128)));
+    assert_eq!((least.cache, planned.verify), (CachePolicy::Drop, true));
 }
 
 #[test]
@@ -89,11 +97,11 @@ on = "shared"
 name = "read"
 for = "1min"
 "#;
-    let FilesFile { workload, files } = file(text).unwrap();
-    assert_eq!(
-        (workload.verification.verify, files.tree.shared),
-        (false, Some(Shared { files: 1, layout: Layout::Interleaved, size: None }))
-    );
+    let workload = file(text).unwrap();
+    let planned = workload.load.as_files().unwrap();
+    let files = planned.workload.clone();
+    let shared = Shared { files: 1, layout: Layout::Interleaved, size: None };
+    assert_eq!((planned.verify, files.tree.shared), (false, Some(shared)));
     let phases = files.all_phases();
     assert_eq!((phases[0].until, phases[0].span), (Until::Stonewall, Some(Span::from_secs(300))));
     assert_eq!((phases[0].sequences[0].name.as_str(), phases[1].sequences[0].name.as_str()), ("write", "look"));
@@ -114,7 +122,7 @@ fn every_form_of_size() {
         let text = FILESERVER
             .replace("{ mean = \"128KiB\", shape = 1.5 }", form)
             .replace("stream = \"fsync\"", "stream = \"close\"");
-        assert_eq!(file(&text).unwrap().files.tree.size, expected);
+        assert_eq!(meant(&text).tree.size, expected);
     }
 }
 
@@ -122,19 +130,19 @@ fn every_form_of_size() {
 fn a_counted_tree_is_read_with_its_directories_names_and_links() {
     let counted =
         "directories = [[0, 1, 10], [1, 20, 9990]]\nnames = [[13, 5], [30, 1]]\nsymlinks = \"4%\"\nlinks = \"0.5%\"\n";
-    let tree = file(&FILESERVER.replace("width = 20\n", counted).replace("\"fsync\"", "\"close\"")).unwrap().files.tree;
+    let tree = meant(&FILESERVER.replace("width = 20\n", counted).replace("\"fsync\"", "\"close\"")).tree;
     assert_eq!((tree.directories.len(), tree.directories[1].directories), (2, 20));
     assert_eq!((tree.symlink_count(), tree.link_count()), (400, 50));
     assert_eq!(tree.names.unwrap().weights().iter().map(|one| one.length).collect::<Vec<_>>(), [13, 30]);
     let text = "model = \"files\"\nclosed = true\n[tree]\nfiles = 9\nsize = \"0B\"\nempty = true\nshared = 1\nshared_size = \"1GiB\"\n\
                 [[phase]]\nname = \"w\"\nuntil = \"done\"\nfiles = 2\n\
                 [[phase.do]]\nname = \"w\"\nsteps = [\"create\", \"write\", \"close\"]\nsize = \"4MiB\"\n";
-    let files = file(text).unwrap().files;
+    let files = meant(text);
     assert_eq!((files.tree.shared.unwrap().size, files.phases[0].files), (Some(Bytes::from_kib(1 << 20)), Some(2)));
     assert_eq!((files.phases[0].sequences[0].size, files.bytes_beyond_tree()), (Some(Bytes::from_kib(4096)), 8 << 20));
     let range =
         FILESERVER.replace("width = 20\n", "names = { from = 13, to = 21 }\n").replace("\"fsync\"", "\"close\"");
-    assert_eq!(file(&range).unwrap().files.tree.names.unwrap().weights().len(), 9);
+    assert_eq!(meant(&range).tree.names.unwrap().weights().len(), 9);
 }
 
 #[test]
@@ -245,9 +253,77 @@ fn percentages_make_the_whole() {
             .replace("share = 2", &format!("share = \"{a}\""))
             .replace("name = \"grow\"", &format!("name = \"grow\"\nshare = \"{b}\""));
         file(&text.replace("stream = \"fsync\"", "stream = \"close\""))
-            .map(|file| file.files.sequences[0].share)
+            .map(|file| file.load.as_files().unwrap().workload.sequences[0].share)
             .map_err(|fault| fault.what)
     };
     assert_eq!(with("20%", "80%"), Ok(200_000_000));
     assert_eq!(with("20%", "70%"), Err("the shares of the sequences make 90%".to_owned()));
+}
+
+const PHASED: &str = r#"model = "files"
+rate = "100/s"
+slice = "1min"
+[tree]
+files = 100
+size = "4KiB"
+[[phase]]
+name = "make"
+until = "done"
+for = "10min"
+[[phase.do]]
+name = "make"
+steps = ["open", "write", "close"]
+[[phase]]
+name = "look"
+for = "20s"
+[[phase.do]]
+name = "stat"
+steps = ["stat"]
+share = 3
+[[phase.do]]
+name = "list"
+steps = ["readdir"]
+[[criterion]]
+stream = "stat"
+p99_at_most = "5ms"
+window = "20s"
+"#;
+
+#[test]
+fn each_phase_is_a_step_with_its_own_streams_times_and_criteria() {
+    let workload = file(PHASED).unwrap();
+    assert!(workload.make_plan(&super::super::Adjust::default()).unwrap_err().contains("has 2 steps"));
+    let parts = workload.in_steps();
+    let plans: Vec<crate::Plan> =
+        parts.iter().map(|part| part.make_plan(&super::super::Adjust::default()).unwrap()).collect();
+    let names = |plan: &crate::Plan| plan.load.streams.iter().map(|stream| stream.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&plans[0]), ["make", "open", "write", "close"]);
+    assert_eq!(names(&plans[1]), ["stat", "list", "readdir"]);
+    let until_done: Vec<bool> = plans.iter().map(|plan| plan.timing.ends_when_done()).collect();
+    assert_eq!(until_done, [true, false]);
+    let lengths: Vec<Span> = plans.iter().map(|plan| plan.timing.measured_length()).collect();
+    assert_eq!(lengths, [Span::from_secs(600), Span::from_secs(20)]);
+    assert_eq!((plans[0].timing.slice, plans[1].timing.slice), (Span::from_secs(60), Span::from_secs(20)));
+    assert_eq!((plans[0].criteria.len(), plans[1].criteria.len()), (0, 1));
+    let rates: Vec<_> = plans[1].load.streams.iter().map(|stream| stream.arrival.mean_rate()).collect();
+    assert_eq!(rates, [Some(Rate::per_second(75)), Some(Rate::per_second(25)), None]);
+    assert_eq!(plans[1].load.files().map(|files| (files.phase, files.is_last_phase())), Some((1, true)));
+    let doubled = super::super::Adjust { load: Some("2x".parse().unwrap()), ..Default::default() };
+    let doubled = parts[1].make_plan(&doubled).unwrap();
+    assert_eq!(doubled.load.streams[0].arrival.mean_rate(), Some(Rate::per_second(150)));
+    let pace = FilesPace::Open { rate: Rate::per_second(200), arrival: Spacing::Poisson };
+    assert_eq!(doubled.load.files().unwrap().workload.pace, pace);
+    let kept: crate::Plan = serde_json::from_str(&serde_json::to_string(&doubled).unwrap()).unwrap();
+    assert_eq!(kept, doubled);
+    let warm = PHASED.replace("slice =", "warm_up = \"1min\"\nslice =");
+    assert!(file(&warm).unwrap_err().to_string().contains("has no warm-up"));
+}
+
+#[test]
+fn without_phases_the_workload_is_its_own_only_part() {
+    let workload = file(FILESERVER.replace("stream = \"fsync\"", "stream = \"deliver\"").as_str()).unwrap();
+    assert_eq!(workload.in_steps().len(), 1);
+    let plan = workload.make_plan(&super::super::Adjust::default()).unwrap();
+    assert!(!plan.timing.ends_when_done() && plan.closed_loops().is_empty() && plan.resembled_tools().is_empty());
+    assert_eq!(plan.load.in_flight_bound, 50);
 }

@@ -10,6 +10,7 @@ mod criteria;
 mod definition;
 mod files;
 mod files_do;
+mod files_phases;
 mod files_tree;
 mod fitted;
 mod flush;
@@ -39,7 +40,6 @@ mod words;
 pub use crate::plan::MOST_STREAMS;
 pub use common::LARGEST_BOUND;
 pub use definition::{Application, Caches, IN_FLIGHT_BOUND, Load, Sealing, Targets, Timing, Verification, Workload};
-pub use files::{FilesFile, read_files};
 pub use fitted::fitted_text;
 pub use mail::store_workload;
 pub use oltp::oltp_workload;
@@ -57,7 +57,8 @@ use std::fmt;
 pub const LONGEST: usize = 1 << 20;
 
 /// The models a workload file can name.
-pub const MODELS: [&str; 8] = ["streams", "act-storage", "act-index", "oltp", "mail", "profile", "seek", "tpcc"];
+pub const MODELS: [&str; 9] =
+    ["streams", "act-storage", "act-index", "oltp", "mail", "profile", "seek", "tpcc", "files"];
 
 /// Upper bound on the faults of one file that are reported.
 const MOST_FAULTS: usize = 20;
@@ -152,6 +153,7 @@ fn read_to_first_fault(file: &str, text: &str) -> Result<Workload, Fault> {
         "profile" => profile::read_profile_workload(source),
         "seek" => seek::read_seek(source),
         "tpcc" => tpcc::read_tpcc(source),
+        "files" => files::read_files(source),
         other => {
             let meant = nearest_known_name(other, &MODELS)
                 .map_or_else(write_one_of_models, |name| format!("did you mean {name}?"));

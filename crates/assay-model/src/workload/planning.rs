@@ -49,9 +49,13 @@ impl Workload {
         let mut remarks = self.notes.clone();
         remarks.extend(unmultiplied_note(&load.streams, times)?);
         let timing = self.timing.adjusted_by(adjust, lives::all_over(&load.streams, &load.loops))?;
+        if load.files().is_some() && timing.warm_up != WarmUp::For(Span::ZERO) {
+            return Err("a load on files has no warm-up: write a [[phase]] before the one that counts".to_owned());
+        }
         let mut phases = timing.in_phases(&self.load.streams)?;
         remarks.extend(lives::check_lives(&load.streams, &load.loops, timing.warm_up, timing.duration)?);
-        if lives::end_when_done(&load.streams, &load.loops) {
+        let takes_every_file_once = load.files().is_some_and(|files| files.current_phase().takes_every_file_once());
+        if takes_every_file_once || lives::end_when_done(&load.streams, &load.loops) {
             let measured = phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
             measured.for_each(|phase| phase.until_done = true);
         }
@@ -100,6 +104,10 @@ impl Workload {
 
     /// Which data its plan compares with what was written.
     fn planned_verification(&self, adjust: &Adjust) -> PlannedVerification {
+        // Of files the tree is compared, not the data of blocks.
+        if self.load.as_files().is_some() {
+            return PlannedVerification::default();
+        }
         let (own, left) = self.sealing_modes();
         let verify = own || adjust.verify;
         PlannedVerification {
@@ -236,6 +244,7 @@ impl Load {
             Some(Application::Oltp(oltp)) => Some(PlannedApplication::Oltp(oltp.on_targets(targets, times)?)),
             Some(Application::Mail(mail)) => Some(PlannedApplication::Mail(mail.clone())),
             Some(Application::Tpcc(load)) => load.scaled_by(times).map(PlannedApplication::Tpcc),
+            Some(Application::Files(files)) => files.scaled_by(times).map(PlannedApplication::Files),
             None => None,
         })
     }

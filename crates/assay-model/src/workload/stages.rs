@@ -85,6 +85,9 @@ impl<'a> Parts<'a> {
 impl Workload {
     /// Its steps, each a workload of its own; itself where it has none.
     pub fn in_steps(&self) -> Vec<Workload> {
+        if let Some(files) = self.load.as_files() {
+            return self.in_file_phases(files);
+        }
         if self.timing.steps.is_empty() {
             return vec![self.clone()];
         }
