@@ -18,11 +18,15 @@ mod watched;
 mod worker;
 
 pub use beneath::Disk;
+pub(crate) use collector::{Collector, Sample};
+pub(crate) use how::header_facts;
 pub use how::{Drive, Manner};
+pub(crate) use meters::Meters;
 
 use crate::cache::caching;
 use crate::cache::lookaside::{self, with_cache};
 use crate::certificate::records::{Mark, Records};
+use crate::directories::DirectoryRun;
 use crate::failure::{Failure, escaped_path};
 use crate::host::signals::StopCell;
 use crate::log::logfile::LogFile;
@@ -65,6 +69,9 @@ pub fn drive_plan(
             let specs = all.iter().take(with_cache(plan)).map(|(_, spec)| spec.clone()).collect();
             let run = Simulated { plan, targets, cache: cache.as_ref(), how, log, observer, stop };
             run.run_on_bank(Bank::new(plan.load.seed, specs))
+        }
+        Targets::Directory(directory) => {
+            DirectoryRun { plan, targets, directory, how, stop }.carry_out_run(log, observer)
         }
         _ => RealTimeRun::new(plan, targets, cache.as_ref(), how, stop).carry_out_run(log, observer),
     };

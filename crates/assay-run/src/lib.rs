@@ -10,6 +10,7 @@
 mod cache;
 pub mod certificate;
 pub mod databases;
+mod directories;
 pub mod drive;
 pub mod failure;
 pub mod files;
@@ -22,3 +23,4 @@ pub mod procedure;
 pub mod workloads;
 
 pub use cache::lookaside::with_cache;
+pub use directories::{NamedDirectory, VERB as DIRECTORY_CALLS, serve_directory_calls};

@@ -43,6 +43,34 @@ pub const SHIPPED: [(&str, &str); 24] = [
     ("silly-512", include_str!("../../../workloads/silly-512.toml")),
 ];
 
+/// The same for workloads that are carried out in a directory, embedded from `workloads/files/`.
+pub const SHIPPED_FOR_DIRECTORIES: [(&str, &str); 14] = [
+    ("bonnie", include_str!("../../../workloads/files/bonnie.toml")),
+    ("metadata", include_str!("../../../workloads/files/metadata.toml")),
+    ("metadata-private", include_str!("../../../workloads/files/metadata-private.toml")),
+    ("io500-like", include_str!("../../../workloads/files/io500-like.toml")),
+    ("io500-like-easy", include_str!("../../../workloads/files/io500-like-easy.toml")),
+    ("build", include_str!("../../../workloads/files/build.toml")),
+    ("checkout", include_str!("../../../workloads/files/checkout.toml")),
+    ("install", include_str!("../../../workloads/files/install.toml")),
+    ("media", include_str!("../../../workloads/files/media.toml")),
+    ("fileserver", include_str!("../../../workloads/files/fileserver.toml")),
+    ("mailspool", include_str!("../../../workloads/files/mailspool.toml")),
+    ("smb", include_str!("../../../workloads/files/smb.toml")),
+    ("commit", include_str!("../../../workloads/files/commit.toml")),
+    ("copy", include_str!("../../../workloads/files/copy.toml")),
+];
+
+/// All workloads that come with the program, each with its name and its text.
+pub fn all_shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SHIPPED.into_iter().chain(SHIPPED_FOR_DIRECTORIES)
+}
+
+/// The text of a workload that comes with the program.
+pub fn shipped_text(name: &str) -> Option<&'static str> {
+    all_shipped().find(|(shipped, _)| *shipped == name).map(|(_, text)| text)
+}
+
 /// Reads a workload: a file if there is one with that name, otherwise a shipped one.
 pub fn find_workload(name: &str) -> Result<Workload, Failure> {
     read_named(name, &Reading::default()).map(|found| found.workload)
@@ -87,7 +115,7 @@ pub fn read_all(names: &[&str], reading: &Reading) -> Result<Vec<FoundWorkload>,
 pub fn read_named(name: &str, reading: &Reading) -> Result<FoundWorkload, Failure> {
     let choice = &reading.jobs;
     let path = Path::new(name);
-    let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
+    let shipped = shipped_text(name);
     if Url::is_one(name) {
         return Err(Failure::bad_usage(format!(
             "{} is a database, not a workload: put a workload such as tpcc in front of it",
@@ -95,7 +123,7 @@ pub fn read_named(name: &str, reading: &Reading) -> Result<FoundWorkload, Failur
         )));
     }
     let bytes = match shipped {
-        Some((_, text)) => text.as_bytes().to_vec(),
+        Some(text) => text.as_bytes().to_vec(),
         None => {
             mistaken::refuse_directory(path)?;
             let bytes = bytes_of(path)?;
@@ -116,7 +144,7 @@ pub fn read_named(name: &str, reading: &Reading) -> Result<FoundWorkload, Failur
     }
     let is_act = shipped.is_none() && is_act(name, &bytes);
     let mut workload = match shipped {
-        Some((name, text)) => parse_workload(&format!("{name}.toml (shipped)"), text)?,
+        Some(text) => parse_workload(&format!("{name}.toml (shipped)"), text)?,
         None if is_act => read_act(name, &bytes, reading)?,
         None => parse_workload(name, &String::from_utf8(bytes).map_err(|_| unreadable_file(path, &"it is not text"))?)?,
     };
@@ -142,7 +170,7 @@ pub fn split_workloads_and_targets<'a>(first: &'a str, rest: &'a [String]) -> (V
 pub fn is_workload(name: &str) -> bool {
     let path = Path::new(name);
     let ends = path.extension().is_some_and(|end| end == "toml" || end == "conf" || end == "fio");
-    SHIPPED.iter().any(|(shipped, _)| *shipped == name) || ends || has_keys_of_a_workload(path)
+    shipped_text(name).is_some() || ends || has_keys_of_a_workload(path)
 }
 
 /// True for a file with ACT's keys or fio's. One as large as a target is not read.
@@ -205,7 +233,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 fn unreadable_file(path: &Path, why: &dyn std::fmt::Display) -> Failure {
-    let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = all_shipped().map(|(name, _)| name).collect();
     let remedy = match similar_workload(path, &names) {
         Some(meant) => {
             format!("did you mean {}? (assay workloads lists those that come with the program)", escaped_path(&meant))
@@ -244,6 +272,19 @@ mod tests {
             let plan = workload.make_plan(&Adjust { targets, ..Adjust::default() }).unwrap();
             // A closed loop measures what a device gives: there is no load that it could fail to hold.
             assert!(!plan.criteria.is_empty() || !plan.load.can_be_scaled(), "{name} has criteria");
+        }
+    }
+
+    #[test]
+    fn every_phase_of_a_shipped_workload_for_directories_makes_a_plan() {
+        for (name, text) in SHIPPED_FOR_DIRECTORIES {
+            assert!(mistaken::refuse_other_files(Path::new(name), text.as_bytes()).is_ok(), "{name} is a workload");
+            let workload = find_workload(name).map_err(|f| format!("{f:?}")).unwrap();
+            assert!(workload.name == name && !workload.description.is_empty());
+            for part in workload.in_steps() {
+                let plan = part.make_plan(&Adjust::default()).unwrap();
+                assert!(plan.load.files().is_some() && !plan.load.streams.is_empty(), "{name}");
+            }
         }
     }
 }

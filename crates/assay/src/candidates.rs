@@ -3,7 +3,7 @@
 
 use assay_device::probe;
 use assay_device::safety::Roots;
-use assay_run::workloads::{self, SHIPPED};
+use assay_run::workloads::{self, all_shipped};
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) const CERTIFY: &str = "certify";
 
 /// Names of the workloads that come with the program.
 pub(crate) fn shipped_workloads() -> Vec<CompletionCandidate> {
-    SHIPPED.iter().map(|(name, _)| shipped_workload(name)).collect()
+    all_shipped().map(|(name, _)| shipped_workload(name)).collect()
 }
 
 fn shipped_workload(name: &str) -> CompletionCandidate {

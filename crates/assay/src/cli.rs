@@ -90,6 +90,9 @@ pub(crate) enum Command {
     New(new::New),
     /// List the workloads that come with the program, or print one
     Workloads(workloads::Workloads),
+    /// Make the calls of a run on a directory: the program starts this process itself
+    #[command(hide = true)]
+    DirectoryCalls,
     /// Print the completion script of a shell, to be sourced
     Completions(manual::Completions),
     /// Print the manual page of the program or of a verb, or write all pages to a directory with --out DIR
@@ -152,6 +155,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Doctor(args) => doctor::examine_machine(&args),
         Command::New(args) => new::new(&args),
         Command::Workloads(args) => workloads::show_workloads(&args),
+        Command::DirectoryCalls => Ok(assay_run::serve_directory_calls(std::io::stdin(), std::io::stdout().lock())),
         Command::Completions(args) => manual::print_completions(&args),
         Command::Man(args) => manual::print_manual(&args, Cli::command()),
     }

@@ -6,34 +6,34 @@ use assay_base::Instant;
 use assay_engine::{Account, Ending};
 use assay_model::Plan;
 use assay_record::{
-    CacheCounters, ClockSample, DiskCounters, Entry, Event, ForeignLoad, Frame, Header, HostSample, Interval,
+    CacheCounters, ClockSample, DiskCounters, Entry, Event, ForeignLoad, Header, Histograms, HostSample, Interval,
 };
 use std::collections::BTreeMap;
 
 /// The measurements beside the operations of an interval; empty in a simulation.
 #[derive(Default)]
-pub(super) struct Sample {
-    pub(super) disks: Vec<DiskCounters>,
+pub(crate) struct Sample {
+    pub(crate) disks: Vec<DiskCounters>,
     /// The load of others on the disks that serve the targets.
-    pub(super) foreign: Vec<ForeignLoad>,
-    pub(super) cache: Option<CacheCounters>,
-    pub(super) meters: Vec<Vec<u64>>,
-    pub(super) host: Option<HostSample>,
-    pub(super) clocks: Option<ClockSample>,
+    pub(crate) foreign: Vec<ForeignLoad>,
+    pub(crate) cache: Option<CacheCounters>,
+    pub(crate) meters: Vec<Vec<u64>>,
+    pub(crate) host: Option<HostSample>,
+    pub(crate) clocks: Option<ClockSample>,
     /// Further figures that completed operations report, by flow.
-    pub(super) counted: BTreeMap<usize, BTreeMap<String, u64>>,
+    pub(crate) counted: BTreeMap<usize, BTreeMap<String, u64>>,
 }
 
 /// Writes a segment of the log, and shows it to the observer.
-pub(super) struct Collector<'a> {
-    pub(super) log: &'a mut LogFile,
-    pub(super) observer: &'a mut dyn Observer,
+pub(crate) struct Collector<'a> {
+    pub(crate) log: &'a mut LogFile,
+    pub(crate) observer: &'a mut dyn Observer,
     account: Account,
 }
 
 impl<'a> Collector<'a> {
     /// Opens a segment with its header.
-    pub(super) fn open_segment(
+    pub(crate) fn open_segment(
         plan: &Plan,
         header: Header,
         log: &'a mut LogFile,
@@ -45,8 +45,8 @@ impl<'a> Collector<'a> {
         Collector { log, observer, account }
     }
 
-    /// Writes an interval, whose figures of the flows are `interval`.
-    pub(super) fn write_interval(&mut self, frame: &Frame, interval: Interval, sample: Sample) {
+    /// Writes an interval, whose figures of the flows are `interval`, and the distributions of a group that it closes.
+    pub(crate) fn write_interval(&mut self, interval: Interval, histograms: Option<Histograms>, sample: Sample) {
         let Sample { disks, foreign, cache, meters, host, clocks, counted } = sample;
         let cache = cache.map(Box::new);
         let mut interval = Interval { disks, foreign, cache, meters, host, clocks, ..interval };
@@ -59,7 +59,7 @@ impl<'a> Collector<'a> {
         if let Some(why) = self.log.newly_certain_failure() {
             self.observer.fails_for_certain(&why);
         }
-        if let Some(histograms) = frame.histograms_line() {
+        if let Some(histograms) = histograms {
             self.log.write_entry(&Entry::Histograms(histograms));
         }
         if let Some(event) = event {
@@ -67,7 +67,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    pub(super) fn write_event(&mut self, event: Event) {
+    pub(crate) fn write_event(&mut self, event: Event) {
         // A part of what several workers tell together is kept until the last of them has told it.
         let Some(event) = self.account.receive_event(event) else { return };
         self.observer.show_event(&event);
@@ -75,12 +75,12 @@ impl<'a> Collector<'a> {
     }
 
     /// When the phase that waits ends, once that is decided.
-    pub(super) fn phase_end(&self) -> Option<Instant> {
+    pub(crate) fn phase_end(&self) -> Option<Instant> {
         self.account.phase_end()
     }
 
     /// Closes the segment.
-    pub(super) fn close_segment(&mut self, ending: &Ending) {
+    pub(crate) fn close_segment(&mut self, ending: &Ending) {
         self.log.write_close(self.account.closing_line(ending));
         self.observer.finish_part();
     }

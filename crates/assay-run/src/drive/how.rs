@@ -42,6 +42,11 @@ impl Manner {
     pub fn check_suits_targets(&self, named: &[(String, Named)]) -> Result<(), Failure> {
         let is_database = matches!(named.first(), Some((_, Named::Database(_))));
         let its_sessions = "--workers makes no sense on a database: its sessions carry the transactions; write sessions in the workload";
+        if matches!(named.first(), Some((_, Named::Directory(_)))) && self.workers.is_some() {
+            return Err(Failure::bad_usage(
+                "--workers makes no sense on a directory: its clients make the calls; write clients in the workload",
+            ));
+        }
         if is_database {
             return self.workers.map_or(Ok(()), |_| Err(Failure::bad_usage(its_sessions)));
         }
@@ -79,7 +84,7 @@ pub struct Drive {
 }
 
 /// The content of the header besides the plan.
-pub(super) fn header_facts(
+pub(crate) fn header_facts(
     plan: &Plan,
     targets: &Targets,
     cache: Option<&Lookaside>,

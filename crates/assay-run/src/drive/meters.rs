@@ -5,18 +5,18 @@ use assay_device::{probe, usage};
 use assay_record::HostSample;
 
 /// The cost of this process, as differences since the last reading.
-pub(super) struct Meters {
+pub(crate) struct Meters {
     host: HostSample,
 }
 
 impl Meters {
     /// Starts counting now.
-    pub(super) fn new() -> Meters {
+    pub(crate) fn new() -> Meters {
         Meters { host: read_host() }
     }
 
     /// The counts since the last call, and the memory in use now.
-    pub(super) fn sample_host(&mut self) -> HostSample {
+    pub(crate) fn sample_host(&mut self) -> HostSample {
         let now = read_host();
         let before = std::mem::replace(&mut self.host, now);
         HostSample {

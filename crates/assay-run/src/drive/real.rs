@@ -468,7 +468,7 @@ impl Collecting<'_> {
             let clocks = self.watch.clock_readings();
             let meters = self.account.beneath.sample_rises();
             let sample = Sample { disks, foreign, cache, meters, host: Some(host), clocks, counted };
-            collector.write_interval(&merged.frame, interval, sample);
+            collector.write_interval(interval, merged.frame.histograms_line(), sample);
             if let Some(at) = collector.phase_end() {
                 self.real.phase_end.store(at.as_ns(), Ordering::Release);
             }

@@ -30,7 +30,11 @@ struct DirectLogSink<'a, 'b> {
 impl Sink for DirectLogSink<'_, '_> {
     fn receive_frame(&mut self, frame: Frame) {
         let cache = self.cache.map(|cache| self.cached.sample_counters(cache));
-        self.collector.write_interval(&frame, frame.interval_line(), Sample { cache, ..Sample::default() });
+        self.collector.write_interval(
+            frame.interval_line(),
+            frame.histograms_line(),
+            Sample { cache, ..Sample::default() },
+        );
         self.last = Instant::from_ns(frame.end_ns);
         self.spent.push(frame);
     }

@@ -236,6 +236,7 @@ impl Shared<'_> {
                 null.map(AnyDevice::Null)
             }
             Targets::Databases(_) => unreachable!("transactions are not block I/O"),
+            Targets::Directory(_) => unreachable!("calls on files are not block I/O"),
             Targets::Simulated(_) => unreachable!("simulated targets run in virtual time"),
         };
         device.map_err(|e| self.engine_failure(e))

@@ -99,7 +99,7 @@ fn stream_head(plan: &Plan, index: usize, targets: &[TargetHead]) -> StreamHead 
     let stream = &plan.load.streams[index];
     StreamHead {
         name: stream.name.clone(),
-        direction: stream.data_direction(),
+        direction: stream.data_direction().or_else(|| direction_on_files(plan, stream)),
         operation: stream.operation_name().map(str::to_owned),
         arrival: plan.arrival_of(stream).to_owned(),
         rate: stream.arrival.mean_rate(),
@@ -107,6 +107,14 @@ fn stream_head(plan: &Plan, index: usize, targets: &[TargetHead]) -> StreamHead 
         size_done: size_done(plan, index, targets),
         per_target: stream.per_target,
     }
+}
+
+/// The direction in which an operation on files moves bytes; `None` for one that moves none, and for what is no operation on
+/// files.
+fn direction_on_files(plan: &Plan, stream: &assay_model::Stream) -> Option<assay_base::Direction> {
+    plan.load.files()?;
+    let operation = assay_model::files::Operation::from_name(stream.operation_name()?)?;
+    operation.moves_bytes().then(|| operation.direction())
 }
 
 fn phase_head(phase: &assay_model::Phase) -> PhaseHead {

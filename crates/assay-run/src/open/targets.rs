@@ -13,6 +13,7 @@ pub use needs::{Allowed, SmallestTarget, TargetNeeds};
 pub use real::{RealTarget, TargetPermit};
 
 use crate::databases::{Database, durability_watermarks};
+use crate::directories::Directory;
 use crate::failure::{Failure, one_line};
 use assay_base::{Bytes, Geometry};
 use assay_device::safety::{DevNum, Examination, Watermark};
@@ -31,6 +32,8 @@ pub enum Targets {
     Null(Vec<(String, Geometry)>),
     /// Databases, in real time.
     Databases(Vec<Database>),
+    /// A directory, in real time.
+    Directory(Box<Directory>),
     /// Devices and files.
     Real(Vec<RealTarget>),
 }
@@ -62,6 +65,10 @@ impl Targets {
         if !named.is_empty() {
             return named.into_iter().map(Database::open_named).collect::<Result<_, _>>().map(Targets::Databases);
         }
+        if let [(name, Named::Directory(named))] = names {
+            let opened = Directory::open_named(name, named, needs.log_dir)?;
+            return Ok(Targets::Directory(Box::new(opened)));
+        }
         enough_descriptors(names.len())?;
         let own = names.len() - needs.beside.min(names.len());
         let targets = Targets::open_each(names, own, needs, allowed)?;
@@ -89,7 +96,9 @@ impl Targets {
             match named {
                 Named::Simulated(spec) => simulated.push((name.clone(), spec.clone())),
                 Named::Null(geometry) => null.push((name.clone(), *geometry)),
-                Named::Database(_) => return Err(Failure::internal_bug("a database among other targets")),
+                Named::Database(_) | Named::Directory(_) => {
+                    return Err(Failure::internal_bug("a database or a directory among other targets"));
+                }
                 Named::Path(path) => match RealTarget::open_indexed(at, name, path, needs, allowed) {
                     Ok(opened) => real.push(opened),
                     Err(failure) => {
@@ -162,6 +171,7 @@ impl Targets {
             Targets::Simulated(all) => all.len(),
             Targets::Null(all) => all.len(),
             Targets::Databases(all) => all.len(),
+            Targets::Directory(_) => 1,
             Targets::Real(all) => all.len(),
         }
     }
@@ -172,6 +182,7 @@ impl Targets {
             Targets::Simulated(all) => &all[index].0,
             Targets::Null(all) => &all[index].0,
             Targets::Databases(all) => all[index].url_name(),
+            Targets::Directory(directory) => directory.directory_name(),
             Targets::Real(all) => &all[index].name,
         }
     }
@@ -181,7 +192,7 @@ impl Targets {
         match self {
             Targets::Simulated(all) => all[index].1.geometry(),
             Targets::Null(all) => all[index].1,
-            Targets::Databases(_) => Geometry { size: 0, block: 1 },
+            Targets::Databases(_) | Targets::Directory(_) => Geometry { size: 0, block: 1 },
             Targets::Real(all) => all[index].target.geometry(),
         }
     }
@@ -227,15 +238,17 @@ impl Targets {
     }
 
     fn target_head(&self, index: usize) -> TargetHead {
-        if let Targets::Databases(all) = self {
-            return all[index].target_head();
+        match self {
+            Targets::Databases(all) => return all[index].target_head(),
+            Targets::Directory(directory) => return directory.target_head(),
+            _ => {}
         }
         let Geometry { size, block } = self.target_geometry(index);
         let (kind, facts) = match self {
             Targets::Simulated(all) => {
                 ("simulated".to_owned(), BTreeMap::from([("model".to_owned(), all[index].1.to_string())]))
             }
-            Targets::Null(_) | Targets::Databases(_) => ("null".to_owned(), BTreeMap::new()),
+            Targets::Null(_) | Targets::Databases(_) | Targets::Directory(_) => ("null".to_owned(), BTreeMap::new()),
             Targets::Real(all) => all[index].target_facts(),
         };
         TargetHead {
@@ -258,6 +271,7 @@ impl Targets {
         let mut marks: Vec<String> = match self {
             Targets::Simulated(_) => vec!["SIMULATED: no device was tested".into()],
             Targets::Databases(all) => durability_watermarks(all.iter().take(n)),
+            Targets::Directory(directory) => directory.result_watermark().into_iter().collect(),
             Targets::Null(_) => vec!["NON-CERTIFIABLE: the null target does nothing".into()],
             Targets::Real(all) => all.iter().take(n).flat_map(RealTarget::watermark_texts).collect(),
         };

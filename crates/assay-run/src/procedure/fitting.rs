@@ -270,7 +270,7 @@ fn initial_notes(several: &Several<'_>, production: &Production) -> Vec<String> 
         Named::Path(path) if path.is_file() => Some(
             "the target is a file, and the counters of the device beneath it are of its whole file system: requests are counted as they are issued, and splitting and merging below is not seen",
         ),
-        Named::Path(_) | Named::Database(_) => None,
+        Named::Path(_) | Named::Database(_) | Named::Directory(_) => None,
     };
     notes.extend(own.map(str::to_owned));
     notes

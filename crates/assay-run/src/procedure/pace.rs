@@ -81,6 +81,7 @@ impl Pace {
         named: &[(String, Named)],
         load: Option<Multiple>,
     ) -> Result<Plan, Failure> {
+        fits_directories(workload, named)?;
         let fitted = self.fit_to_databases(workload, named)?;
         let workload = fitted.as_ref().unwrap_or(workload);
         let seed = choose_seed(self.seed.or(workload.seed), named);
@@ -96,6 +97,22 @@ impl Pace {
             load.verify = Verify::Ledger;
         }
         Ok(plan)
+    }
+}
+
+/// Clients on files work on a directory, and nothing else does.
+fn fits_directories(workload: &Workload, named: &[(String, Named)]) -> Result<(), Failure> {
+    let Some((name, target)) = named.first() else { return Ok(()) };
+    let (workload_name, name) = (one_line(&workload.name), one_line(name));
+    match (workload.load.as_files(), target) {
+        (Some(_), Named::Directory(_))
+        | (None, Named::Simulated(_) | Named::Null(_) | Named::Database(_) | Named::Path(_)) => Ok(()),
+        (Some(_), _) => Err(Failure::bad_usage(format!(
+            "{workload_name} works on files in a directory, and {name} is none: name a directory on the file system that you ask about"
+        ))),
+        (None, Named::Directory(_)) => Err(Failure::bad_usage(format!(
+            "{workload_name} reads and writes blocks, and {name} is a directory: name a file in it, such as {name}/scratch with --create 1GiB, or use a workload with model = \"files\""
+        ))),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn examine_machine(args: &Doctor) -> Result<u8, Failure> {
     let mut checks = doctor::check_host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
     checks.extend(targets::parse_block_targets(&args.targets)?.into_iter().flat_map(|(name, named)| match named {
         Named::Path(path) => doctor::check_target(&roots, &path),
-        Named::Simulated(_) | Named::Null(_) | Named::Database(_) => vec![Check {
+        Named::Simulated(_) | Named::Null(_) | Named::Database(_) | Named::Directory(_) => vec![Check {
             id: "target",
             target: Some(name),
             ok: true,

@@ -1,6 +1,7 @@
 //! `assay explain`: the plan, with derived rates, bytes and the data that will be destroyed, or why a target would be
 //! refused. Targets that a plan writes are examined like in `assay devices`.
 
+mod files;
 mod words;
 
 use super::behind;

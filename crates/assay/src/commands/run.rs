@@ -101,6 +101,7 @@ pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
     }
     let place = args.output.results_place();
     refuse_resume_with_ledger(place.resume.is_some(), &tasks)?;
+    refuse_resume_in_phases(place.resume.is_some(), &tasks)?;
     let planned = place.planned_directory(&tasks[0].plan.name)?;
     let mut prepared = open_targets(args, &request, &named, &tasks, &planned)?;
     let notes = prepared.set_scheduler(request.asked_scheduler()?, print_to_stderr)?;
@@ -232,6 +233,17 @@ fn refuse_resume_with_ledger(resumes: bool, tasks: &[Task]) -> Result<(), Failur
     if resumes && loads.any(|load| load.verify != Verify::No) {
         return Err(Failure::bad_usage(
             "a run with --verify or --crash-test cannot continue: what the database has lost meanwhile would no longer be seen; ask assay check URL --after DIR, and start another run",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses to continue a run whose phases worked on one tree of files: what the earlier ones left in it is gone.
+fn refuse_resume_in_phases(resumes: bool, tasks: &[Task]) -> Result<(), Failure> {
+    if resumes && tasks.iter().any(|task| task.plan.load.files().is_some_and(|files| !files.workload.phases.is_empty()))
+    {
+        return Err(Failure::bad_usage(
+            "a run on a directory in phases cannot continue, because the tree that the phases share is gone: start another run",
         ));
     }
     Ok(())

@@ -30,6 +30,7 @@ mod consents;
 mod content;
 mod counted;
 mod databases;
+mod directories;
 mod displaced;
 mod documents;
 mod engines;

@@ -1,6 +1,7 @@
 //! The meaning of the target names on a command line, before anything is opened.
 
 use crate::databases::NamedDatabase;
+use crate::directories::NamedDirectory;
 use crate::failure::{Failure, one_line};
 use assay_base::{Bytes, Geometry};
 use assay_device::probe;
@@ -22,6 +23,8 @@ pub enum Named {
     Null(Geometry),
     /// A database, by its URL.
     Database(NamedDatabase),
+    /// A directory.
+    Directory(NamedDirectory),
     /// A path.
     Path(PathBuf),
 }
@@ -32,7 +35,7 @@ impl Named {
         match self {
             Named::Simulated(spec) => Some((spec.geometry().size, spec.geometry().block)),
             Named::Null(geometry) => Some((geometry.size, geometry.block)),
-            Named::Database(_) => None,
+            Named::Database(_) | Named::Directory(_) => None,
             Named::Path(path) => {
                 let print = probe::read_target(&Roots::of_machine(), path);
                 let size = print.size?;
@@ -90,7 +93,14 @@ pub fn parse_block_targets(names: &[String]) -> Result<Vec<(String, Named)>, Fai
             "a target is a database, and this command is for devices and files: for a file of this name write ./ before it",
         ));
     }
-    parse_targets(names)
+    let mut all = parse_targets(names)?;
+    for (name, named) in &mut all {
+        // What opens it refuses a directory by its path.
+        if let Named::Directory(directory) = named {
+            (*name, *named) = (name.clone(), Named::Path(directory.path().to_owned()));
+        }
+    }
+    Ok(all)
 }
 
 /// Parses the name of a target.
@@ -106,6 +116,8 @@ fn parse_target(name: &str) -> Result<(String, Named), Failure> {
         Named::Null(Geometry { size: size.get() / u64::from(NULL_BLOCK) * u64::from(NULL_BLOCK), block: NULL_BLOCK })
     } else if assay_sql::Url::is_one(name) {
         Named::Database(NamedDatabase::from_url(name)?)
+    } else if let Some(directory) = NamedDirectory::from_name(name) {
+        Named::Directory(directory)
     } else {
         Named::Path(PathBuf::from(name))
     };
@@ -123,6 +135,9 @@ pub fn parse_targets(names: &[String]) -> Result<Vec<(String, Named)>, Failure> 
     let databases = all.iter().filter(|(_, named)| matches!(named, Named::Database(_))).count();
     if databases > 0 && databases < all.len() {
         return Err(Failure::bad_usage("a run drives databases or other targets, and not both: use two commands"));
+    }
+    if all.len() > 1 && all.iter().any(|(_, named)| matches!(named, Named::Directory(_))) {
+        return Err(Failure::bad_usage("a run works on one directory: start a run for each, and compare them"));
     }
     if all.windows(2).any(|pair| discriminant(&pair[0].1) != discriminant(&pair[1].1)) {
         return Err(Failure::bad_usage(

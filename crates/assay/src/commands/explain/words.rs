@@ -1,5 +1,6 @@
 //! A plan as `assay explain` shows it: lines for a person who reads it before the run.
 
+use super::files;
 use crate::commands::outline::{PlanLines, byte_totals, in_words, largest_block, refusal_reason};
 use crate::commands::transactions;
 use assay_base::{Bytes, Direction, Geometry, Rate, Share, Span, more_than_tags};
@@ -53,9 +54,10 @@ pub(super) fn plan_text(plan: &Plan, named: &[(String, Named)], sizes: &[Known],
         };
         out.add_line(format_args!("  {:10} {span}", phase.name));
     }
-    match plan.load.tpcc() {
-        Some(load) => transactions::add_lines(load, plan.load.targets, unknown, &mut out),
-        None => add_bytes(plan, named, sizes, &mut out),
+    match (plan.load.tpcc(), plan.load.files()) {
+        (Some(load), _) => transactions::add_lines(load, plan.load.targets, unknown, &mut out),
+        (None, Some(files)) => files::add_lines(files, plan.load.seed, &mut out),
+        (None, None) => add_bytes(plan, named, sizes, &mut out),
     }
     loops_beyond_queues(plan, named, &Roots::of_machine()).iter().for_each(|line| out.add_line(line));
     if let Some(how) = integrity::describe_verification(plan, first_target(sizes)) {
@@ -77,6 +79,8 @@ pub(super) fn plan_text(plan: &Plan, named: &[(String, Named)], sizes: &[Known],
     plan.notes.remarks.iter().for_each(|note| out.add_line(format_args!("  note: {note}")));
     if plan.load.tpcc().is_some() {
         out.add_heading("the database is changed by what the transactions do; nothing but the tables that assay prep made is touched");
+    } else if plan.load.files().is_some() {
+        out.add_heading("everything happens in a directory of the run's own, which is made in the target and removed at the end; nothing else there is touched");
     } else if plan.load.writes_targets() {
         out.add_heading("ALL DATA ON THE TARGETS WILL BE DESTROYED");
         named

@@ -1,0 +1,335 @@
+//! The run of a plan on a directory: one phase of what clients do there. The tree is made before the first phase, and
+//! compared and removed after the last one, or after the one that ended early.
+
+use super::findings::{event, events_of_end};
+use super::protocol::{Answer, Begin, End, Phase, PhaseEnd, PhaseOver, Request};
+use super::session::{Session, TICK};
+use super::target::Directory;
+use crate::drive::{Collector, Drive, Meters, Sample, header_facts};
+use crate::failure::Failure;
+use crate::host::signals::StopCell;
+use crate::host::watch::{self, Watch};
+use crate::log::header::{self, HeaderFacts, RealTimeFacts};
+use crate::log::logfile::LogFile;
+use crate::log::tool;
+use crate::observer::Observer;
+use crate::open::targets::Targets;
+use assay_base::{Bytes, Instant, Span};
+use assay_device::clock::Clock;
+use assay_engine::Ending;
+use assay_engine::shell::Stop;
+use assay_files::shell::ClientInterval;
+use assay_model::Plan;
+use assay_model::files::PlannedFiles;
+use assay_record::{CloseReason, EventKind, HostSample, SHORT_RUN, SHORT_RUN_GROUP};
+use std::collections::BTreeMap;
+
+/// The time that a line of distributions covers in a run that is not short.
+const GROUP: Span = Span::from_secs(10);
+/// A call is given up after four times as long as it takes to be stuck: 120 s after 30 s.
+const GIVEN_UP: u64 = 4;
+/// How long nothing may come from the process that makes the calls, beyond the interval and the time after which a call
+/// is given up.
+const SILENCE: Span = Span::from_secs(10);
+
+/// A run of a plan on a directory.
+pub(crate) struct DirectoryRun<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) targets: &'a Targets,
+    pub(crate) directory: &'a Directory,
+    pub(crate) how: &'a Drive,
+    pub(crate) stop: &'a StopCell,
+}
+
+/// How a phase ended, as the log has it.
+struct PhaseEnding {
+    reason: CloseReason,
+    why: Option<String>,
+    at: Instant,
+    /// Whether the process that makes the calls can still be asked for something.
+    answers: bool,
+}
+
+impl PhaseEnding {
+    fn new(reason: CloseReason, why: Option<String>, at: Instant, answers: bool) -> PhaseEnding {
+        PhaseEnding { reason, why, at, answers }
+    }
+}
+
+impl DirectoryRun<'_> {
+    /// Carries it out, into `log`.
+    pub(crate) fn carry_out_run(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
+        let files = self.plan.load.files();
+        let files = files.ok_or_else(|| Failure::internal_bug("a plan without clients on files"))?;
+        let mut session = self.directory.lock_session();
+        self.begin_session(&mut session, files, observer)?;
+        let clock = Clock::start();
+        let watch = Watch::new(clock, self.how.readings.unwrap_or(watch::machine_clocks), Vec::new());
+        let facts = header_facts(
+            self.plan,
+            self.targets,
+            None,
+            self.how,
+            engine_facts(files, &session, clock),
+            watch.clock_readings(),
+        );
+        let facts = HeaderFacts { in_real_time: RealTimeFacts::default(), ..facts };
+        let header = header::make_header(self.plan, facts);
+        let collector = Collector::open_segment(self.plan, header, log, observer);
+        let mut collecting =
+            Collecting { run: self, session: &mut session, collector, watch, meters: Meters::new(), clock };
+        collecting.carry_out_phase(files)
+    }
+
+    /// Makes the tree, where this is the first phase.
+    fn begin_session(
+        &self,
+        session: &mut Session,
+        files: &PlannedFiles,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Failure> {
+        if files.phase > 0 {
+            return session.tree.as_ref().map(|_| ()).ok_or_else(|| {
+                Failure::bad_usage("the tree of the earlier phases is gone: start another run, from the first phase")
+            });
+        }
+        let name = self.directory.directory_name();
+        observer.say_line(&format!("making the tree in {}", crate::failure::one_line(name)));
+        let workload = files.workload.clone();
+        let number = run_number();
+        let run = format!("{} {number:08x}", self.plan.name);
+        let begin = Begin { run, number, seed: self.plan.load.seed, workload };
+        let made = session.begin(begin, self.stop)?;
+        let bytes = Bytes::new(made.bytes).human_text();
+        let (directory, files, directories) = (&made.directory, made.files, made.directories);
+        observer.say_line(&format!("made {files} files with {bytes} in {directories} directories below {directory}"));
+        Ok(())
+    }
+}
+
+/// A number that differs between runs.
+fn run_number() -> u32 {
+    let now = assay_device::clock::wall_time().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| (since.as_nanos() as u64 / 1000) as u32)
+}
+
+/// Describes how a run is carried.
+fn engine_facts(files: &PlannedFiles, session: &Session, clock: Clock) -> BTreeMap<String, String> {
+    let workload = &files.workload;
+    let entries = [
+        ("engine", Some("system calls".to_owned())),
+        ("clients", Some(format!("{}, each a thread that waits in its calls", workload.clients))),
+        ("cache", Some(workload.cache.to_string())),
+        ("directory", session.tree.as_ref().map(|tree| tree.directory.clone())),
+        ("process of the calls", Some(session.connection.process_id().to_string())),
+        ("clock", Some(clock.source_name().to_owned())),
+        ("program", tool::program_checksum().map(|sum| format!("BLAKE3 {sum}"))),
+    ];
+    entries.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))).collect()
+}
+
+/// The collecting side of a phase.
+struct Collecting<'a, 'b> {
+    run: &'a DirectoryRun<'a>,
+    session: &'a mut Session,
+    collector: Collector<'b>,
+    watch: Watch,
+    meters: Meters,
+    clock: Clock,
+}
+
+impl Collecting<'_, '_> {
+    fn carry_out_phase(&mut self, files: &PlannedFiles) -> Result<CloseReason, Failure> {
+        let request = self.request(files);
+        let given_up = request.given_up;
+        let ended = match self.session.connection.send(&Request::Phase(request)) {
+            Ok(()) => self.collect_answers(given_up),
+            Err(failure) => self.process_ended(&failure),
+        };
+        if !ended.answers {
+            self.abandon_tree();
+        } else if files.is_last_phase() || ended.reason != CloseReason::Completed {
+            self.end_session(&ended);
+        }
+        let PhaseEnding { reason, why, at, .. } = ended;
+        self.collector.close_segment(&Ending { reason, why, at, totals: None });
+        Ok(reason)
+    }
+
+    fn request(&self, files: &PlannedFiles) -> Phase {
+        let timing = &self.run.plan.timing;
+        let limits = self.run.how.manner.limits;
+        let length = timing.total_length();
+        let group = if length <= SHORT_RUN { SHORT_RUN_GROUP } else { GROUP };
+        Phase {
+            index: files.phase,
+            length,
+            interval: timing.interval,
+            group: (group.as_ns() / timing.interval.as_ns().max(1)).max(1),
+            thresholds_ns: header::exact_thresholds(self.run.plan).bounds_ns().to_vec(),
+            streams: self.run.plan.load.streams.iter().map(|stream| stream.name.clone()).collect(),
+            stuck: limits.stuck,
+            given_up: Span::from_ns(limits.stuck.as_ns().saturating_mul(GIVEN_UP)),
+            time_line: self.clock.time_line().into(),
+        }
+    }
+
+    /// Writes what comes to the log until the phase is over.
+    fn collect_answers(&mut self, given_up: Span) -> PhaseEnding {
+        let patience = given_up + self.run.plan.timing.interval + self.run.plan.timing.interval + SILENCE;
+        let (mut heard, mut told_to_stop) = (self.clock.now(), false);
+        loop {
+            match self.session.connection.next_answer(TICK) {
+                Ok(Some(Answer::PhaseOver(over))) => return self.ending_of(over),
+                Ok(Some(answer)) => {
+                    heard = self.clock.now();
+                    self.take_answer(answer);
+                }
+                Ok(None) if self.clock.now().since(heard) > patience => return self.process_is_silent(patience),
+                Ok(None) => self.collector.observer.time_passes(),
+                Err(failure) => return self.process_ended(&failure),
+            }
+            self.collector.log.settle_events();
+            let asked = self.run.stop.stop_request();
+            if let Some(Stop::Now(reason)) = asked {
+                return PhaseEnding::new(reason, self.stop_reason(), self.clock.now(), false);
+            }
+            if !told_to_stop && (asked.is_some() || self.collector.log.write_failure().is_some()) {
+                told_to_stop = true;
+                // Where it cannot be told, its end is noticed next.
+                let _ = self.session.connection.send(&Request::Stop);
+            }
+        }
+    }
+
+    fn take_answer(&mut self, answer: Answer) {
+        match answer {
+            Answer::Interval(interval, host) => self.write_interval(*interval, host),
+            Answer::Event(event) => self.collector.write_event(event),
+            Answer::PhaseBegun(notes) => {
+                for text in notes {
+                    let event = event(EventKind::Environment, text, self.clock.now());
+                    self.collector.write_event(event);
+                }
+            }
+            // Nothing else comes while a phase is carried out.
+            _ => {}
+        }
+    }
+
+    fn write_interval(&mut self, counted: ClientInterval, theirs: HostSample) {
+        self.watch.changes_since_last().into_iter().for_each(|event| self.collector.write_event(event));
+        let host = Some(cost_of_both(self.meters.sample_host(), theirs));
+        let sample = Sample { host, clocks: self.watch.clock_readings(), ..Sample::default() };
+        let ClientInterval { mut interval, histograms, entries } = counted;
+        for (flow, items) in interval.flows.iter_mut().zip(entries) {
+            flow.items = items;
+        }
+        self.collector.write_interval(interval, histograms, sample);
+    }
+
+    fn stop_reason(&self) -> Option<String> {
+        self.run.stop.stop_reason().map(str::to_owned)
+    }
+
+    fn ending_of(&mut self, over: PhaseOver) -> PhaseEnding {
+        let at = Instant::from_ns(over.at_ns);
+        if let Some(wall) = over.stonewall {
+            let text = format!(
+                "the first client had done its part after {}: all had done {} sequences by then",
+                Instant::from_ns(wall.at_ns).since(Instant::ZERO),
+                wall.sequences
+            );
+            let event = event(EventKind::StreamEnd, text, Instant::from_ns(wall.at_ns));
+            self.collector.write_event(event);
+        }
+        match over.end {
+            PhaseEnd::Whole => PhaseEnding::new(CloseReason::Completed, None, at, true),
+            PhaseEnd::Stopped if self.collector.log.write_failure().is_some() => {
+                PhaseEnding::new(CloseReason::LogFailed, None, at, true)
+            }
+            PhaseEnd::Stopped => PhaseEnding::new(CloseReason::Interrupted, self.stop_reason(), at, true),
+            PhaseEnd::PlaceLost(text) => {
+                let event = event(EventKind::TargetLost, text.clone(), at);
+                self.collector.write_event(event);
+                PhaseEnding::new(CloseReason::TargetLost, Some(text), at, true)
+            }
+            PhaseEnd::RoomTaken(text) => {
+                let event = event(EventKind::Disturbed, text.clone(), at);
+                self.collector.write_event(event);
+                PhaseEnding::new(CloseReason::EngineFailed, Some(text), at, true)
+            }
+            PhaseEnd::GivenUp(call) => {
+                let id = self.session.connection.process_id();
+                let text = format!("{call}; the process {id} waits in it until the file system answers");
+                let event = event(EventKind::TargetLost, text.clone(), at);
+                self.collector.write_event(event);
+                PhaseEnding::new(CloseReason::TargetLost, Some(text), at, false)
+            }
+        }
+    }
+
+    fn process_is_silent(&mut self, patience: Span) -> PhaseEnding {
+        let id = self.session.connection.process_id();
+        let text = format!("the process {id}, which makes the calls on the directory, says nothing for {patience}");
+        let at = self.clock.now();
+        self.collector.write_event(event(EventKind::TargetLost, text.clone(), at));
+        PhaseEnding::new(CloseReason::TargetLost, Some(text), at, false)
+    }
+
+    fn process_ended(&mut self, failure: &Failure) -> PhaseEnding {
+        let (text, at) = (failure.user_message().to_owned(), self.clock.now());
+        self.collector.write_event(event(EventKind::EngineFailed, text.clone(), at));
+        PhaseEnding::new(CloseReason::EngineFailed, Some(text), at, false)
+    }
+
+    /// Compares the tree with what was written, unless the run was cut short, and removes it.
+    fn end_session(&mut self, ended: &PhaseEnding) {
+        let is_whole = ended.reason == CloseReason::Completed;
+        let verify = self.run.plan.load.files().is_some_and(|files| files.verify);
+        if verify && is_whole {
+            self.collector.observer.say_line("comparing the tree with what was written; Ctrl-C twice ends without it");
+        }
+        match self.session.end(End { verify: verify && is_whole, keep: false }, self.run.stop) {
+            Ok(end) => {
+                for event in events_of_end(&end, self.clock.now()) {
+                    self.collector.write_event(event);
+                }
+            }
+            Err(failure) => {
+                let text =
+                    format!("what the run left was not compared with what was written: {}", failure.user_message());
+                let event = event(EventKind::Unchecked, text, self.clock.now());
+                self.collector.write_event(event);
+            }
+        }
+        if verify && !is_whole {
+            let text = "the run was cut short: what it left was not compared with what was written".to_owned();
+            let event = event(EventKind::Warning, text, self.clock.now());
+            self.collector.write_event(event);
+        }
+    }
+
+    /// Says what stays in the directory, because nobody can be asked to remove it.
+    fn abandon_tree(&mut self) {
+        if let Some(tree) = self.session.tree.take() {
+            let text = format!(
+                "{} stays: assay clean {} removes it when the file system answers",
+                tree.directory,
+                assay_judge::for_a_shell(self.run.directory.directory_name())
+            );
+            let event = event(EventKind::Warning, text, self.clock.now());
+            self.collector.write_event(event);
+        }
+    }
+}
+
+/// What this process and the one that makes the calls cost together.
+fn cost_of_both(ours: HostSample, theirs: HostSample) -> HostSample {
+    HostSample {
+        cpu_ns: ours.cpu_ns.saturating_add(theirs.cpu_ns),
+        run_queue_ns: theirs.run_queue_ns,
+        resident_bytes: ours.resident_bytes.saturating_add(theirs.resident_bytes),
+        ..ours
+    }
+}

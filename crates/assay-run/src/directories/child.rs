@@ -1,0 +1,422 @@
+//! The process that makes the calls on a directory. It reads requests, carries out one after the other, and says what
+//! came of each. When whoever started it is gone, it ends at once; what it has made stays for `assay clean`.
+
+use super::protocol::{
+    Answer, Begin, Compared, End, Examine, Phase, PhaseEnd, PhaseOver, PlaceFacts, Refusal, Request, RunEnd, Stonewall,
+    TreeMade,
+};
+use crate::drive::Meters;
+use crate::failure::code;
+use crate::host::threads::thread_builder;
+use assay_base::{Instant, Span, file_systems};
+use assay_device::clock::{Clock, TimeLine};
+use assay_files::Trouble;
+use assay_files::own_dir::{Conditions, OwnDir, Place, Report, State, Wants};
+use assay_files::script::Script;
+use assay_files::shell::{
+    CachedPages, ClientInterval, Clients, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink,
+    StopHandle, Verification, Watched, drop_cached_pages, look_at_cache, make_tree, refuse_missing_way, verify_tree,
+};
+use assay_model::files::{CachePolicy, FilesWorkload, TreeShape};
+use assay_record::{Event, FlowInterval, Histograms, Interval, Thresholds};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many threads compare a tree, at most: more only wait for each other.
+const MOST_VERIFIERS: u32 = 16;
+/// Files that this process has open besides those of the tree.
+const OPEN_BESIDE: u64 = 64;
+/// The most directories of a tree that stay open.
+const MOST_OPEN_DIRECTORIES: usize = 4096;
+
+/// Carries out the requests that come from `requests`, and writes to `answers` what came of them. Returns the exit code.
+pub fn serve_directory_calls(requests: impl Read + Send + 'static, answers: impl Write) -> u8 {
+    let stops = Stops::default();
+    let (sender, receiver) = channel();
+    let reader_stops = stops.clone();
+    let reader = thread_builder("requests").spawn(move || read_requests(requests, &sender, &reader_stops));
+    if reader.is_err() {
+        return code::HOST;
+    }
+    let mut worker = Worker { clock_on, stops, place: None, run: None, answers: Answers(answers) };
+    worker.carry_out_all(&receiver);
+    code::DONE
+}
+
+/// The clients that a request to stop is for, and whether there was one.
+#[derive(Clone, Default)]
+struct Stops(Arc<Mutex<StopState>>);
+
+#[derive(Default)]
+struct StopState {
+    clients: Option<StopHandle>,
+    requested: bool,
+}
+
+impl Stops {
+    fn request(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.requested = true;
+        if let Some(clients) = &state.clients {
+            clients.request_stop();
+        }
+    }
+
+    fn watch(&self, clients: StopHandle) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.requested {
+            clients.request_stop();
+        }
+        state.clients = Some(clients);
+    }
+}
+
+fn read_requests(requests: impl Read, sender: &Sender<Request>, stops: &Stops) {
+    for line in BufReader::new(requests).lines() {
+        let Some(request) = line.ok().and_then(|line| serde_json::from_str(&line).ok()) else { break };
+        if request == Request::Stop {
+            stops.request();
+        } else if sender.send(request).is_err() {
+            break;
+        }
+    }
+    end_process();
+}
+
+/// Nobody is left who wants something. A thread may be in a call that does not return, so nothing is waited for.
+#[expect(clippy::disallowed_methods, reason = "the process that was started for this one is gone")]
+fn end_process() -> ! {
+    std::process::exit(code::DONE.into())
+}
+
+fn clock_on(line: TimeLine) -> impl Fn() -> Instant + Clone + Send + 'static {
+    let clock = Clock::on_time_line(line);
+    move || clock.now()
+}
+
+/// The way back.
+struct Answers<W>(W);
+
+impl<W: Write> Answers<W> {
+    fn send(&mut self, answer: &Answer) {
+        let mut line = serde_json::to_vec(answer).expect("an answer is plain data");
+        line.push(b'\n');
+        if self.0.write_all(&line).and_then(|()| self.0.flush()).is_err() {
+            end_process();
+        }
+    }
+}
+
+/// A run on the directory.
+struct Run<C> {
+    tree: Arc<OpenTree>,
+    watched: Watched,
+    workload: FilesWorkload,
+    /// Before the first phase.
+    script: Option<Script>,
+    clients: Option<Clients<C>>,
+}
+
+/// The directory that a person named.
+struct Opened {
+    place: Place,
+    path: PathBuf,
+}
+
+struct Worker<C, W> {
+    clock_on: fn(TimeLine) -> C,
+    stops: Stops,
+    place: Option<Opened>,
+    run: Option<Run<C>>,
+    answers: Answers<W>,
+}
+
+impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
+    fn carry_out_all(&mut self, requests: &Receiver<Request>) {
+        while let Ok(request) = requests.recv() {
+            let answer = match request {
+                Request::Examine(examine) => self.examine(&examine).map(Answer::Examined),
+                Request::Begin(begin) => self.begin(*begin).map(Answer::Begun),
+                Request::Phase(phase) => self.carry_out_phase(&phase).map(Answer::PhaseOver),
+                Request::End(end) => self.end(end).map(Answer::Ended),
+                Request::Stop => continue,
+            };
+            self.answers.send(&answer.unwrap_or_else(|trouble| Answer::Refused(Refusal::from(trouble))));
+        }
+    }
+
+    fn examine(&mut self, examine: &Examine) -> Result<PlaceFacts, Trouble> {
+        let run_directory = examine.run_directory.to_path();
+        let conditions =
+            Conditions { file_system: examine.file_system.as_deref(), run_directory: Some(&run_directory) };
+        let place = Place::open(&examine.path.to_path(), conditions)?;
+        let facts = facts_of(&place)?;
+        self.place = Some(Opened { place, path: examine.path.to_path() });
+        Ok(facts)
+    }
+
+    fn begin(&mut self, begin: Begin) -> Result<TreeMade, Trouble> {
+        let Opened { place, path } = self.place.as_ref().ok_or_else(out_of_turn)?;
+        let (place, path) = (place.try_clone()?, path.clone());
+        let Begin { run, number, seed, workload } = begin;
+        let shape = TreeShape::new(&workload.tree, workload.clients, seed)
+            .ok_or_else(|| Trouble::usage("the tree has too many directories: write a larger width"))?;
+        let most_open = shape.directories().min(MOST_OPEN_DIRECTORIES as u64);
+        let wants = wants_of(&workload, &shape);
+        let request = assay_files::own_dir::Request { run: &run, wants, resolution: None };
+        let own = OwnDir::make(place, request)?;
+        let directory = own.shown();
+        let tree = OpenTree::new(own, shape.clone(), number, most_open as usize);
+        let script = Script::new(&workload, shape, seed);
+        let made = refuse_missing_way(&tree, workload.cache)
+            .and_then(|()| make_tree(&tree, &script, workload.clients.min(MOST_VERIFIERS)));
+        let made = match made {
+            Ok(made) => made,
+            Err(trouble) => {
+                let left = remove_tree(tree);
+                let left = left.map_or_else(String::new, |left| format!("; {left}"));
+                let Refusal { kind, text } = Refusal::from(trouble);
+                return Err(Trouble::from(Refusal { kind, text: format!("{text}{left}") }));
+            }
+        };
+        let watched = Watched { path, wants };
+        self.run = Some(Run { tree, watched, workload, script: Some(script), clients: None });
+        Ok(TreeMade { directory, directories: made.directories, files: made.files, bytes: made.bytes })
+    }
+
+    fn carry_out_phase(&mut self, phase: &Phase) -> Result<PhaseOver, Trouble> {
+        let run = self.run.as_mut().ok_or_else(out_of_turn)?;
+        let settings = settings_of((self.clock_on)(phase.time_line.into()), phase);
+        let clients = match (run.clients.take(), run.script.take()) {
+            (Some(mut clients), _) => {
+                clients.change_settings(settings);
+                clients
+            }
+            (None, Some(script)) => {
+                Clients::new(run.tree.clone(), script, &run.workload, settings).watching(run.watched.clone())
+            }
+            (None, None) => return Err(out_of_turn()),
+        };
+        let clients = run.clients.insert(clients);
+        self.stops.watch(clients.stop_handle());
+        let names = clients.flows().names();
+        let mut places = Vec::new();
+        for stream in &phase.streams {
+            places.push(names.iter().position(|name| name == stream).ok_or_else(out_of_turn)?);
+        }
+        let threads = run.workload.clients.min(MOST_VERIFIERS);
+        let before = prepare_cache(&run.tree, clients, run.workload.cache, threads)?;
+        self.answers.send(&Answer::PhaseBegun(notes_on_cache(run.workload.cache, before)));
+        let mut sending = Sending { answers: &mut self.answers, places, meters: Meters::new() };
+        let report = clients.run_phase(phase.index as usize, 0, &mut sending)?;
+        let end = match report.end {
+            ClientsEnd::Whole | ClientsEnd::Nothing => PhaseEnd::Whole,
+            ClientsEnd::Stopped => PhaseEnd::Stopped,
+            ClientsEnd::GivenUp { client, call } => {
+                let whose = client.map_or("the look at the directory".to_owned(), |number| format!("client {number}"));
+                let (operation, given_up) = (call.operation, phase.given_up);
+                PhaseEnd::GivenUp(format!("{operation} of {whose} did not return within {given_up}"))
+            }
+            ClientsEnd::Disturbed(disturbance) => disturbed_end(&disturbance),
+        };
+        let stonewall = report.wall.map(|wall| Stonewall { at_ns: wall.at.as_ns(), sequences: wall.done.iter().sum() });
+        Ok(PhaseOver { at_ns: report.ended.as_ns(), end, stonewall })
+    }
+
+    fn end(&mut self, end: End) -> Result<RunEnd, Trouble> {
+        let Run { tree, workload, clients, .. } = self.run.take().ok_or_else(out_of_turn)?;
+        let finished = clients.and_then(Clients::finish);
+        let compared = match finished {
+            Some(finished) if end.verify => {
+                let threads = workload.clients.min(MOST_VERIFIERS);
+                let found = verify_tree(&tree, &finished.script, &finished.doubtful, &workload, threads)?;
+                Some(compared_of(found))
+            }
+            _ => None,
+        };
+        if end.keep {
+            let left = OpenTree::into_own_dir(tree).map(|own| format!("{} was kept", own.keep()));
+            return Ok(RunEnd { compared, left });
+        }
+        Ok(RunEnd { compared, left: remove_tree(tree) })
+    }
+}
+
+fn compared_of(found: Verification) -> Compared {
+    let counts = found.counts.iter().map(|(kind, n)| (kind.to_string(), *n)).collect();
+    let faults = found.faults.iter().map(|fault| format!("{}: {}", fault.path, fault.text)).collect();
+    Compared { names: found.names, bytes: found.bytes, unsure: found.unsure, counts, faults }
+}
+
+/// Removes a tree; returns what stays of it, in words.
+fn remove_tree(tree: Arc<OpenTree>) -> Option<String> {
+    let Some(own) = OpenTree::into_own_dir(tree) else {
+        return Some("the directory of the run stays, because a call on it has not returned".to_owned());
+    };
+    let (shown, report) = (own.shown(), own.clean());
+    left_of(&shown, &report)
+}
+
+fn left_of(shown: &str, report: &Report) -> Option<String> {
+    match &report.state {
+        State::Removed | State::Removable => None,
+        State::Stays => {
+            let first = report.left.first().map_or_else(String::new, |left| format!(", such as {}", left.path));
+            let (left, removed) = (report.left_count, report.entries);
+            Some(format!(
+                "{shown} stays: {removed} entries were removed, and {left} are not ours or could not be{first}"
+            ))
+        }
+        State::InUse => Some(format!("{shown} stays: something uses it")),
+        State::NotOurs(why) => Some(format!("{shown} stays: it {why}")),
+        State::Failed(why) => Some(format!("{shown} stays: it could not be removed: {why}")),
+    }
+}
+
+/// Lets reads come from where the policy says; returns what of the files is in the page cache then.
+fn prepare_cache<C: Fn() -> Instant + Clone + Send + 'static>(
+    tree: &OpenTree,
+    clients: &Clients<C>,
+    policy: CachePolicy,
+    threads: u32,
+) -> Result<Option<CachedPages>, Trouble> {
+    let Some(script) = clients.script() else { return Ok(None) };
+    if policy == CachePolicy::Drop {
+        drop_cached_pages(tree, script, threads)?;
+    }
+    look_at_cache(tree, script).map(Some)
+}
+
+/// Where the reads of a phase come from, for the log.
+fn notes_on_cache(policy: CachePolicy, before: Option<CachedPages>) -> Vec<String> {
+    let Some(before) = before.filter(|before| before.pages > 0) else { return Vec::new() };
+    let share = before.share().map_or("an unknown share".to_owned(), |share| format!("{:.1}%", share * 100.0));
+    vec![format!(
+        "reads are {policy}: before the phase {share} of the pages of {} files that were looked at were in the page cache",
+        before.files
+    )]
+}
+
+fn disturbed_end(disturbance: &Disturbance) -> PhaseEnd {
+    match disturbance {
+        Disturbance::PathLost => PhaseEnd::PlaceLost(
+            "the path of the directory leads to something else now: it was mounted over, unmounted or moved".to_owned(),
+        ),
+        Disturbance::Reserve(touched) => PhaseEnd::RoomTaken(format!(
+            "{} bytes and {} files are free, and {} and {} must stay free{}",
+            touched.free.bytes,
+            touched.free.files,
+            touched.reserve.bytes,
+            touched.reserve.files,
+            if touched.by_others {
+                ": somebody else uses the file system"
+            } else {
+                ": the load grew more than was planned"
+            }
+        )),
+    }
+}
+
+fn out_of_turn() -> Trouble {
+    Trouble::host("a request came out of turn: this is a bug in assay")
+}
+
+fn settings_of<C>(clock: C, phase: &Phase) -> Settings<C> {
+    Settings {
+        clock,
+        interval: phase.interval,
+        group: phase.group,
+        thresholds: Thresholds::new(phase.thresholds_ns.iter().map(|ns| Span::from_ns(*ns))),
+        patience: Patience { stuck: phase.stuck, given_up: phase.given_up, ..Patience::default() },
+        usual: phase.length,
+    }
+}
+
+/// What the tree needs of a file system, and what its clients do.
+fn wants_of(workload: &FilesWorkload, shape: &TreeShape) -> Wants {
+    let totals = shape.totals();
+    let open_files =
+        u64::from(workload.clients) * 3 + shape.directories().min(MOST_OPEN_DIRECTORIES as u64) + OPEN_BESIDE;
+    let bytes = totals.bytes.get().saturating_add(workload.bytes_beyond_tree());
+    Wants { bytes, files: totals.inodes(), open_files }
+}
+
+fn facts_of(place: &Place) -> Result<PlaceFacts, Trouble> {
+    let unable =
+        |why: rustix::io::Errno| Trouble::host(format!("{} cannot be asked for its file system: {why}", place.shown()));
+    let kind = rustix::fs::fstatfs(place).map_err(unable)?;
+    let room = rustix::fs::fstatvfs(place).map_err(unable)?;
+    let number = kind.f_type as u64;
+    let file_system = file_systems::name_by_number(number).map_or_else(|| format!("{number:#x}"), str::to_owned);
+    let mut facts = std::collections::BTreeMap::new();
+    facts.insert("free bytes".to_owned(), room.f_bavail.saturating_mul(room.f_frsize).to_string());
+    if room.f_files > 0 {
+        facts.insert("free files".to_owned(), room.f_favail.to_string());
+    }
+    Ok(PlaceFacts {
+        file_system,
+        size: room.f_blocks.saturating_mul(room.f_frsize),
+        block: room.f_frsize.min(1 << 20) as u32,
+        facts,
+    })
+}
+
+/// Sends what clients did, with the flows in the order of the log.
+struct Sending<'a, W> {
+    answers: &'a mut Answers<W>,
+    /// Of each stream of the log, its place among the flows of the clients.
+    places: Vec<usize>,
+    meters: Meters,
+}
+
+impl<W: Write> Sink for Sending<'_, W> {
+    fn take_interval(&mut self, counted: ClientInterval) {
+        let ordered = in_order_of_log(counted, &self.places);
+        let host = self.meters.sample_host();
+        self.answers.send(&Answer::Interval(Box::new(ordered), host));
+    }
+
+    fn take_event(&mut self, event: Event) {
+        self.answers.send(&Answer::Event(event));
+    }
+}
+
+fn in_order_of_log(counted: ClientInterval, places: &[usize]) -> ClientInterval {
+    let ClientInterval { interval, histograms, entries } = counted;
+    let flow_at = |place: &usize| interval.flows.get(*place).cloned().unwrap_or_default();
+    let flows: Vec<FlowInterval> = places.iter().map(flow_at).collect();
+    let entries = places.iter().map(|place| entries.get(*place).copied().unwrap_or(0)).collect();
+    let histograms = histograms.map(|lines| {
+        let mut flows = Vec::new();
+        for (flow, place) in places.iter().enumerate() {
+            let found = lines.flows.iter().find(|line| usize::from(line.flow) == *place);
+            flows.extend(found.cloned().map(|line| assay_record::FlowHistograms { flow: flow as u16, ..line }));
+        }
+        Histograms { flows, ..lines }
+    });
+    ClientInterval { interval: Interval { flows, ..interval }, histograms, entries }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_are_in_the_order_of_the_log() {
+        let flow = |ok| FlowInterval { ok, ..FlowInterval::default() };
+        let histogram = |flow, text: &str| assay_record::FlowHistograms {
+            flow,
+            response: text.to_owned(),
+            ..assay_record::FlowHistograms::default()
+        };
+        let lines = Histograms { first: 0, last: 0, phase: 0, flows: vec![histogram(0, "a"), histogram(2, "c")] };
+        let interval = Interval { flows: vec![flow(1), flow(2), flow(3)], ..Interval::default() };
+        let counted = ClientInterval { interval, histograms: Some(lines), entries: vec![7, 8, 9] };
+        let ordered = in_order_of_log(counted, &[2, 1]);
+        assert_eq!(ordered.interval.flows, [flow(3), flow(2)]);
+        assert_eq!(ordered.entries, [9, 8]);
+        assert_eq!(ordered.histograms.unwrap().flows, [histogram(0, "c")]);
+    }
+}

@@ -1,0 +1,103 @@
+//! The process that makes the calls on a directory, as the process sees it that holds the log.
+
+use super::protocol::{Answer, Request};
+use crate::failure::Failure;
+use crate::host::threads::thread_builder;
+use assay_base::Span;
+use assay_device::clock::Clock;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// The hidden verb with which this program is started to make the calls.
+pub const VERB: &str = "directory-calls";
+/// How long the process may take to end when nothing is wanted of it any more.
+const FAREWELL: Span = Span::from_secs(5);
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Connection {
+    process: Child,
+    requests: Option<ChildStdin>,
+    answers: Receiver<Answer>,
+}
+
+impl Connection {
+    /// Starts the process.
+    pub(super) fn start() -> Result<Connection, Failure> {
+        let unable =
+            |why: std::io::Error| Failure::host_unable(format!("no process can be started to make the calls: {why}"));
+        let program = std::env::current_exe().map_err(unable)?;
+        // A process group of its own: Ctrl-C of the terminal is for the process that holds the log.
+        let mut command = Command::new(program);
+        command.arg(VERB).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut process = command.spawn().map_err(unable)?;
+        let (sender, answers) = channel();
+        if let Some(output) = process.stdout.take() {
+            thread_builder("answers").spawn(move || forward_answers(output, &sender)).map_err(unable)?;
+        }
+        Ok(Connection { requests: process.stdin.take(), process, answers })
+    }
+
+    /// The number of the process.
+    pub(super) fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Sends a request.
+    pub(super) fn send(&mut self, request: &Request) -> Result<(), Failure> {
+        let mut line = serde_json::to_vec(request).expect("a request is plain data");
+        line.push(b'\n');
+        let sent = self.requests.as_mut().is_some_and(|requests| requests.write_all(&line).is_ok());
+        if sent { Ok(()) } else { Err(self.describe_end()) }
+    }
+
+    /// The next answer; `None` if none comes within this time.
+    pub(super) fn next_answer(&mut self, wait: Duration) -> Result<Option<Answer>, Failure> {
+        match self.answers.recv_timeout(wait) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(self.describe_end()),
+        }
+    }
+
+    /// The failure of a process that ended by itself.
+    fn describe_end(&mut self) -> Failure {
+        let id = self.process_id();
+        // It has closed its output, and so it is about to end.
+        let text = match self.process.try_wait() {
+            Ok(Some(status)) => format!("the process {id}, which makes the calls on the directory, ended: {status}"),
+            _ => format!("the process {id}, which makes the calls on the directory, says nothing any more"),
+        };
+        Failure::host_unable(text)
+    }
+}
+
+impl Drop for Connection {
+    /// Ends the process. One that is in a call which does not return stays until the file system answers.
+    fn drop(&mut self) {
+        self.requests = None;
+        let clock = Clock::start();
+        while clock.now().since(assay_base::Instant::ZERO) < FAREWELL {
+            match self.answers.recv_timeout(Duration::from_millis(100)) {
+                Err(RecvTimeoutError::Disconnected) => break,
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        if !matches!(self.process.try_wait(), Ok(Some(_))) {
+            let _ = self.process.kill();
+            let _ = self.process.try_wait();
+        }
+    }
+}
+
+fn forward_answers(output: ChildStdout, sender: &Sender<Answer>) {
+    for line in BufReader::new(output).lines() {
+        let Some(answer) = line.ok().and_then(|line| serde_json::from_str(&line).ok()) else { return };
+        if sender.send(answer).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A directory as the target of a run.
+
+use super::protocol::{End, Examine, PathBytes, PlaceFacts};
+use super::session::Session;
+use crate::failure::{Failure, one_line};
+use crate::host::signals::StopCell;
+use assay_record::TargetHead;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a name begins with that is a directory, whatever is there.
+const PREFIX: &str = "dir:";
+
+/// A directory that a command line names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedDirectory {
+    path: PathBuf,
+    /// The type that its file system must have.
+    pub file_system: Option<String>,
+}
+
+impl NamedDirectory {
+    /// The directory that a name means: one that begins with `dir:`, or the path of a directory.
+    pub fn from_name(name: &str) -> Option<NamedDirectory> {
+        let path = match name.strip_prefix(PREFIX) {
+            Some(path) => Path::new(path),
+            None => Some(Path::new(name)).filter(|path| path.is_dir())?,
+        };
+        Some(NamedDirectory { path: path.to_owned(), file_system: None })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// A directory that the gate has accepted.
+#[derive(Debug)]
+pub struct Directory {
+    name: String,
+    facts: PlaceFacts,
+    session: Mutex<Session>,
+}
+
+impl Directory {
+    /// Lets the process that makes the calls examine a directory.
+    pub fn open_named(name: &str, named: &NamedDirectory, log_dir: &Path) -> Result<Directory, Failure> {
+        let examine = Examine {
+            path: PathBytes::new(&named.path),
+            file_system: named.file_system.clone(),
+            run_directory: PathBytes::new(log_dir),
+        };
+        let (session, facts) = Session::open(examine, &one_line(name))?;
+        Ok(Directory { name: name.to_owned(), facts, session: Mutex::new(session) })
+    }
+
+    /// As the user named it.
+    pub fn directory_name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn lock_session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its entry in the log.
+    pub(crate) fn target_head(&self) -> TargetHead {
+        let mut facts = self.facts.facts.clone();
+        facts.insert("file system".to_owned(), self.facts.file_system.clone());
+        TargetHead {
+            name: self.name.clone(),
+            kind: "directory".to_owned(),
+            size_bytes: self.facts.size,
+            block_bytes: self.facts.block,
+            facts,
+            prepared: None,
+        }
+    }
+
+    /// What keeps a result on it from being a certificate.
+    pub(crate) fn result_watermark(&self) -> Option<String> {
+        let in_memory = ["tmpfs", "ramfs"].contains(&self.facts.file_system.as_str());
+        in_memory.then(|| format!("NON-CERTIFIABLE: {} is memory: no storage was tested", self.facts.file_system))
+    }
+}
+
+impl Drop for Directory {
+    /// Removes what a run has made whose last phase was not reached.
+    fn drop(&mut self) {
+        // Nobody is left who could be told.
+        let _ = self.lock_session().end(End { verify: false, keep: false }, &StopCell::default());
+    }
+}

@@ -1,0 +1,89 @@
+//! What clients on files would do, as `assay explain` shows it: the tree, who works on it, and what they do.
+
+use crate::commands::outline::PlanLines;
+use assay_model::files::{CachePolicy, FilesPace, Layout, PlannedFiles, Sequence, TreeShape, Until};
+
+/// Adds the lines about the tree and its clients.
+pub(super) fn add_lines(files: &PlannedFiles, seed: u64, out: &mut PlanLines) {
+    let workload = &files.workload;
+    out.add_heading("tree");
+    match TreeShape::new(&workload.tree, workload.clients, seed).map(|shape| shape.totals()) {
+        Some(totals) => out.add_line(format_args!(
+            "  {} files with {}, {} directories: {} inodes{}",
+            totals.files,
+            totals.bytes.human_text(),
+            totals.directories,
+            totals.inodes(),
+            if workload.tree.empty { ", made by the phases" } else { "" }
+        )),
+        None => out.add_line(format_args!("  too many directories: write a larger width")),
+    }
+    if let Some(shared) = workload.tree.shared {
+        let layout = match shared.layout {
+            Layout::Segments => "each client has one piece of it",
+            Layout::Interleaved => "the records of the clients take turns",
+            Layout::Append => "all clients append records to it",
+        };
+        out.add_line(format_args!("  {} of the files are shared: {layout}", shared.files));
+    }
+    out.add_heading("clients");
+    let pace = match workload.pace {
+        FilesPace::Open { rate, .. } => format!("{:.3} sequences a second, whatever happens", rate.as_f64()),
+        FilesPace::Closed => "each begins a sequence when its last one is done".to_owned(),
+    };
+    out.add_line(format_args!(
+        "  {}, with {} for each read or write: {pace}",
+        workload.clients,
+        workload.io.human_text()
+    ));
+    out.add_line(format_args!("  reads: {}", cache_in_words(workload.cache)));
+    let phase = files.current_phase();
+    let heading = format!("what they do in the phase {}, {}", phase.name, end_in_words(phase.until));
+    out.add_heading(&heading);
+    let whole: u64 = phase.sequences.iter().map(|sequence| sequence.share).sum();
+    for sequence in &phase.sequences {
+        let share = sequence.share as f64 / whole.max(1) as f64 * 100.0;
+        let share = if phase.takes_every_file_once() { "every file".to_owned() } else { format!("{share:.1}%") };
+        out.add_line(format_args!("  {:20} {share:>10}  {}", sequence.name, steps_in_words(sequence)));
+    }
+}
+
+fn cache_in_words(cache: CachePolicy) -> &'static str {
+    match cache {
+        CachePolicy::Direct => "past the page cache (O_DIRECT), but for the end of a file that is no whole block",
+        CachePolicy::Drop => "files are dropped from the page cache before the phase",
+        CachePolicy::Warm => "may come from the page cache",
+        CachePolicy::DontCache => "through the page cache, which does not keep them (RWF_DONTCACHE)",
+    }
+}
+
+fn end_in_words(until: Until) -> &'static str {
+    match until {
+        Until::Time => "for its time",
+        Until::Done => "until every file had its turn",
+        Until::Stonewall => "until the first client has done its part, and then until all have done as much",
+    }
+}
+
+fn steps_in_words(sequence: &Sequence) -> String {
+    let mut lists = Vec::new();
+    for steps in &sequence.steps {
+        let names: Vec<&str> = steps.iter().map(|operation| operation.name()).collect();
+        lists.push(names.join(", "));
+    }
+    lists.join("; on another file ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::files::Operation;
+
+    #[test]
+    fn steps_on_several_files_are_told_apart() {
+        let one = Sequence::new("s", &[Operation::Create, Operation::Close], 1);
+        assert_eq!(steps_in_words(&one), "create, close");
+        let two = Sequence { steps: vec![vec![Operation::Stat], vec![Operation::Unlink]], ..one };
+        assert_eq!(steps_in_words(&two), "stat; on another file unlink");
+    }
+}
