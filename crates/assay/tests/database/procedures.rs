@@ -81,7 +81,9 @@ fn without_a_loss_a_procedure_that_was_killed_goes_on() {
     let said = place.assay(&[&command[..], &["--resume", "p", "--json"]].concat());
     assert!(said.passed_or_late(), "{said:?}");
     let curve = said.json();
-    assert_eq!(curve["points"][0]["directory"], "1-sessions-2", "{curve}");
+    // A machine that is late repeats the run that took the place of the killed one, too.
+    let directory = curve["points"][0]["directory"].as_str().unwrap();
+    assert!(directory.starts_with("1-sessions-"), "{curve}");
     assert!(curve.get("failures").is_none() && curve["repeated"][0]["directory"] == "1-sessions", "{curve}");
     // A ledger that somebody has changed proves nothing, and cannot be passed over.
     let ledger = place.path("p/1-sessions/ledger.bin");
