@@ -110,8 +110,8 @@ fn fits_directories(workload: &Workload, named: &[(String, Named)]) -> Result<()
         (Some(_), _) => Err(Failure::bad_usage(format!(
             "{workload_name} works on files in a directory, and {name} is none: name a directory on the file system that you ask about"
         ))),
-        (None, Named::Directory(_)) => Err(Failure::bad_usage(format!(
-            "{workload_name} reads and writes blocks, and {name} is a directory: name a file in it, such as {name}/scratch with --create 1GiB, or use a workload with model = \"files\""
+        (None, Named::Directory(_)) => Err(Failure::refused_for_safety(format!(
+            "{workload_name} reads and writes blocks, and {name} is a directory: give a block device or a file, such as {name}/scratch with --create 1GiB, or use a workload with model = \"files\"; nothing was written"
         ))),
     }
 }

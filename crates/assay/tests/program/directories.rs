@@ -207,7 +207,7 @@ fn what_does_not_suit_is_refused_before_anything_is_made() {
     for (args, code, says) in [
         (&["run", "w.toml", "null:1GiB"][..], 2, "works on files in a directory"),
         (&["run", "w.toml", "file"], 2, "works on files in a directory"),
-        (&["run", "random-read", "data"], 2, "is a directory"),
+        (&["run", "random-read", "data"], 4, "is a directory"),
         (&["run", "w.toml", "data", "dir:data"], 2, "a run works on one directory"),
         (&["run", "w.toml", "dir:nothing"], 5, "does not exist"),
         (&["run", "w.toml", "/usr"], 4, "belongs to the system"),
