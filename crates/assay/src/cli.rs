@@ -6,7 +6,7 @@ use crate::commands::{
     cache_curve, certify, check, clean, compare, consent, curve, devices, doctor, drop_in, explain, export, fit,
     follow, import, judge, limit, links, manual, matrix, new, prep, report, run, size, verify, workloads,
 };
-use crate::{detach, screen, stdout};
+use crate::{detach, screen, stdout, terminal};
 use assay_run::failure::Failure;
 use assay_run::log::rundir;
 use assay_run::log::tool::VERSION;
@@ -99,6 +99,12 @@ pub(crate) enum Command {
     Man(manual::Man),
 }
 
+/// Ends a process that was started to make calls, whose threads may be in calls that never return.
+#[expect(clippy::disallowed_methods, reason = "the process that was started for another one, which is gone")]
+fn end_process() -> ! {
+    std::process::exit(0)
+}
+
 /// Carries out the command line; returns the exit code.
 pub(crate) fn run_command(cli: Cli) -> Result<u8, Failure> {
     let made = run_of(&cli.command);
@@ -155,7 +161,9 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Doctor(args) => doctor::examine_machine(&args),
         Command::New(args) => new::new(&args),
         Command::Workloads(args) => workloads::show_workloads(&args),
-        Command::DirectoryCalls => Ok(assay_run::serve_directory_calls(std::io::stdin(), std::io::stdout().lock())),
+        Command::DirectoryCalls => {
+            Ok(assay_run::serve_directory_calls(std::io::stdin(), terminal::lines_for_parent(), end_process))
+        }
         Command::Completions(args) => manual::print_completions(&args),
         Command::Man(args) => manual::print_manual(&args, Cli::command()),
     }

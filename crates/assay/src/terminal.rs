@@ -150,3 +150,8 @@ fn cut_to_columns(line: &str, room: usize) -> Cow<'_, str> {
 fn width_of(character: char) -> usize {
     if character < '\u{1100}' { 1 } else { 2 }
 }
+
+/// The standard output of a process that this program has started itself, which reads it.
+pub(crate) fn lines_for_parent() -> impl std::io::Write {
+    std::io::stdout().lock()
+}

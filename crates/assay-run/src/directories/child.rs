@@ -32,15 +32,21 @@ const OPEN_BESIDE: u64 = 64;
 const MOST_OPEN_DIRECTORIES: usize = 4096;
 
 /// Carries out the requests that come from `requests`, and writes to `answers` what came of them. Returns the exit code.
-pub fn serve_directory_calls(requests: impl Read + Send + 'static, answers: impl Write) -> u8 {
+/// When nobody is left who wants something, `end_process` is called: a thread may be in a call that does not return, so
+/// nothing is waited for.
+pub fn serve_directory_calls(requests: impl Read + Send + 'static, answers: impl Write, end_process: fn() -> !) -> u8 {
     let stops = Stops::default();
     let (sender, receiver) = channel();
     let reader_stops = stops.clone();
-    let reader = thread_builder("requests").spawn(move || read_requests(requests, &sender, &reader_stops));
+    let reader = thread_builder("requests").spawn(move || {
+        read_requests(requests, &sender, &reader_stops);
+        end_process()
+    });
     if reader.is_err() {
         return code::HOST;
     }
-    let mut worker = Worker { clock_on, stops, place: None, run: None, answers: Answers(answers) };
+    let mut worker =
+        Worker { clock_on, stops, place: None, run: None, answers: Answers { output: answers, end_process } };
     worker.carry_out_all(&receiver);
     code::DONE
 }
@@ -82,13 +88,6 @@ fn read_requests(requests: impl Read, sender: &Sender<Request>, stops: &Stops) {
             break;
         }
     }
-    end_process();
-}
-
-/// Nobody is left who wants something. A thread may be in a call that does not return, so nothing is waited for.
-#[expect(clippy::disallowed_methods, reason = "the process that was started for this one is gone")]
-fn end_process() -> ! {
-    std::process::exit(code::DONE.into())
 }
 
 fn clock_on(line: TimeLine) -> impl Fn() -> Instant + Clone + Send + 'static {
@@ -97,14 +96,17 @@ fn clock_on(line: TimeLine) -> impl Fn() -> Instant + Clone + Send + 'static {
 }
 
 /// The way back.
-struct Answers<W>(W);
+struct Answers<W> {
+    output: W,
+    end_process: fn() -> !,
+}
 
 impl<W: Write> Answers<W> {
     fn send(&mut self, answer: &Answer) {
         let mut line = serde_json::to_vec(answer).expect("an answer is plain data");
         line.push(b'\n');
-        if self.0.write_all(&line).and_then(|()| self.0.flush()).is_err() {
-            end_process();
+        if self.output.write_all(&line).and_then(|()| self.output.flush()).is_err() {
+            (self.end_process)();
         }
     }
 }

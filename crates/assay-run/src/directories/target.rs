@@ -29,6 +29,11 @@ impl NamedDirectory {
         Some(NamedDirectory { path: path.to_owned(), file_system: None })
     }
 
+    /// Whether a name says by itself that it is a directory.
+    pub fn is_called_one(name: &str) -> bool {
+        name.starts_with(PREFIX)
+    }
+
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path

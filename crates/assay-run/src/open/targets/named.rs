@@ -94,13 +94,23 @@ pub fn parse_block_targets(names: &[String]) -> Result<Vec<(String, Named)>, Fai
         ));
     }
     let mut all = parse_targets(names)?;
-    for (name, named) in &mut all {
-        // What opens it refuses a directory by its path.
-        if let Named::Directory(directory) = named {
-            (*name, *named) = (name.clone(), Named::Path(directory.path().to_owned()));
-        }
+    all.iter_mut().for_each(|(name, named)| directory_as_path(name, named));
+    if let Some((name, _)) = all.iter().find(|(_, named)| matches!(named, Named::Directory(_))) {
+        return Err(Failure::bad_usage(format!(
+            "{} is a directory, and this command is for devices and files",
+            one_line(name)
+        )));
     }
     Ok(all)
+}
+
+/// Takes a directory that is not called one for a path, where only what has blocks makes sense: its gate refuses it.
+fn directory_as_path(name: &str, named: &mut Named) {
+    if let Named::Directory(directory) = named
+        && !NamedDirectory::is_called_one(name)
+    {
+        *named = Named::Path(directory.path().to_owned());
+    }
 }
 
 /// Parses the name of a target.
@@ -131,7 +141,10 @@ fn parse_target(name: &str) -> Result<(String, Named), Failure> {
 
 /// Parses the names of targets, which may be databases. Targets of different kinds cannot be mixed.
 pub fn parse_targets(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
-    let all: Vec<(String, Named)> = names.iter().map(|name| parse_target(name)).collect::<Result<_, _>>()?;
+    let mut all: Vec<(String, Named)> = names.iter().map(|name| parse_target(name)).collect::<Result<_, _>>()?;
+    if all.len() > 1 {
+        all.iter_mut().for_each(|(name, named)| directory_as_path(name, named));
+    }
     let databases = all.iter().filter(|(_, named)| matches!(named, Named::Database(_))).count();
     if databases > 0 && databases < all.len() {
         return Err(Failure::bad_usage("a run drives databases or other targets, and not both: use two commands"));
