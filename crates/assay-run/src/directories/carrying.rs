@@ -1,8 +1,8 @@
 //! The run of a plan on a directory: one phase of what clients do there. The tree is made before the first phase, and
 //! compared and removed after the last one, or after the one that ended early.
 
-use super::findings::{event, events_of_end};
-use super::protocol::{Answer, Begin, End, Phase, PhaseEnd, PhaseOver, Request};
+use super::findings::{event, event_of_cache, events_of_end};
+use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request};
 use super::session::{Session, TICK};
 use super::target::Directory;
 use crate::drive::{Collector, Drive, Meters, Sample, header_facts};
@@ -177,15 +177,19 @@ impl Collecting<'_, '_> {
     /// Writes what comes to the log until the phase is over.
     fn collect_answers(&mut self, given_up: Span) -> PhaseEnding {
         let patience = given_up + self.run.plan.timing.interval + self.run.plan.timing.interval + SILENCE;
-        let (mut heard, mut told_to_stop) = (self.clock.now(), false);
+        // What it does before a phase, such as dropping all files from the page cache, takes as long as it takes.
+        let (mut heard, mut told_to_stop) = (None, false);
         loop {
             match self.session.connection.next_answer(TICK) {
                 Ok(Some(Answer::PhaseOver(over))) => return self.ending_of(over),
+                Ok(Some(Answer::Refused(refusal))) => return self.phase_failed(refusal),
                 Ok(Some(answer)) => {
-                    heard = self.clock.now();
+                    heard = Some(self.clock.now());
                     self.take_answer(answer);
                 }
-                Ok(None) if self.clock.now().since(heard) > patience => return self.process_is_silent(patience),
+                Ok(None) if heard.is_some_and(|heard| self.clock.now().since(heard) > patience) => {
+                    return self.process_is_silent(patience);
+                }
                 Ok(None) => self.collector.observer.time_passes(),
                 Err(failure) => return self.process_ended(&failure),
             }
@@ -206,10 +210,10 @@ impl Collecting<'_, '_> {
         match answer {
             Answer::Interval(interval, host) => self.write_interval(*interval, host),
             Answer::Event(event) => self.collector.write_event(event),
-            Answer::PhaseBegun(notes) => {
-                for text in notes {
-                    let event = event(EventKind::Environment, text, self.clock.now());
-                    self.collector.write_event(event);
+            Answer::PhaseBegun(look) => {
+                let files = self.run.plan.load.files();
+                if let Some((files, look)) = files.zip(look) {
+                    self.collector.write_event(event_of_cache(files.workload.cache, look, self.clock.now()));
                 }
             }
             // Nothing else comes while a phase is carried out.
@@ -277,6 +281,13 @@ impl Collecting<'_, '_> {
         PhaseEnding::new(CloseReason::TargetLost, Some(text), at, false)
     }
 
+    /// The process cannot carry the phase out, and says why. It can still compare and clean.
+    fn phase_failed(&mut self, refusal: Refusal) -> PhaseEnding {
+        let at = self.clock.now();
+        self.collector.write_event(event(EventKind::EngineFailed, refusal.text.clone(), at));
+        PhaseEnding::new(CloseReason::EngineFailed, Some(refusal.text), at, true)
+    }
+
     fn process_ended(&mut self, failure: &Failure) -> PhaseEnding {
         let (text, at) = (failure.user_message().to_owned(), self.clock.now());
         self.collector.write_event(event(EventKind::EngineFailed, text.clone(), at));
@@ -290,9 +301,9 @@ impl Collecting<'_, '_> {
         if verify && is_whole {
             self.collector.observer.say_line("comparing the tree with what was written; Ctrl-C twice ends without it");
         }
-        match self.session.end(End { verify: verify && is_whole, keep: false }, self.run.stop) {
+        match self.session.end(verify && is_whole, self.run.stop) {
             Ok(end) => {
-                for event in events_of_end(&end, self.clock.now()) {
+                for event in events_of_end(&end, verify && is_whole, self.clock.now()) {
                     self.collector.write_event(event);
                 }
             }
@@ -313,11 +324,10 @@ impl Collecting<'_, '_> {
     /// Says what stays in the directory, because nobody can be asked to remove it.
     fn abandon_tree(&mut self) {
         if let Some(tree) = self.session.tree.take() {
-            let text = format!(
-                "{} stays: assay clean {} removes it when the file system answers",
-                tree.directory,
-                assay_judge::for_a_shell(self.run.directory.directory_name())
-            );
+            let (command, id) = (self.run.directory.cleaning_command(), self.session.connection.process_id());
+            let text = format!("{} stays: {command} removes it when the process {id} has ended", tree.directory);
+            // Among many warnings of a hung file system the event alone would not be seen.
+            self.collector.observer.warn_user(&text);
             let event = event(EventKind::Warning, text, self.clock.now());
             self.collector.write_event(event);
         }

@@ -2,8 +2,8 @@
 //! came of each. When whoever started it is gone, it ends at once; what it has made stays for `assay clean`.
 
 use super::protocol::{
-    Answer, Begin, Compared, End, Examine, Phase, PhaseEnd, PhaseOver, PlaceFacts, Refusal, Request, RunEnd, Stonewall,
-    TreeMade,
+    Answer, Begin, CacheLook, Compared, Examine, Phase, PhaseEnd, PhaseOver, PlaceFacts, Refusal, Request, RunEnd,
+    Stonewall, TreeMade,
 };
 use crate::drive::Meters;
 use crate::failure::code;
@@ -14,8 +14,8 @@ use assay_files::Trouble;
 use assay_files::own_dir::{Conditions, OwnDir, Place, Report, State, Wants};
 use assay_files::script::Script;
 use assay_files::shell::{
-    CachedPages, ClientInterval, Clients, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink,
-    StopHandle, Verification, Watched, drop_cached_pages, look_at_cache, make_tree, refuse_missing_way, verify_tree,
+    ClientInterval, Clients, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StopHandle,
+    Verification, Watched, drop_cached_pages, look_at_cache, make_tree, refuse_missing_way, verify_tree,
 };
 use assay_model::files::{CachePolicy, FilesWorkload, TreeShape};
 use assay_record::{Event, FlowInterval, Histograms, Interval, Thresholds};
@@ -142,7 +142,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
                 Request::Examine(examine) => self.examine(&examine).map(Answer::Examined),
                 Request::Begin(begin) => self.begin(*begin).map(Answer::Begun),
                 Request::Phase(phase) => self.carry_out_phase(&phase).map(Answer::PhaseOver),
-                Request::End(end) => self.end(end).map(Answer::Ended),
+                Request::End { verify } => self.end(verify).map(Answer::Ended),
                 Request::Stop => continue,
             };
             self.answers.send(&answer.unwrap_or_else(|trouble| Answer::Refused(Refusal::from(trouble))));
@@ -210,7 +210,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         }
         let threads = run.workload.clients.min(MOST_VERIFIERS);
         let before = prepare_cache(&run.tree, clients, run.workload.cache, threads)?;
-        self.answers.send(&Answer::PhaseBegun(notes_on_cache(run.workload.cache, before)));
+        self.answers.send(&Answer::PhaseBegun(before));
         let mut sending = Sending { answers: &mut self.answers, places, meters: Meters::new() };
         let report = clients.run_phase(phase.index as usize, 0, &mut sending)?;
         let end = match report.end {
@@ -227,22 +227,14 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         Ok(PhaseOver { at_ns: report.ended.as_ns(), end, stonewall })
     }
 
-    fn end(&mut self, end: End) -> Result<RunEnd, Trouble> {
+    fn end(&mut self, verify: bool) -> Result<RunEnd, Trouble> {
         let Run { tree, workload, clients, .. } = self.run.take().ok_or_else(out_of_turn)?;
-        let finished = clients.and_then(Clients::finish);
-        let compared = match finished {
-            Some(finished) if end.verify => {
-                let threads = workload.clients.min(MOST_VERIFIERS);
-                let found = verify_tree(&tree, &finished.script, &finished.doubtful, &workload, threads)?;
-                Some(compared_of(found))
-            }
-            _ => None,
-        };
-        if end.keep {
-            let left = OpenTree::into_own_dir(tree).map(|own| format!("{} was kept", own.keep()));
-            return Ok(RunEnd { compared, left });
-        }
-        Ok(RunEnd { compared, left: remove_tree(tree) })
+        let threads = workload.clients.min(MOST_VERIFIERS);
+        let finished = clients.and_then(Clients::finish).filter(|_| verify);
+        let found = finished.map(|left| verify_tree(&tree, &left.script, &left.doubtful, &workload, threads));
+        // It goes even if it could not be compared.
+        let left = remove_tree(tree);
+        Ok(RunEnd { compared: found.transpose()?.map(compared_of), left })
     }
 }
 
@@ -277,28 +269,19 @@ fn left_of(shown: &str, report: &Report) -> Option<String> {
     }
 }
 
-/// Lets reads come from where the policy says; returns what of the files is in the page cache then.
+/// Lets reads come from where the policy says; returns what of the files is in the page cache then, if they have pages.
 fn prepare_cache<C: Fn() -> Instant + Clone + Send + 'static>(
     tree: &OpenTree,
     clients: &Clients<C>,
     policy: CachePolicy,
     threads: u32,
-) -> Result<Option<CachedPages>, Trouble> {
+) -> Result<Option<CacheLook>, Trouble> {
     let Some(script) = clients.script() else { return Ok(None) };
     if policy == CachePolicy::Drop {
         drop_cached_pages(tree, script, threads)?;
     }
-    look_at_cache(tree, script).map(Some)
-}
-
-/// Where the reads of a phase come from, for the log.
-fn notes_on_cache(policy: CachePolicy, before: Option<CachedPages>) -> Vec<String> {
-    let Some(before) = before.filter(|before| before.pages > 0) else { return Vec::new() };
-    let share = before.share().map_or("an unknown share".to_owned(), |share| format!("{:.1}%", share * 100.0));
-    vec![format!(
-        "reads are {policy}: before the phase {share} of the pages of {} files that were looked at were in the page cache",
-        before.files
-    )]
+    let pages = look_at_cache(tree, script)?;
+    Ok((pages.pages > 0).then(|| CacheLook { files: pages.files, share: pages.share() }))
 }
 
 fn disturbed_end(disturbance: &Disturbance) -> PhaseEnd {

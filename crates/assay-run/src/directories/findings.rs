@@ -1,18 +1,38 @@
 //! What a run left in its directory, as events of the log.
 
-use super::protocol::{Compared, RunEnd};
+use super::protocol::{CacheLook, Compared, RunEnd};
 use assay_base::{Bytes, Instant};
+use assay_model::files::CachePolicy;
 use assay_record::{Event, EventKind};
 use std::collections::BTreeMap;
 
 /// So many faults become events of their own; the others are counted.
 const MOST_NAMED: usize = 50;
 
-/// The events that say what the comparison and the cleaning found.
-pub(super) fn events_of_end(end: &RunEnd, now: Instant) -> Vec<Event> {
+/// At most this share of the pages of files may be in the page cache before reads that should not come from there.
+const MOST_CACHED: f64 = 0.1;
+
+/// The event that says where the reads of a phase come from: a warning, where that is not what the workload wants.
+pub(super) fn event_of_cache(policy: CachePolicy, look: CacheLook, now: Instant) -> Event {
+    let is_as_wanted = policy == CachePolicy::Warm || look.share.is_some_and(|share| share <= MOST_CACHED);
+    let kind = if is_as_wanted { EventKind::Settings } else { EventKind::Warning };
+    let share = look.share.map_or("an unknown share".to_owned(), |share| format!("{:.1}%", share * 100.0));
+    let files = look.files;
+    let text =
+        format!("cache = \"{policy}\": before the phase, {share} of the pages of {files} files were in the page cache");
+    event(kind, text, now)
+}
+
+/// The events that say what the comparison, where one was asked for, and the cleaning found.
+pub(super) fn events_of_end(end: &RunEnd, verify: bool, now: Instant) -> Vec<Event> {
     let mut events = Vec::new();
-    if let Some(compared) = &end.compared {
-        events.extend(events_of_comparison(compared, now));
+    match &end.compared {
+        Some(compared) => events.extend(events_of_comparison(compared, now)),
+        None if verify => {
+            let text = "what the run left was not compared with what was written".to_owned();
+            events.push(event(EventKind::Unchecked, text, now));
+        }
+        None => {}
     }
     if let Some(left) = &end.left {
         events.push(event(EventKind::Warning, left.clone(), now));
@@ -23,6 +43,10 @@ pub(super) fn events_of_end(end: &RunEnd, now: Instant) -> Vec<Event> {
 fn events_of_comparison(compared: &Compared, now: Instant) -> Vec<Event> {
     let Compared { names, bytes, unsure, counts, faults } = compared;
     let bytes = Bytes::new(*bytes).human_text();
+    if counts.is_empty() && *names == 0 && *unsure > 0 {
+        let text = format!("none of {unsure} names could be compared: calls on all of them failed");
+        return vec![event(EventKind::Unchecked, text, now)];
+    }
     if counts.is_empty() {
         let text =
             format!("{names} names and {bytes} were compared with what was written: all is there and as it must be");
@@ -53,22 +77,34 @@ mod tests {
     use super::*;
 
     fn kinds(end: &RunEnd) -> Vec<EventKind> {
-        events_of_end(end, Instant::ZERO).into_iter().map(|event| event.what).collect()
+        events_of_end(end, true, Instant::ZERO).into_iter().map(|event| event.what).collect()
     }
 
     #[test]
     fn a_fault_breaks_a_condition_and_a_sound_tree_is_checked() {
         let sound = Compared { names: 10, bytes: 4096, ..Compared::default() };
         let end = |compared| RunEnd { compared, left: None };
-        assert!(kinds(&end(None)).is_empty());
+        assert_eq!(kinds(&end(None)), [EventKind::Unchecked]);
+        assert!(events_of_end(&end(None), false, Instant::ZERO).is_empty());
         assert_eq!(kinds(&end(Some(sound.clone()))), [EventKind::Checked]);
         let unsure = Compared { unsure: 2, ..sound.clone() };
         assert_eq!(kinds(&end(Some(unsure))), [EventKind::Checked, EventKind::Warning]);
+        let nothing = Compared { names: 0, bytes: 0, unsure: 3, ..sound.clone() };
+        assert_eq!(kinds(&end(Some(nothing))), [EventKind::Unchecked], "nothing was shown");
         let counts = BTreeMap::from([("lost".to_owned(), 70)]);
         let faults = (0..70).map(|number| format!("f{number} is lost")).collect();
-        let lost = events_of_end(&end(Some(Compared { counts, faults, ..sound })), Instant::ZERO);
+        let lost = events_of_end(&end(Some(Compared { counts, faults, ..sound })), true, Instant::ZERO);
         assert_eq!(lost.len(), 1 + MOST_NAMED);
         assert!(lost.iter().all(|event| event.what == EventKind::ConditionBroken));
         assert!(lost[0].text.ends_with("70 lost"), "{}", lost[0].text);
+    }
+
+    #[test]
+    fn reads_that_may_come_from_memory_against_the_workloads_will_are_warned_of() {
+        let kind = |policy, share| event_of_cache(policy, CacheLook { files: 3, share }, Instant::ZERO).what;
+        assert_eq!(kind(CachePolicy::Drop, Some(0.1)), EventKind::Settings);
+        assert_eq!(kind(CachePolicy::Drop, Some(0.11)), EventKind::Warning);
+        assert_eq!(kind(CachePolicy::Direct, None), EventKind::Warning, "nobody knows");
+        assert_eq!(kind(CachePolicy::Warm, Some(1.0)), EventKind::Settings);
     }
 }

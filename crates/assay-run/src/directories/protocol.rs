@@ -36,8 +36,11 @@ pub(super) enum Request {
     Phase(Phase),
     /// Begin no further sequence.
     Stop,
-    /// Compare the tree with what was written, and remove it.
-    End(End),
+    /// Remove the tree; compare it before with what was written, if so wanted.
+    End {
+        /// Whether it is compared.
+        verify: bool,
+    },
 }
 
 /// A directory to examine.
@@ -106,15 +109,6 @@ impl From<SharedTimeLine> for TimeLine {
     }
 }
 
-/// How a run on the directory ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct End {
-    /// Compare the tree with what was written.
-    pub(super) verify: bool,
-    /// Leave the tree there.
-    pub(super) keep: bool,
-}
-
 /// What the process that makes the calls says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Answer {
@@ -122,8 +116,8 @@ pub(super) enum Answer {
     Examined(PlaceFacts),
     /// The tree is there.
     Begun(TreeMade),
-    /// A phase has begun: where its reads come from.
-    PhaseBegun(Vec<String>),
+    /// A phase has begun, whose files were looked at in the page cache; `None` where there is nothing to look at.
+    PhaseBegun(Option<CacheLook>),
     /// What happened in an interval, and what this process cost meanwhile.
     Interval(Box<ClientInterval>, HostSample),
     /// Something happened.
@@ -134,6 +128,15 @@ pub(super) enum Answer {
     Ended(RunEnd),
     /// The request could not be carried out.
     Refused(Refusal),
+}
+
+/// What of the files was in the page cache before a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct CacheLook {
+    /// Files that were looked at.
+    pub(super) files: u64,
+    /// The share of their pages (0 to 1); `None` where the kernel does not say it.
+    pub(super) share: Option<f64>,
 }
 
 /// A request that could not be carried out.

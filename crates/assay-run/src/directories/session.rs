@@ -1,18 +1,19 @@
 //! A run on a directory from its tree to its cleaning, over one or several phases, as requests and answers.
 
 use super::connection::Connection;
-use super::protocol::{Answer, Begin, End, Examine, PlaceFacts, Request, RunEnd, TreeMade};
+use super::protocol::{Answer, Begin, Examine, PlaceFacts, Request, RunEnd, TreeMade};
 use crate::failure::Failure;
 use crate::host::signals::StopCell;
-use assay_base::Span;
+use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
 use assay_engine::shell::Stop;
 use std::time::Duration;
 
 /// The time between two looks at signals and at the clock.
 pub(super) const TICK: Duration = Duration::from_millis(250);
-/// How long the examination of a directory may take: as long as a call that is given up.
-const EXAMINATION: Span = Span::from_secs(120);
+/// How long a directory may take to be examined, and to be cleaned where nobody can end it: as long as a call that is given
+/// up.
+const LONGEST: Span = Span::from_secs(120);
 
 /// The process that makes the calls, and how far the run is.
 #[derive(Debug)]
@@ -33,9 +34,9 @@ impl Session {
                 Some(Answer::Examined(facts)) => return Ok((session, facts)),
                 Some(Answer::Refused(refusal)) => return Err(Failure::from_directory_trouble(refusal.into())),
                 Some(_) => {}
-                None if clock.now().since(assay_base::Instant::ZERO) > EXAMINATION => {
+                None if clock.now().since(Instant::ZERO) > LONGEST => {
                     return Err(Failure::host_unable(format!(
-                        "{shown} does not answer for {EXAMINATION}: the process {} waits in a call on it; examine the file system",
+                        "{shown} does not answer for {LONGEST}: the process {} waits in a call on it; examine the file system",
                         session.connection.process_id()
                     )));
                 }
@@ -46,36 +47,43 @@ impl Session {
 
     /// Makes the tree. A first signal lets it be finished and removed, a second one leaves what is there.
     pub(super) fn begin(&mut self, begin: Begin, stop: &StopCell) -> Result<&TreeMade, Failure> {
-        match self.ask(&Request::Begin(Box::new(begin)), stop)? {
+        match self.ask(&Request::Begin(Box::new(begin)), || is_hurried(stop))? {
             Answer::Begun(made) => Ok(self.tree.insert(made)),
             other => Err(out_of_turn(&other)),
         }
     }
 
-    /// Compares the tree with what was written, and removes it.
-    pub(super) fn end(&mut self, end: End, stop: &StopCell) -> Result<RunEnd, Failure> {
-        if self.tree.is_none() {
+    /// Removes the tree, and compares it before with what was written, if so wanted. A second signal ends without it.
+    pub(super) fn end(&mut self, verify: bool, stop: &StopCell) -> Result<RunEnd, Failure> {
+        self.end_unless(verify, || is_hurried(stop))
+    }
+
+    /// Removes the tree, where nobody is left who could be told that this takes long.
+    pub(super) fn end_unattended(&mut self) -> Result<RunEnd, Failure> {
+        let clock = Clock::start();
+        self.end_unless(false, || clock.now().since(Instant::ZERO) > LONGEST)
+    }
+
+    fn end_unless(&mut self, verify: bool, is_enough: impl Fn() -> bool) -> Result<RunEnd, Failure> {
+        if self.tree.take().is_none() {
             return Ok(RunEnd::default());
         }
-        match self.ask(&Request::End(end), stop)? {
-            Answer::Ended(found) => {
-                self.tree = None;
-                Ok(found)
-            }
+        match self.ask(&Request::End { verify }, is_enough)? {
+            Answer::Ended(found) => Ok(found),
             other => Err(out_of_turn(&other)),
         }
     }
 
-    fn ask(&mut self, request: &Request, stop: &StopCell) -> Result<Answer, Failure> {
+    /// Asks for something, and waits for the answer until it `is_enough`.
+    fn ask(&mut self, request: &Request, is_enough: impl Fn() -> bool) -> Result<Answer, Failure> {
         self.connection.send(request)?;
         loop {
             match self.connection.next_answer(TICK)? {
                 Some(Answer::Refused(refusal)) => return Err(Failure::from_directory_trouble(refusal.into())),
                 Some(answer) => return Ok(answer),
-                None if matches!(stop.stop_request(), Some(Stop::Now(_))) => {
-                    self.tree = None;
+                None if is_enough() => {
                     return Err(Failure::cut_short(format!(
-                        "a second signal: what the process {} has made stays there; assay clean removes it",
+                        "what the process {} has made stays there, because nobody waits for it any longer: assay clean removes it",
                         self.connection.process_id()
                     )));
                 }
@@ -83,6 +91,11 @@ impl Session {
             }
         }
     }
+}
+
+/// Whether a second signal has asked for the end at once.
+fn is_hurried(stop: &StopCell) -> bool {
+    matches!(stop.stop_request(), Some(Stop::Now(_)))
 }
 
 fn out_of_turn(answer: &Answer) -> Failure {

@@ -1,9 +1,8 @@
 //! A directory as the target of a run.
 
-use super::protocol::{End, Examine, PathBytes, PlaceFacts};
+use super::protocol::{Examine, PathBytes, PlaceFacts};
 use super::session::Session;
 use crate::failure::{Failure, one_line};
-use crate::host::signals::StopCell;
 use assay_record::TargetHead;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,6 +43,7 @@ impl NamedDirectory {
 #[derive(Debug)]
 pub struct Directory {
     name: String,
+    path: PathBuf,
     facts: PlaceFacts,
     session: Mutex<Session>,
 }
@@ -57,12 +57,17 @@ impl Directory {
             run_directory: PathBytes::new(log_dir),
         };
         let (session, facts) = Session::open(examine, &one_line(name))?;
-        Ok(Directory { name: name.to_owned(), facts, session: Mutex::new(session) })
+        Ok(Directory { name: name.to_owned(), path: named.path.clone(), facts, session: Mutex::new(session) })
     }
 
     /// As the user named it.
     pub fn directory_name(&self) -> &str {
         &self.name
+    }
+
+    /// The command that removes what a run has left there.
+    pub(super) fn cleaning_command(&self) -> String {
+        format!("assay clean {}", assay_judge::for_a_shell(&self.path.to_string_lossy()))
     }
 
     pub(super) fn lock_session(&self) -> MutexGuard<'_, Session> {
@@ -94,6 +99,6 @@ impl Drop for Directory {
     /// Removes what a run has made whose last phase was not reached.
     fn drop(&mut self) {
         // Nobody is left who could be told.
-        let _ = self.lock_session().end(End { verify: false, keep: false }, &StopCell::default());
+        let _ = self.lock_session().end_unattended();
     }
 }

@@ -3,9 +3,9 @@
 
 use super::result;
 use crate::args::{Access, ActTest, Output, Pace};
-use crate::candidates;
 use crate::progress::Progress;
 use crate::screen::print_to_stderr;
+use crate::{again, candidates};
 use assay_base::{Bytes, Multiple};
 use assay_model::workload::{Adjust, Workload};
 use assay_run::certificate::signing::Signer;
@@ -96,7 +96,7 @@ pub(crate) fn run_certification(args: &Certify) -> Result<u8, Failure> {
         progress.say_line(&problem);
     }
     let dir = outcome.unwrap_or_else(|panic| resume_unwind(panic))?;
-    result::judge_and_report(&dir, &args.output, &progress, signer.as_ref())
+    result::judge_and_report(&dir, &args.output, &progress, signer.as_ref(), &again::resume_command(&dir))
 }
 
 fn open_targets(

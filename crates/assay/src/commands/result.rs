@@ -1,6 +1,5 @@
 //! The end of every run on the terminal: its result, and where the files are.
 
-use crate::again;
 use crate::args::Output;
 use crate::progress::Progress;
 use crate::screen::{self, print_to_stderr};
@@ -21,6 +20,7 @@ pub(crate) fn judge_and_report(
     output: &Output,
     progress: &Progress,
     signer: Option<&Signer>,
+    again: &str,
 ) -> Result<u8, Failure> {
     let (judgement, left) = write_results(dir, output.judge_on, print_to_stderr)?;
     if let Some(signer) = signer.filter(|_| left) {
@@ -29,8 +29,7 @@ pub(crate) fn judge_and_report(
     if output.json {
         print_json(&judgement)?;
     } else {
-        let again = again::resume_command(dir);
-        let following = Following { log: &dir.to_string_lossy(), again: Some(&again) };
+        let following = Following { log: &dir.to_string_lossy(), again: Some(again) };
         show_text(&render_text(|out| text_with(&judgement, &following, screen::reader_kind(), out))?);
         if left {
             progress.say_line(&format!(

@@ -1,6 +1,7 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
+use crate::again;
 use crate::args::{Access, BehindCache, Jobs, Judged, Lookaside, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
@@ -100,8 +101,10 @@ pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
         tasks.iter_mut().try_for_each(|task| make_crash_test(&named, &mut task.plan))?;
     }
     let place = args.output.results_place();
-    refuse_resume_with_ledger(place.resume.is_some(), &tasks)?;
-    refuse_resume_in_phases(place.resume.is_some(), &tasks)?;
+    let never_continues = reason_not_to_continue(&tasks);
+    if let Some(reason) = never_continues.filter(|_| place.resume.is_some()) {
+        return Err(Failure::bad_usage(reason));
+    }
     let planned = place.planned_directory(&tasks[0].plan.name)?;
     let mut prepared = open_targets(args, &request, &named, &tasks, &planned)?;
     let notes = prepared.set_scheduler(request.asked_scheduler()?, print_to_stderr)?;
@@ -128,7 +131,11 @@ pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
     } else {
         course.run_tasks(tasks, &mut log, &mut progress, &never_decided)?;
     }
-    result::judge_and_report(&dir, &args.output, &progress, signer.as_ref())
+    let again = match never_continues {
+        Some(_) => "the same command with another --out".to_owned(),
+        None => again::resume_command(&dir),
+    };
+    result::judge_and_report(&dir, &args.output, &progress, signer.as_ref(), &again)
 }
 
 /// Opens the targets for all tasks, and the cache device.
@@ -227,26 +234,19 @@ fn make_crash_test(named: &[(String, Named)], plan: &mut Plan) -> Result<(), Fai
     }
 }
 
-/// Refuses to continue a run with a ledger: commits that were lost meanwhile would be overtaken by new ones.
-fn refuse_resume_with_ledger(resumes: bool, tasks: &[Task]) -> Result<(), Failure> {
+/// Why a run of these tasks cannot be continued after an interruption, and what to do; `None` if it can.
+fn reason_not_to_continue(tasks: &[Task]) -> Option<&'static str> {
     let mut loads = tasks.iter().filter_map(|task| task.plan.load.tpcc());
-    if resumes && loads.any(|load| load.verify != Verify::No) {
-        return Err(Failure::bad_usage(
+    // Commits that were lost meanwhile would be overtaken by new ones.
+    if loads.any(|load| load.verify != Verify::No) {
+        return Some(
             "a run with --verify or --crash-test cannot continue: what the database has lost meanwhile would no longer be seen; ask assay check URL --after DIR, and start another run",
-        ));
+        );
     }
-    Ok(())
-}
-
-/// Refuses to continue a run whose phases worked on one tree of files: what the earlier ones left in it is gone.
-fn refuse_resume_in_phases(resumes: bool, tasks: &[Task]) -> Result<(), Failure> {
-    if resumes && tasks.iter().any(|task| task.plan.load.files().is_some_and(|files| !files.workload.phases.is_empty()))
-    {
-        return Err(Failure::bad_usage(
-            "a run on a directory in phases cannot continue, because the tree that the phases share is gone: start another run",
-        ));
-    }
-    Ok(())
+    let mut files = tasks.iter().filter_map(|task| task.plan.load.files());
+    files.any(|files| files.verify || !files.workload.phases.is_empty()).then_some(
+        "a run on a directory cannot continue: its tree is gone, which its phases share, and which was not compared with what was written; start another run",
+    )
 }
 
 /// True if both workloads name the same targets, in any order.

@@ -25,6 +25,7 @@ mod rig;
 mod cached;
 mod campaign;
 mod change;
+mod directories;
 mod errors;
 mod flushes;
 mod integrity;

@@ -1,0 +1,149 @@
+//! Runs on a directory of a file system that fails or lies: each fault × what the run then says, and what it leaves there.
+
+use crate::bed::{Log, Place, Said};
+use assay_faultfs::FaultTree;
+use assay_record::EventKind;
+use std::fs;
+use std::path::PathBuf;
+
+const MIX: &str = r#"
+name = "mix"
+model = "files"
+clients = 3
+rate = "200/s"
+duration = "4s"
+slice = "4s"
+interval = "500ms"
+cache = "drop"
+io = "4KiB"
+[tree]
+files = 60
+size = "8KiB"
+width = 20
+[[do]]
+name = "deliver"
+steps = [["create", "write", "fsync", "close"], ["unlink"]]
+[[do]]
+name = "look"
+steps = ["stat", "open", "read", "close"]
+share = 3
+"#;
+
+/// A place with the workload and a mounted tree; `None` where FUSE cannot be mounted, which it says.
+struct Mounted {
+    place: Place,
+    tree: FaultTree,
+}
+
+impl Mounted {
+    fn new(workload: &str) -> Option<Mounted> {
+        let place = Place::new();
+        place.write("w.toml", workload);
+        fs::create_dir(place.path("mount")).unwrap();
+        match FaultTree::mount(&place.path("mount")) {
+            Ok(tree) => Some(Mounted { place, tree }),
+            Err(why) => {
+                eprintln!("skipped: no tree can be mounted: {why}");
+                None
+            }
+        }
+    }
+
+    /// A run whose load meets the faults from its first interval on.
+    fn run_with(&self, faults: &str) -> (Said, Log) {
+        let running = self.place.start(&["run", "w.toml", "mount"], 1);
+        self.tree.set(faults);
+        let said = running.end();
+        (said, Log::of(&self.place.path("run")))
+    }
+
+    fn entries(&self) -> Vec<PathBuf> {
+        fs::read_dir(self.place.path("mount")).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+fn texts(log: &Log, kind: &EventKind) -> Vec<String> {
+    log.events.iter().filter(|event| event.what == *kind).map(|event| event.text.clone()).collect()
+}
+
+#[test]
+fn errors_are_counted_by_kind_and_operation_and_fail_the_run() {
+    for (fault, operation, error) in [
+        ("write.errno=ENOSPC write.every=5", "write", "ENOSPC"),
+        ("fsync.errno=EIO fsync.every=5", "fsync", "EIO"),
+        ("close.errno=EDQUOT close.every=9", "close", "EDQUOT"),
+        ("create.errno=EROFS create.every=5", "create", "EROFS"),
+    ] {
+        let Some(mounted) = Mounted::new(MIX) else { return };
+        let (said, log) = mounted.run_with(fault);
+        assert_eq!(said.code, Some(10), "{fault}: {said:?}");
+        assert!(log.stream(operation).errors.contains_key(error), "{fault}: {:?}", log.stream(operation).errors);
+        log.adds_up();
+        assert!(mounted.entries().is_empty(), "{fault}: {:?}", mounted.entries());
+    }
+}
+
+#[test]
+fn a_tree_that_cannot_be_removed_is_named_and_removed_later() {
+    let Some(mounted) = Mounted::new(MIX) else { return };
+    let (said, log) = mounted.run_with("unlink.errno=EROFS");
+    assert_eq!(said.code, Some(10), "{said:?}");
+    let own = mounted.entries().pop().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+    let stays = texts(&log, &EventKind::Warning);
+    assert!(stays.iter().any(|text| text.contains(&own) && text.contains("stays")), "{stays:?}");
+    mounted.tree.set("unlink.errno=off");
+    let cleaned = mounted.place.assay(&["clean", "mount"]);
+    assert!(cleaned.code == Some(0) && mounted.entries().is_empty(), "{cleaned:?}");
+}
+
+#[test]
+fn lies_are_found_by_name_when_all_is_compared() {
+    for (fault, word) in [("lost_every=7", "lost"), ("torn_every=7", "torn")] {
+        let Some(mounted) = Mounted::new(MIX) else { return };
+        let (said, log) = mounted.run_with(fault);
+        assert_eq!(said.code, Some(10), "{fault}: {said:?}");
+        let broken = texts(&log, &EventKind::ConditionBroken);
+        assert!(broken[0].contains(word) && broken.len() > 1, "{fault}: {broken:?}");
+        assert!(broken[1..].iter().all(|text| text.starts_with('d')), "each names a file: {broken:?}");
+        assert!(mounted.entries().is_empty(), "{fault}");
+    }
+}
+
+/// Files are dropped from the page cache before the load begins, and the disk fails then.
+#[test]
+fn a_phase_that_cannot_begin_ends_the_run_at_once_and_blames_nobody() {
+    // Making and dropping these files takes long enough to fail in between.
+    let Some(mounted) = Mounted::new(&MIX.replace("files = 60", "files = 3000")) else { return };
+    let running = mounted.place.begin(&["run", "w.toml", "mount", "--out", "run"]);
+    crate::bed::until("the header of the log", || mounted.place.path("run/run.jsonl").exists());
+    mounted.tree.set("fsync.errno=EIO");
+    let said = running.end();
+    mounted.tree.set("fsync.errno=off");
+    let log = Log::of(&mounted.place.path("run"));
+    if log.intervals.is_empty() {
+        assert_eq!(said.code, Some(11), "{said:?}");
+        assert!(texts(&log, &EventKind::EngineFailed)[0].contains("could not be dropped from the page cache: EIO"));
+    } else {
+        assert_eq!(said.code, Some(10), "the load met the error instead: {said:?}");
+    }
+}
+
+#[test]
+fn a_run_goes_on_after_an_interruption_only_where_nothing_is_lost_by_it() {
+    let Some(mounted) = Mounted::new(&MIX.replace("cache =", "verify = false\ncache =")) else { return };
+    let running = mounted.place.start(&["run", "w.toml", "mount"], 1);
+    running.signal(libc::SIGTERM);
+    let said = running.end();
+    assert!(said.code == Some(12) && said.out.contains("--resume"), "{said:?}");
+    assert!(mounted.entries().is_empty(), "{:?}", mounted.entries());
+    let said = mounted.place.assay(&["run", "w.toml", "mount", "--resume", "run"]);
+    assert!(said.passed_or_late(), "{said:?}");
+    // What is compared in the end is not what the first part wrote.
+    let Some(compared) = Mounted::new(MIX) else { return };
+    let running = compared.place.start(&["run", "w.toml", "mount"], 1);
+    running.signal(libc::SIGTERM);
+    let said = running.end();
+    assert!(said.code == Some(12) && !said.out.contains("--resume"), "{said:?}");
+    let refused = compared.place.assay(&["run", "w.toml", "mount", "--resume", "run"]);
+    assert!(refused.code == Some(2) && refused.err.contains("start another run"), "{refused:?}");
+}
