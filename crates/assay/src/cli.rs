@@ -91,7 +91,7 @@ pub(crate) enum Command {
     /// List the workloads that come with the program, or print one
     Workloads(workloads::Workloads),
     /// Make the calls of a run on a directory: the program starts this process itself
-    #[command(hide = true)]
+    #[command(name = assay_run::DIRECTORY_CALLS, hide = true)]
     DirectoryCalls,
     /// Print the completion script of a shell, to be sourced
     Completions(manual::Completions),
