@@ -105,7 +105,7 @@ impl Point {
 impl SessionsCurve {
     /// Puts the run of a number of sessions, with its watermarks, in the place of what was known of it. Whether a run may take that
     /// place is decided by [`procedure::Attempts`].
-    pub fn add_point(&mut self, point: Point, watermarks: &[String]) {
+    pub fn set_point(&mut self, point: Point, watermarks: &[String]) {
         add_new(&mut self.watermarks, watermarks);
         self.points.retain(|known| known.sessions != point.sessions);
         self.points.push(point);
@@ -279,9 +279,9 @@ mod tests {
     fn a_curve_is_incomplete_until_all_is_measured_and_as_bad_as_its_worst_point() {
         let mut curve = curve(Vec::new());
         assert_eq!(curve.verdict(), Verdict::Incomplete);
-        curve.add_point(point(4, Verdict::Pass, 10.0), &["SHORT".to_owned()]);
+        curve.set_point(point(4, Verdict::Pass, 10.0), &["SHORT".to_owned()]);
         assert_eq!(curve.verdict(), Verdict::Incomplete);
-        curve.add_point(point(1, Verdict::Pass, 5.0), &["SHORT".to_owned()]);
+        curve.set_point(point(1, Verdict::Pass, 5.0), &["SHORT".to_owned()]);
         assert_eq!((curve.verdict(), curve.watermarks.len()), (Verdict::Pass, 2));
         let failed = Evidence::from(Verdict::Fail).with_failure("9 commits are lost".to_owned());
         let with_failure =
@@ -290,7 +290,7 @@ mod tests {
         let mut shown = String::new();
         write_text(&with_failure, &mut shown).unwrap();
         assert!(shown.contains("FAIL") && shown.contains("9 commits are lost"), "{shown}");
-        curve.add_point(point(1, Verdict::Fail, 5.0), &[]);
+        curve.set_point(point(1, Verdict::Fail, 5.0), &[]);
         assert_eq!((curve.verdict(), curve.points.len()), (Verdict::Fail, 2));
     }
 

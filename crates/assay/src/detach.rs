@@ -81,15 +81,15 @@ fn start_again(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Chi
     if chosen {
         args.extend(["--out".into(), dir.as_os_str().to_owned()]);
     }
-    let program = std::env::current_exe().map_err(cannot_be_started)?;
-    let errors = file.try_clone().map_err(cannot_be_started)?;
+    let program = std::env::current_exe().map_err(background_failure)?;
+    let errors = file.try_clone().map_err(background_failure)?;
     // A process group of its own: a hang-up of the terminal and its Ctrl-C go to the foreground group only.
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(file).stderr(errors).process_group(0);
-    command.spawn().map_err(cannot_be_started)
+    command.spawn().map_err(background_failure)
 }
 
-fn cannot_be_started(why: std::io::Error) -> Failure {
+fn background_failure(why: std::io::Error) -> Failure {
     Failure::host_unable(format!("the run cannot be started in the background: {why}"))
 }
 

@@ -47,7 +47,7 @@ pub(super) fn bytes_of_a_call(roots: &Roots, mount: &Mount) -> Option<u64> {
 
 /// The counters of the mount at this point.
 fn parse_mountstats(text: &str, point: &str) -> Option<DiskStat> {
-    let mut lines = text.lines().skip_while(|line| !begins_nfs(line, point));
+    let mut lines = text.lines().skip_while(|line| !begins_section_of_mount(line, point));
     lines.next()?;
     let mut stat = DiskStat { flushes: Some(0), flush_ms: Some(0), ..DiskStat::default() };
     let mut has_bytes = false;
@@ -78,7 +78,7 @@ fn begins_mount(line: &str) -> bool {
 }
 
 /// Whether a line begins the section of the NFS mount at this point.
-fn begins_nfs(line: &str, point: &str) -> bool {
+fn begins_section_of_mount(line: &str, point: &str) -> bool {
     begins_mount(line)
         && crate::safety::unescape_octal(line).contains(&format!(" mounted on {point} with fstype nfs"))
         && line.contains("statvers=1.")

@@ -24,8 +24,9 @@ pub(crate) struct Lateness {
     /// Some source follows a schedule or pauses, or completions are found later than they occur: then each arrival is
     /// examined. In closed loops on a device that reports times, only slots that were left idle matter.
     pub may_be_late: bool,
-    /// The same, or the program stood still at least once: each completion is examined closely.
-    pub looks_close: bool,
+    /// Completions of requests that were accepted before this time are examined closely: all of them where each arrival
+    /// is, else those that were in flight when the program last stood still.
+    examined_before: Instant,
     /// Completions are stamped when they are found.
     when_found: bool,
     /// The device knows for how long its threads could not run.
@@ -72,10 +73,29 @@ impl Lateness {
             peers: None,
             of: of.max(1),
             may_be_late,
-            looks_close: may_be_late,
+            examined_before: if may_be_late { Instant::FAR } else { start },
             when_found,
             kept_known: false,
         }
+    }
+
+    /// No thread of the program ran from `from` to `until`.
+    pub(crate) fn note_stopped(&mut self, from: Instant, until: Instant) {
+        self.held_back.note_stopped(from, until);
+        self.watch.not_since(from);
+        self.examined_before = self.examined_before.max(until);
+    }
+
+    /// Every arrival and completion is punctual, whatever the sources are.
+    pub(crate) fn is_always_punctual(&mut self) {
+        (self.may_be_late, self.examined_before) = (false, Instant::from_ns(0));
+    }
+
+    /// Whether a request that was accepted at `accepted` may have been found late. No other one was in flight while the
+    /// program stood still, so that its times are its own.
+    #[inline(always)]
+    pub(crate) fn must_examine(&self, accepted: Instant) -> bool {
+        accepted < self.examined_before
     }
 
     /// The largest shift of other workers' requests on a target.

@@ -1,5 +1,6 @@
 //! Tests of who caused a lag: the device, or the generator.
 
+use super::arrivals::Lateness;
 use super::held_back::{HeldBack, OwnLag, late_stamp};
 use super::peers::{ONE, Peers};
 use super::queue_full::{QueueFull, Stretch};
@@ -225,4 +226,21 @@ fn workers_are_counted_whatever_their_shifts_are() {
     peers.leave_target(0);
     peers.leave_target(0);
     assert_eq!(peers.enter_target(0), us(0), "all had left");
+}
+
+#[test]
+fn only_what_was_in_flight_while_the_program_stood_still_is_examined_in_a_punctual_loop() {
+    let mut lateness = Lateness::new(at(0), 1, 1, false, false);
+    assert!(!lateness.must_examine(at(0)) && !lateness.must_examine(at(15)), "it never stood still");
+    lateness.note_stopped(at(10), at(20));
+    assert!(lateness.must_examine(at(5)) && lateness.must_examine(at(19)));
+    assert!(!lateness.must_examine(at(20)), "accepted behind it: nobody was late");
+    lateness.note_stopped(at(30), at(40));
+    lateness.note_stopped(at(34), at(36));
+    assert!(lateness.must_examine(at(39)), "a report within another one takes nothing back");
+
+    let mut late = Lateness::new(at(0), 1, 1, true, false);
+    assert!(late.must_examine(at(1_000_000)), "where arrivals may be late each completion is examined");
+    late.note_stopped(at(10), at(20));
+    assert!(late.must_examine(at(1_000_000)));
 }

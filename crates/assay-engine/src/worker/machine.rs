@@ -234,9 +234,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// Reports that no thread of the program ran from `from` to `until`: requests that were due before the end waited
     /// for the generator, and the device is not responsible for that time, even if they also waited for it.
     pub fn note_program_stopped(&mut self, from: Instant, until: Instant) {
-        self.lateness.held_back.note_stopped(from, until);
-        self.lateness.watch.not_since(from);
-        self.lateness.looks_close = true;
+        self.lateness.note_stopped(from, until);
     }
 
     /// Sets the other workers on the same targets, before the first step.

@@ -22,6 +22,14 @@ struct FoundCompletion {
     follower: Option<Ticket>,
 }
 
+/// What the generator may have added to the times of a request. Two numbers are returned in registers; three would be
+/// written to memory and read back in larger words, which waits for the writes (a tenth of a step on the null device).
+#[derive(Clone, Copy)]
+struct AddedTime {
+    response: Span,
+    service: Span,
+}
+
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
     /// Where time is virtual and the device is sure, it does not matter when completions are looked at.
     #[inline(always)]
@@ -63,7 +71,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         if completion.result == Ok(slot.request.expected_bytes()) && !slot.rest {
             self.count_success(now, completion);
         } else if !self.takes_rest(now, completion) {
-            self.falls_short(now, *completion);
+            self.count_unsuccessful(now, *completion);
         }
         if stuck {
             self.came_back(now, completion);
@@ -127,17 +135,14 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let lag = self.lateness.held_back.own_lag(intended, held, submitted, issued);
         self.book.totals.completed += 1;
         let kept = if self.lateness.kept_known { self.device.kept_from_running(completion.ticket) } else { Span::ZERO };
-        let excess = if self.lateness.looks_close || !kept.is_zero() {
-            self.free_slot_and_find_excess(
-                now,
-                &back,
-                completion,
-                &FoundCompletion { flow: index, submitted, lag, kept, follower },
-            )
+        let added = if self.lateness.must_examine(accepted) || !kept.is_zero() {
+            let found = FoundCompletion { flow: index, submitted, lag, kept, follower };
+            self.free_slot_and_find_added_time(now, &back, completion, &found)
         } else {
             self.free_slot(now, source, back.lane, completion, follower);
-            Excess { own_lag: lag.own, response: lag.own, service: Span::ZERO }
+            AddedTime { response: lag.own, service: Span::ZERO }
         };
+        let excess = Excess { own_lag: lag.own, response: added.response, service: added.service };
         let idle = excess.own_lag + excess.service;
         if idle >= OVERSLEPT
             && let Some(looped) = back.looped
@@ -174,13 +179,13 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// This function and [`Lateness::count_arrival`](crate::lateness::arrivals::Lateness::count_arrival) are not inlined into the path of
     /// closed loops on devices that report times, which need neither (10 % on the null device).
     #[inline(never)]
-    fn free_slot_and_find_excess(
+    fn free_slot_and_find_added_time(
         &mut self,
         now: Instant,
         back: &ReturnedRequest,
         completion: &Completion,
         found: &FoundCompletion,
-    ) -> Excess {
+    ) -> AddedTime {
         let FoundCompletion { flow, submitted, lag, kept, follower } = *found;
         let target = self.agenda.flows[flow].target;
         let slack = self.lateness.completion_slack(completion, kept);
@@ -194,7 +199,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         if self.agenda.is_target_idle(flow) {
             self.lateness.note_target_empty(target, completed, slack);
         }
-        excess
+        AddedTime { response: excess.response, service: excess.service }
     }
 
     /// Frees the slot of a request, or gives its place to the prepared one that followed it; true when it was found
@@ -237,7 +242,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// Counts a completion with an error or with too few bytes.
     #[cold]
-    fn falls_short(&mut self, now: Instant, mut completion: Completion) {
+    fn count_unsuccessful(&mut self, now: Instant, mut completion: Completion) {
         let slot = &{ *self.queue.last_content(completion.ticket) };
         let mut moved = 0;
         if let Some(at) = self.queue.begun.iter().position(|begun| begun.ticket == completion.ticket) {

@@ -57,17 +57,17 @@ impl Names {
 
     /// The name of an entry.
     pub fn name(&self, entry: Entry) -> String {
-        let Entry { kind, number } = entry;
-        let mut name = String::with_capacity(16);
-        let _ = write!(name, "{}{number:07}-{:04x}", kind.letter(), self.check(entry));
-        name
+        self.name_of_length(entry, 0)
     }
 
     /// The name of an entry with letters behind it, so that it has this many bytes; the name itself where that is not
     /// shorter. The letters follow from the run and the number, so that they are known again.
     pub fn name_of_length(&self, entry: Entry, bytes: usize) -> String {
-        let mut name = self.name(entry);
+        let Entry { kind, number } = entry;
         let hash = self.hash(entry);
+        let check = u16::from_be_bytes([hash.as_bytes()[0], hash.as_bytes()[1]]);
+        let mut name = String::with_capacity(bytes.max(16));
+        let _ = write!(name, "{}{number:07}-{check:04x}", kind.letter());
         while name.len() < bytes {
             let byte = hash.as_bytes()[name.len() % hash.as_bytes().len()];
             name.push(char::from(b'a' + byte % 26));
@@ -102,14 +102,9 @@ impl Names {
     }
 
     fn hash(&self, entry: Entry) -> blake3::Hash {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&[entry.kind.letter() as u8]).update(&entry.number.to_le_bytes());
-        hasher.finalize()
-    }
-
-    fn check(&self, entry: Entry) -> u16 {
-        let hash = self.hash(entry);
-        u16::from_be_bytes([hash.as_bytes()[0], hash.as_bytes()[1]])
+        let mut hashed = [entry.kind.letter() as u8; 9];
+        hashed[1..].copy_from_slice(&entry.number.to_le_bytes());
+        blake3::keyed_hash(&self.key, &hashed)
     }
 }
 

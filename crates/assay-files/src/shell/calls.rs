@@ -249,8 +249,8 @@ impl Calls {
             _ => {
                 // A listing has a place in its directory, so that each one needs a descriptor of its own.
                 let entries = match &directory {
-                    Reached::Kept(kept) => list_directory(kept.open_directory(".")?, &mut self.listing)?,
-                    Reached::Opened(opened) => list_directory(opened, &mut self.listing)?,
+                    Reached::Kept(kept) => count_entries(kept.open_directory(".")?, &mut self.listing)?,
+                    Reached::Opened(opened) => count_entries(opened, &mut self.listing)?,
                 };
                 return Ok(Outcome { bytes: 0, entries });
             }
@@ -348,7 +348,7 @@ fn copy_bytes(from: &OpenFile, to: &OpenFile, bytes: &Range<u64>) -> IoResult<u6
 }
 
 /// Lists a whole directory, and counts its entries but for itself and the one above.
-fn list_directory(directory: impl AsFd, room: &mut Vec<u8>) -> IoResult<u64> {
+fn count_entries(directory: impl AsFd, room: &mut Vec<u8>) -> IoResult<u64> {
     let mut entries = 0;
     let mut listing = RawDir::new(directory.as_fd(), room.spare_capacity_mut());
     while let Some(entry) = listing.next() {

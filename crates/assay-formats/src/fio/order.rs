@@ -123,7 +123,7 @@ pub(super) fn choose_address(
         return mostly_sequential(job, mode, share, size, otherwise);
     }
     if mode.run > 1 {
-        return address_of_runs(job, mode, size, otherwise, identical);
+        return address_of_sequential_runs(job, mode, size, otherwise, identical);
     }
     if let Some(address) = ranked {
         return Ok(address);
@@ -192,7 +192,13 @@ fn mostly_sequential(job: &Job<'_>, mode: Mode, share: u64, size: &Size, otherwi
 }
 
 /// The address of `randread:8` and the like.
-fn address_of_runs(job: &Job<'_>, mode: Mode, size: &Size, otherwise: bool, identical: bool) -> Result<Address, Fault> {
+fn address_of_sequential_runs(
+    job: &Job<'_>,
+    mode: Mode,
+    size: &Size,
+    otherwise: bool,
+    identical: bool,
+) -> Result<Address, Fault> {
     let entry = job.find_entry("rw").filter(|_| otherwise || size.from != size.to);
     if let Some(entry) = entry {
         return Err(job.not_yet(

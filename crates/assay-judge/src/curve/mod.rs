@@ -117,7 +117,7 @@ impl Curve {
     /// Puts the run of a point in the place of what was known of it.
     pub fn add_run(&mut self, share: Share, load: Multiple, judgement: &Judgement, directory: String) {
         self.limited_by(judgement);
-        self.add_point(Point::new(share, load, judgement, &self.of.stream, directory));
+        self.set_point(Point::new(share, load, judgement, &self.of.stream, directory));
     }
 
     /// Puts the run that has all points in the place of what was known of them. `loads` are the shares and loads of its phases
@@ -134,7 +134,7 @@ impl Curve {
             }
             let times = share.as_ppb() as f64 * loads.len() as f64 / sum;
             let point = Point::new(*share, *load, phase, &self.of.stream, directory.to_owned());
-            self.add_point(point.asked_times(times));
+            self.set_point(point.asked_times(times));
         }
     }
 
@@ -164,7 +164,7 @@ impl Curve {
 
     /// Adds a point in the place of the one at the same share, and computes the curve again. Whether a run may take that
     /// place is decided by [`procedure::Attempts`].
-    pub fn add_point(&mut self, point: Point) {
+    pub fn set_point(&mut self, point: Point) {
         self.points.retain(|known| known.share != point.share);
         self.points.push(point);
         self.points.sort_by_key(|point| point.share.as_ppb());

@@ -50,7 +50,7 @@ pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
     };
     for point in points {
         curve.asked.push(point.share);
-        curve.add_point(point);
+        curve.set_point(point);
     }
     curve
 }
@@ -91,7 +91,7 @@ fn what_was_not_delivered_or_proves_nothing_is_no_point_of_the_curve() {
         Point { rates: Rates::default(), times: PointTimes::default(), ..point(100, 0.0, 0) },
     ] {
         let mut more = whole.clone();
-        more.add_point(spoilt);
+        more.set_point(spoilt);
         assert_eq!(
             (more.shape.knee, more.shape.overall_response_ns),
             (whole.shape.knee, whole.shape.overall_response_ns)
@@ -175,13 +175,13 @@ fn the_verdict_says_why() {
     assert_eq!(shown(&whole), (Verdict::Pass, "every bound held at every point".to_owned()));
     let failed = |percent| Point { verdict: Verdict::Fail, reason: "too slow".into(), ..point(percent, 500.0, 9) };
     let mut two = whole.clone();
-    [50, 90].map(failed).into_iter().for_each(|point| two.add_point(point));
+    [50, 90].map(failed).into_iter().for_each(|point| two.set_point(point));
     assert_eq!(shown(&two), (Verdict::Fail, "50% (5x): too slow; also at 90% (9x)".to_owned()));
     two.asked.push(share(95));
     assert_eq!(two.verdict(), Verdict::Fail, "whatever is missing");
     let mut missing = whole.clone();
     missing.asked.push(share(95));
-    missing.add_point(Point { verdict: Verdict::Incomplete, ..point(10, 100.0, 9) });
+    missing.set_point(Point { verdict: Verdict::Incomplete, ..point(10, 100.0, 9) });
     assert_eq!(shown(&missing), (Verdict::Incomplete, "not measured to the end: 10%, 95%".to_owned()));
     let run = Evidence { directory: "ramp".into(), ..Evidence::from(Verdict::Fail) }.with_failure("3 EIO".to_owned());
     let aside = Aside { failures: vec![run], ..Aside::default() };
@@ -206,7 +206,7 @@ fn json_reads_back() {
 #[test]
 fn text_fits_the_screen_and_marks_the_knee() {
     let mut curve = queue(&[10, 30, 50, 70, 90, 95]);
-    curve.add_point(Point { delivered: false, verdict: Verdict::Fail, ..point(100, 700.0, 10_000_000_000) });
+    curve.set_point(Point { delivered: false, verdict: Verdict::Fail, ..point(100, 700.0, 10_000_000_000) });
     curve.of.targets = vec!["sim:\u{1b}[31m".into()];
     let mut text = String::new();
     super::write_text(&curve, &mut text).unwrap();

@@ -121,12 +121,12 @@ impl Matrix {
         if !judgement.part.targets.each.is_empty() {
             self.devices = judgement.part.targets.each.iter().map(TargetTotals::device_description).collect();
         }
-        self.add_point(Point::from_judgement(place, judgement, directory));
+        self.set_point(Point::from_judgement(place, judgement, directory));
     }
 
     /// Adds a point in the place of the one at the same numbers. Whether a run may take that place is decided by
     /// [`procedure::Attempts`].
-    pub fn add_point(&mut self, point: Point) {
+    pub fn set_point(&mut self, point: Point) {
         self.points.retain(|known| known.place != point.place);
         self.points.push(point);
         self.points.sort_by_key(|point| (point.place.large, point.place.small));

@@ -58,7 +58,7 @@ fn matrix(points: Vec<Point>) -> Matrix {
         points: Vec::new(),
         aside: Aside::default(),
     };
-    points.into_iter().for_each(|point| matrix.add_point(point));
+    points.into_iter().for_each(|point| matrix.set_point(point));
     matrix
 }
 
@@ -141,16 +141,16 @@ fn only_true_points_have_figures_on_the_map_and_colours_go_from_the_least_to_the
 fn the_verdict_is_fail_where_a_point_failed_and_incomplete_while_one_is_missing() {
     let mut matrix = matrix(vec![point(1, 0, Verdict::Pass, 1.0), point(2, 0, Verdict::Invalid, 1.0)]);
     assert_eq!((matrix.asked.len(), matrix.verdict()), (11, Verdict::Incomplete));
-    matrix.add_point(point(2, 0, Verdict::Fail, 2.0));
+    matrix.set_point(point(2, 0, Verdict::Fail, 2.0));
     assert_eq!((matrix.points.len(), matrix.verdict()), (2, Verdict::Fail), "whatever is missing");
-    matrix.add_point(point(2, 0, Verdict::Invalid, 2.0));
+    matrix.set_point(point(2, 0, Verdict::Invalid, 2.0));
     for place in matrix.asked.clone() {
         if matrix.point_at(place).is_none() {
-            matrix.add_point(point(place.small, place.large, Verdict::Pass, 5.0));
+            matrix.set_point(point(place.small, place.large, Verdict::Pass, 5.0));
         }
     }
     assert_eq!(matrix.verdict(), Verdict::Invalid);
-    matrix.add_point(point(2, 0, Verdict::Pass, 2.0));
+    matrix.set_point(point(2, 0, Verdict::Pass, 2.0));
     assert_eq!(matrix.verdict(), Verdict::Pass);
     let known: Vec<(Place, Verdict)> = matrix.known_runs().map(|(place, run)| (place, run.verdict)).collect();
     assert_eq!((known.len(), known[0]), (11, (Place { small: 1, large: 0 }, Verdict::Pass)));

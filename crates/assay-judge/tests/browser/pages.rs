@@ -25,12 +25,12 @@ pub fn points() -> Curve {
         "watermarks": ["SIMULATED: no device was tested"], "asked": [], "points": [],
     });
     let mut curve: Curve = serde_json::from_value(empty).unwrap();
-    points.into_iter().for_each(|point| curve.add_point(serde_json::from_value(point).unwrap()));
+    points.into_iter().for_each(|point| curve.set_point(serde_json::from_value(point).unwrap()));
     let lost = serde_json::json!({
         "share": "100%", "load": "100x", "verdict": "FAIL", "reason": "the load was not delivered", "delivered": false,
         "rate_asked": 200_000.0, "rate_achieved": 190_000.0, "mean_ns": 2_000_000_000, "directory": "100",
     });
-    curve.add_point(serde_json::from_value(lost).unwrap());
+    curve.set_point(serde_json::from_value(lost).unwrap());
     curve
 }
 

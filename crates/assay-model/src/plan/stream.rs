@@ -67,11 +67,11 @@ pub struct Block {
     /// The share of their size that written data compress to; 100 % for incompressible data.
     pub compress_to: Share,
     /// The share of its blocks of 4 KiB that are copies of one of its earlier blocks.
-    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    #[serde(default, skip_serializing_if = "is_zero_share")]
     pub duplicates: Share,
 }
 
-fn is_none_of_it(share: &Share) -> bool {
+fn is_zero_share(share: &Share) -> bool {
     share.as_ppb() == 0
 }
 

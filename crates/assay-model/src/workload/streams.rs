@@ -126,7 +126,7 @@ fn read_targets(source: Source<'_>, keys: &StreamKeys, names: &[String]) -> Resu
 }
 
 /// The unit of a stream's places, or its largest operation where it has no unit.
-fn largest_of(block: &Block) -> Bytes {
+fn unit_of_places(block: &Block) -> Bytes {
     if block.address.offset_unit().get() == 0 { block.size.to } else { block.address.offset_unit() }
 }
 
@@ -155,7 +155,7 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
     }
     let others = alike.filter_map(Stream::as_block);
     for other in others {
-        if (&other.address, other.extent, largest_of(other)) != (&own.address, own.extent, largest_of(own)) {
+        if (&other.address, other.extent, unit_of_places(other)) != (&own.address, own.extent, unit_of_places(own)) {
             return source.refuse_span(
                 places.span(),
                 "another stream of these places has another address, range or largest size",

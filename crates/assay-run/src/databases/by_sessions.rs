@@ -62,7 +62,7 @@ impl BySessions<'_> {
     fn add_decisive_run(&mut self, sessions: u32, directory: &str, made: &FinishedRun) {
         if self.attempts.deciding_run(&sessions).is_some_and(|run| run.directory == directory) {
             let point = Point::from_judgement(sessions, &made.judgement, directory.to_owned());
-            self.curve.add_point(point, &made.judgement.watermarks);
+            self.curve.set_point(point, &made.judgement.watermarks);
         }
         self.curve.aside = self.attempts.failed_and_repeated_runs();
     }

@@ -67,7 +67,7 @@ impl Sampler {
                 std::thread::park_timeout(Duration::from_nanos(wait.as_ns()));
                 continue;
             }
-            self.keep_reading(self.read_disks(&now));
+            self.store_reading(self.read_disks(&now));
             next = self.end_after(now());
         }
     }
@@ -100,7 +100,7 @@ impl Sampler {
         Instant::from_ns(anchor.saturating_add(begun.saturating_mul(interval)))
     }
 
-    fn keep_reading(&self, reading: Reading) {
+    fn store_reading(&self, reading: Reading) {
         let mut readings = self.lock_readings();
         if readings.len() >= MOST {
             readings.pop_front();
@@ -154,13 +154,13 @@ mod tests {
     fn an_interval_gets_the_first_reading_after_its_end() {
         let sampler = sampler();
         let reading = |ms| Reading { at: at(ms), disks: Vec::new() };
-        [1001, 2003, 3000].into_iter().for_each(|ms| sampler.keep_reading(reading(ms)));
+        [1001, 2003, 3000].into_iter().for_each(|ms| sampler.store_reading(reading(ms)));
         let taken = |end, now| sampler.reading_after(at(end), || at(now)).at;
         assert_eq!(taken(1000, 3500), at(1001));
         assert_eq!(taken(1000, 3500), at(1001), "two intervals may end between two readings");
         assert_eq!((taken(2000, 3500), taken(3000, 3500)), (at(2003), at(3000)));
         assert_eq!(taken(3400, 3500), at(3500), "nobody has read since");
-        (0..2 * MOST as u64).for_each(|ms| sampler.keep_reading(reading(ms)));
+        (0..2 * MOST as u64).for_each(|ms| sampler.store_reading(reading(ms)));
         assert_eq!(sampler.lock_readings().len(), MOST);
     }
 

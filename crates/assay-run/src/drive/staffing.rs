@@ -166,7 +166,7 @@ impl Staffing<'_> {
     }
 
     /// The largest bound of the plan for which `most` operations on all targets suffice.
-    pub(super) fn most_shared(&self, most: u32) -> u64 {
+    pub(super) fn largest_shared_bound(&self, most: u32) -> u64 {
         let bounds = self.plan.load.lane_bounds();
         let own: u64 = bounds.iter().flat_map(|lanes| &lanes[1..]).map(|bound| u64::from(*bound)).sum();
         let sharing = bounds.iter().filter(|lanes| lanes[0] > 0).count().max(1) as u64;

@@ -246,7 +246,7 @@ impl Shared<'_> {
         match error.slots_most() {
             Some(most) => Failure::host_unable(format!(
                 "{error}\n  = use more --workers, or write in_flight_bound = {} in the workload",
-                self.staffing.most_shared(most)
+                self.staffing.largest_shared_bound(most)
             )),
             None => Failure::host_unable(error),
         }

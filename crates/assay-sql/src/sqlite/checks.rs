@@ -46,13 +46,13 @@ fn find_violations(
     }
     let mut found = Vec::new();
     for query in condition_queries(population) {
-        found.extend(run_query(&query, &snapshot)?);
+        found.extend(violations_found_by(&query, &snapshot)?);
     }
     found.extend(empty_tables(&snapshot)?);
     Ok(Ok(found))
 }
 
-fn run_query(query: &Query, sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Violation>> {
+fn violations_found_by(query: &Query, sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Violation>> {
     let Query { check, keys, .. } = *query;
     let mut statement = sqlite.prepare(&query.sql_text(&DIALECT))?;
     let found = statement.query_map([], |row| {

@@ -17,11 +17,11 @@ const VARIABLE: &str = "ASSAY_ACT_EXIT";
 pub(super) fn exit_codes_for(devices: &[String]) -> Result<ExitCodes, Failure> {
     match environment_variable(VARIABLE) {
         Some(value) => value.parse().map_err(|why| Failure::bad_usage(format!("{VARIABLE}: {why}"))),
-        None => Ok(by_consent(devices).unwrap_or(ExitCodes::Assay)),
+        None => Ok(exit_codes_by_consent(devices).unwrap_or(ExitCodes::Assay)),
     }
 }
 
-fn by_consent(devices: &[String]) -> Option<ExitCodes> {
+fn exit_codes_by_consent(devices: &[String]) -> Option<ExitCodes> {
     let real: Vec<_> = devices.iter().filter_map(|device| Path::new(device).canonicalize().ok()).collect();
     let all = Consents::for_host().all_stored(consents::current_time());
     let given = all.into_iter().filter(|kept| kept.standing.is_ok()).filter_map(|kept| kept.given);

@@ -115,7 +115,9 @@ fn a_phase_that_cannot_begin_ends_the_run_at_once_and_blames_nobody() {
     // Making and dropping these files takes long enough to fail in between.
     let Some(mounted) = Mounted::new(&MIX.replace("files = 60", "files = 3000")) else { return };
     let running = mounted.place.begin(&["run", "w.toml", "mount", "--out", "run"]);
-    crate::bed::until("the header of the log", || mounted.place.path("run/run.jsonl").exists());
+    // From here on only the drop synchronises files: the marker, which is synchronised too, is there.
+    let tree_is_being_made = |own: &PathBuf| fs::read_dir(own).is_ok_and(|entries| entries.count() > 1);
+    crate::bed::until("the first entry of the tree", || mounted.entries().iter().any(tree_is_being_made));
     mounted.tree.set("fsync.errno=EIO");
     let said = running.end();
     mounted.tree.set("fsync.errno=off");

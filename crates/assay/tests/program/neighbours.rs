@@ -128,6 +128,13 @@ const LOAD: [&str; 10] = [
     "run",
 ];
 
+/// The run's own load.
+fn workload() -> String {
+    format!(
+        "name = \"w\"\nmodel = \"streams\"\n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"{RATE}/s\"\n"
+    )
+}
+
 /// A verdict with its reason and warnings.
 struct Judged {
     verdict: String,
@@ -149,12 +156,7 @@ fn judged(place: &Place) -> Judged {
 /// One run beside a neighbour, with everything that must hold of it; nothing where there are no such devices here.
 fn run_beside(device: Device, reads: Reads, part: f64) -> Option<String> {
     let bed = Bed::new(device)?;
-    bed.place.write(
-        "w.toml",
-        &format!(
-            "name = \"w\"\nmodel = \"streams\"\n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"{RATE}/s\"\n"
-        ),
-    );
+    bed.place.write("w.toml", &workload());
     let mounted = match reads {
         Reads::Beneath => Some(Mounted::ext4(&bed.disk, bed.place.path("files"))?),
         _ => None,
@@ -226,19 +228,36 @@ fn no_neighbour_accuses_a_good_disk_or_excuses_a_bad_one() {
     }
 }
 
+/// A bed on a tight device with the workload in `w.toml`.
+fn tight_bed() -> Option<Bed> {
+    let bed = Bed::new(Device::Tight)?;
+    bed.place.write("w.toml", &workload());
+    Some(bed)
+}
+
 /// What a procedure of several runs says of a disk that somebody else uses all the time.
 #[test]
 fn a_search_beside_a_neighbour_finds_no_limit_that_is_the_neighbours() {
-    let Some(bed) = Bed::new(Device::Tight) else { return passed_over("no throttled loop device") };
-    bed.place.write(
-        "w.toml",
-        &format!(
-            "name = \"w\"\nmodel = \"streams\"\n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"{RATE}/s\"\n"
-        ),
-    );
+    let Some(bed) = tight_bed() else { return passed_over("no throttled loop device") };
     let disk = bed.disk.path().to_owned();
     let args = ["limit", "w.toml", &disk, "--from", "1x", "--to", "2x", "--for", "4s", "--slice", "4s"];
     let (said, _) = bed.beside(&[&args[..], &LOAD[6..]].concat(), Reads::Target, 2.0);
+    assert_eq!(said.code, Some(11), "{said:?}");
+    assert!(said.out.contains("another program used"), "{said:?}");
+}
+
+/// The stress step of a certificate fails beside a neighbour as the load step does, and neither is the device's.
+#[test]
+fn a_certificate_beside_a_neighbour_is_none_and_accuses_nobody() {
+    let Some(bed) = tight_bed() else { return passed_over("no throttled loop device") };
+    let token = bed.disk.token(&bed.place);
+    let disk = bed.disk.path().to_owned();
+    let prepared = bed.place.assay(&["prep", &disk, "--skip-zero", "--destroy-data", &token]);
+    assert_eq!(prepared.code, Some(0), "{prepared:?}");
+    bed.disk.until_free();
+    let args = ["certify", "w.toml", &disk, "--at", "1x", "--for", "4s", "--slice", "4s", "--warm-up", "0s"];
+    let (said, _) = bed.beside(&[&args[..], &LOAD[6..]].concat(), Reads::Target, 2.0);
+    assert_eq!(judged(&bed.place).verdict, "INVALID", "{said:?}");
     assert_eq!(said.code, Some(11), "{said:?}");
     assert!(said.out.contains("another program used"), "{said:?}");
 }
