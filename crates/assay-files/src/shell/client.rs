@@ -38,9 +38,9 @@ pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What a client does next.
 enum Next {
     /// This call of the sequence.
-    Call(Box<Call>),
+    Call(Call),
     /// The sequence is carried out; then this one comes, with its first call.
-    Sequence(Assignment, Option<Box<Call>>),
+    Sequence(Assignment, Option<Call>),
     /// Nothing more in this phase.
     Over,
 }
@@ -59,7 +59,7 @@ impl Shared {
         }
         match script.begin(client, now) {
             Begin::Over => Next::Over,
-            Begin::Sequence(assignment) => Next::Sequence(assignment, script.next_call(client).map(Box::new)),
+            Begin::Sequence(assignment) => Next::Sequence(assignment, script.next_call(client)),
         }
     }
 
@@ -72,7 +72,7 @@ impl Shared {
         let mut script = lock(&self.script);
         let counted = script.finish_call(client, moved);
         if let Some(call) = script.next_call(client) {
-            return Answer { counted, next: Next::Call(Box::new(call)) };
+            return Answer { counted, next: Next::Call(call) };
         }
         script.end_sequence(client, completed);
         Answer { counted, next: self.begin_sequence(&mut script, client, completed) }
@@ -188,7 +188,7 @@ impl<C: Fn() -> Instant> Client<'_, C> {
         }
     }
 
-    fn carry_out(&mut self, assignment: Assignment, first: Option<Box<Call>>) -> Next {
+    fn carry_out(&mut self, assignment: Assignment, first: Option<Call>) -> Next {
         let mut progress = Progress::new(assignment);
         let Some(mut call) = first else {
             let now = (self.clock)();

@@ -252,12 +252,15 @@ fn a_certificate_beside_a_neighbour_is_none_and_accuses_nobody() {
     let Some(bed) = tight_bed() else { return passed_over("no throttled loop device") };
     let token = bed.disk.token(&bed.place);
     let disk = bed.disk.path().to_owned();
-    let prepared = bed.place.assay(&["prep", &disk, "--skip-zero", "--destroy-data", &token]);
+    let prepared = bed.place.assay(&["prep", &disk, "--skip-zero", "--destroy-data", &token, "--override", "S8"]);
     assert_eq!(prepared.code, Some(0), "{prepared:?}");
     bed.disk.until_free();
+    // A certificate is judged by its workload alone.
+    let criterion = "[[criterion]]\nstream = \"reads\"\nshare_over = \"300ms\"\nat_most = \"5%\"\n";
+    bed.place.write("w.toml", &(workload() + criterion));
     let args = ["certify", "w.toml", &disk, "--at", "1x", "--for", "4s", "--slice", "4s", "--warm-up", "0s"];
-    let (said, _) = bed.beside(&[&args[..], &LOAD[6..]].concat(), Reads::Target, 2.0);
-    assert_eq!(judged(&bed.place).verdict, "INVALID", "{said:?}");
+    let (said, _) = bed.beside(&[&args[..], &["--out", "run"]].concat(), Reads::Target, 2.0);
     assert_eq!(said.code, Some(11), "{said:?}");
+    assert_eq!(judged(&bed.place).verdict, "INVALID", "{said:?}");
     assert!(said.out.contains("another program used"), "{said:?}");
 }

@@ -5,7 +5,16 @@ use super::bed::{Place, Said};
 use std::fs;
 
 /// A stream of each form of address.
-const FORMS: [&str; 10] = [
+const FORMS: [&str; 19] = [
+    "\"uniform\"",
+    "\"sequential\"",
+    "{ uniform = \"64KiB\" }",
+    "{ pareto = \"20%\" }",
+    "{ normal = \"10%\" }",
+    "{ skip = \"8KiB\" }",
+    "{ back = \"8KiB\" }",
+    "{ repeated = 4 }",
+    "{ bands = \"1MiB\" }",
     "{ zipf = 1.1, scatter = true }",
     "{ zipf = 1 }",
     "{ hotspot = [\"80%\", \"20%\"], scatter = true }",
@@ -26,7 +35,7 @@ fn stream(name: &str, keys: &str) -> String {
 fn every_form_of_address_runs_and_repeats_by_its_seed() {
     let run = |seed: &str| {
         let place = Place::new();
-        let ranges = (0..).map(|at| format!("range = {{ from = \"{}%\", size = \"10%\" }}", at * 10));
+        let ranges = (0..).map(|at| format!("range = {{ from = \"{}%\", size = \"5%\" }}", at * 5));
         let one = |(at, (form, range)): (usize, (&&str, String))| {
             stream(&format!("s{at}"), &format!("address = {form}\n{range}"))
         };
@@ -40,6 +49,21 @@ fn every_form_of_address_runs_and_repeats_by_its_seed() {
     let first = run("5");
     assert!(first == run("5"), "the same seed, another log");
     assert!(first != run("6"), "another seed, the same log");
+}
+
+/// The program itself says which forms there are. "behind" follows a stream that writes, and has tests of its own.
+#[test]
+fn no_form_of_address_is_left_out() {
+    let place = Place::new();
+    place.write("w.toml", &format!("model = \"streams\"\n{}", stream("reads", "address = { scatter = true }")));
+    let said = place.assay(&["explain", "w.toml", "sim:flash"]);
+    let (_, listed) = said.err.split_once("such as { zipf = 1.1 }: ").expect("the forms are listed");
+    let listed = listed.lines().next().unwrap().replace(" or ", ", ");
+    let all: Vec<&str> = listed.split(", ").collect();
+    assert!(all.len() > 10, "{listed}");
+    for form in all.into_iter().filter(|form| *form != "behind") {
+        assert!(FORMS.iter().any(|tried| tried.contains(&format!("{{ {form} ="))), "{form} is not tried");
+    }
 }
 
 /// For each segment of a log, where it begins in the order of the places that are used only once, in bytes.
