@@ -45,6 +45,11 @@ impl RowCollector {
         &self.row
     }
 
+    /// The test whose entries come.
+    pub fn current_test(&self) -> Option<Test> {
+        self.running.as_ref().map(|running| running.test)
+    }
+
     /// A phase begins, which may be a test.
     ///
     /// # Errors
@@ -102,7 +107,8 @@ impl RowCollector {
         if test.is_on_files() {
             let (largest, smallest) = sizes(&workload.tree.size);
             let shape = TreeShape::new(&workload.tree, workload.clients, seed);
-            let directories = shape.map_or(0, |shape| shape.directories());
+            // Our own directory is one of them, and has no files where there are others.
+            let directories = shape.map_or(0, |shape| shape.directories().saturating_sub(1));
             let chunk = workload.io.get();
             let small = SmallFiles { files: workload.tree.files.into(), largest, smallest, directories, chunk };
             (self.row.small, self.row.concurrency) = (Some(small), workload.clients);

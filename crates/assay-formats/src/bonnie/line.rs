@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn no_name_shifts_a_field_or_leads_the_converters_astray() {
-        for (name, reduced) in [("a,b", "a-b"), ("<b>", "-b-"), ("", "assay"), ("web-1.x_y", "web-1.x_y"), ("ü\n", "--")]
+        for (name, reduced) in
+            [("a,b", "a-b"), ("<b>", "-b-"), ("", "assay"), ("web-1.x_y", "web-1.x_y"), ("ü\n", "--")]
         {
             assert_eq!(reduced_name(name), reduced);
         }

@@ -11,7 +11,9 @@ mod workload;
 
 pub use collector::RowCollector;
 pub use line::{COLUMNS, Row, reduced_name};
-pub use options::{Arguments, BlockTests, Command, FileManner, FileTests, Synchronisation, USAGE, WantedUser, parse_args};
+pub use options::{
+    Arguments, BlockTests, Command, FileManner, FileTests, Synchronisation, USAGE, WantedUser, parse_args,
+};
 pub use table::table_text;
 pub use test::{Figure, Test};
 pub use workload::workload_texts;

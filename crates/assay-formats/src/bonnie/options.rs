@@ -236,7 +236,7 @@ impl Written {
             directory: self.value('d').unwrap_or(".").to_owned(),
             block: block_tests(self.value('s'))?,
             files: file_tests(self.value('n'))?,
-            machine: self.value('m').map(str::to_owned),
+            machine: self.value('m').map(one_line),
             memory_mib: self.number('r', "MiB of memory", 0..=MOST_MIB)?,
             times: self.number('x', "a number of times", 1..=1_000_000)?.unwrap_or(1) as u32,
             user: self.wanted_user()?,
@@ -289,12 +289,7 @@ fn synchronisation(text: &str) -> Result<Synchronisation, String> {
     }
 }
 
-fn number_within(
-    letter: char,
-    what: &str,
-    text: &str,
-    bounds: std::ops::RangeInclusive<u64>,
-) -> Result<u64, String> {
+fn number_within(letter: char, what: &str, text: &str, bounds: std::ops::RangeInclusive<u64>) -> Result<u64, String> {
     let number = text.parse::<u64>().ok().filter(|number| bounds.contains(number));
     number.ok_or_else(|| {
         let (least, most) = (bounds.start(), bounds.end());
@@ -312,8 +307,7 @@ fn parts<'a>(letter: char, text: &'a str, most: usize) -> Result<Vec<Option<&'a 
 }
 
 fn block_tests(text: Option<&str>) -> Result<Option<BlockTests>, String> {
-    let usual =
-        BlockTests { size_mib: None, chunk: USUAL_CHUNK, seeks: USUAL_SEEKS, seekers: USUAL_SEEKERS };
+    let usual = BlockTests { size_mib: None, chunk: USUAL_CHUNK, seeks: USUAL_SEEKS, seekers: USUAL_SEEKERS };
     let Some(text) = text else { return Ok(Some(usual)) };
     let mut tests = usual;
     let parts = parts('s', text, 4)?;
@@ -393,8 +387,7 @@ fn file_tests(text: Option<&str>) -> Result<Option<FileTests>, String> {
     }
     if let Some(directories) = parts.get(3).copied().flatten() {
         let most = u64::from(tests.files);
-        tests.directories =
-            number_within('n', "a number of directories", directories, 0..=most)?.max(1) as u32;
+        tests.directories = number_within('n', "a number of directories", directories, 0..=most)?.max(1) as u32;
     }
     if let Some(chunk) = parts.get(4).copied().flatten() {
         tests.chunk = chunk_bytes('n', chunk)?;
@@ -421,7 +414,10 @@ mod tests {
     #[test]
     fn options_mean_what_they_mean_to_the_original() {
         let usual = run("");
-        assert_eq!((usual.directory.as_str(), usual.times, usual.manner, usual.quiet), (".", 1, FileManner::default(), false));
+        assert_eq!(
+            (usual.directory.as_str(), usual.times, usual.manner, usual.quiet),
+            (".", 1, FileManner::default(), false)
+        );
         let block = BlockTests { size_mib: None, chunk: 8192, seeks: 8192, seekers: 5 };
         assert_eq!((usual.block, usual.files.unwrap().files), (Some(block), 16384));
         let all = run("-qfbD -d/mnt -s 128M:4096:2000:3 -n 4:4096:512:8:4k -m web -r 0 -x3 -u joe:staff -y s -z 42");

@@ -13,12 +13,7 @@ const WRITE: &str = "write-chars";
 const READ: &str = "read-chars";
 
 /// Whether the two phases fit behind those of the file.
-pub(super) fn check(
-    source: Source<'_>,
-    place: Range<usize>,
-    tree: &Tree,
-    phases: &[FilesPhase],
-) -> Result<(), Fault> {
+pub(super) fn check(source: Source<'_>, place: Range<usize>, tree: &Tree, phases: &[FilesPhase]) -> Result<(), Fault> {
     if phases.is_empty() {
         let what = "chars adds phases behind those of the file, and there are none";
         return source.refuse_span(place, what, "write a [[phase]], or remove chars");

@@ -118,12 +118,7 @@ fn run_number() -> u32 {
 }
 
 /// Describes how a run is carried.
-fn engine_facts(
-    files: &PlannedFiles,
-    session: &Session,
-    clock: Clock,
-    drop_caches: bool,
-) -> BTreeMap<String, String> {
+fn engine_facts(files: &PlannedFiles, session: &Session, clock: Clock, drop_caches: bool) -> BTreeMap<String, String> {
     let workload = &files.workload;
     let metadata = if drop_caches { METADATA_DROPPED } else { METADATA_WARM };
     let entries = [

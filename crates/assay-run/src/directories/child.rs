@@ -15,7 +15,8 @@ use assay_files::own_dir::{Conditions, OwnDir, Place, Report, State, Wants};
 use assay_files::script::Script;
 use assay_files::shell::{
     ClientInterval, Clients, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StopHandle,
-    Verification, Watched, drop_cached_pages, drop_caches_of_host, look_at_cache, make_tree, refuse_missing_way, verify_tree,
+    Verification, Watched, drop_cached_pages, drop_caches_of_host, look_at_cache, make_tree, refuse_missing_way,
+    verify_tree,
 };
 use assay_model::files::{CachePolicy, FilesWorkload, TreeShape};
 use assay_record::{Event, FlowInterval, Histograms, Interval, Thresholds};

@@ -243,6 +243,7 @@ const WHERE: [&str; 53] = [
     "as act_latency -l URL",
     "as pblio URL",
     "as seekmark -f URL",
+    "as bonnie++ -u root -r 0 -s 8 -n 0 -f -d URL",
     "URL",
 ];
 

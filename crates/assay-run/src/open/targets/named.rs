@@ -205,6 +205,8 @@ pub fn with_cache_device(
     match targets.first() {
         // What is loaded in it was looked up already.
         Some((_, Named::Database(_))) => Ok(targets.to_vec()),
+        // What its file system must be is known.
+        Some((_, Named::Directory(_))) if cache.is_none() => Ok(targets.to_vec()),
         _ => parse_with_cache_device(names, cache),
     }
 }
