@@ -4,6 +4,7 @@ use super::line::{Row, SmallFiles};
 use super::test::{Figure, Test};
 use crate::export::{Sink, is_measured, write_error};
 use assay_base::Span;
+use assay_model::Plan;
 use assay_model::files::{FileSize, PlannedFiles, TreeShape};
 use assay_record::{Header, Histograms, Interval};
 use std::fmt::Write;
@@ -136,9 +137,9 @@ impl RowCollector {
 
 /// What the plan of a header says about clients on files.
 fn planned_files(header: &Header) -> Result<PlannedFiles, String> {
-    let none = "it is no run on a directory: run the workload bonnie, or assay as bonnie++";
-    let files = header.plan.get("files").ok_or(none)?;
-    serde_json::from_value(files.clone()).map_err(|why| format!("its plan cannot be read: {why}"))
+    let plan: Option<Plan> = serde_json::from_value(header.plan.clone()).ok();
+    let files = plan.as_ref().and_then(|plan| plan.load.files()).cloned();
+    files.ok_or_else(|| "it is no run on a directory: run the workload bonnie, or assay as bonnie++".to_owned())
 }
 
 /// The flows that count for a test: those of the operations that move its bytes, or those of its sequences.

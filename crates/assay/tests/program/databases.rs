@@ -190,7 +190,7 @@ const WITH_PASSWORD: [&str; 39] = [
 ];
 
 /// Commands in which it may stand, rightly or not.
-const WHERE: [&str; 53] = [
+const WHERE: [&str; 54] = [
     "prep URL --warehouses 1",
     "prep URL",
     "prep URL f.dat",
