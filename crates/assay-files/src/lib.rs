@@ -11,6 +11,7 @@ pub mod ledger;
 pub mod own_dir;
 pub mod records;
 pub mod script;
+pub mod semaphores;
 pub mod shell;
 pub mod survey;
 mod trouble;

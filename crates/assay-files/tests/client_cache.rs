@@ -19,6 +19,7 @@ fn reading(cache: CachePolicy) -> FilesWorkload {
         span: None,
         until: Until::Done,
         files: None,
+        count: None,
         sequences: vec![read],
     }];
     FilesWorkload { cache, ..reading }

@@ -23,6 +23,7 @@ fn still() -> FilesWorkload {
         span: None,
         until: Until::Done,
         files: None,
+        count: None,
         sequences: still.sequences.clone(),
     }];
     still

@@ -8,7 +8,7 @@ use assay_model::files::{FilesPhase, FilesWorkload, Layout, Operation, Pick, Seq
 use std::collections::BTreeSet;
 
 fn phase(name: &str, until: Until, sequence: Sequence) -> FilesPhase {
-    FilesPhase { name: name.to_owned(), span: None, until, files: None, sequences: vec![sequence] }
+    FilesPhase { name: name.to_owned(), span: None, until, files: None, count: None, sequences: vec![sequence] }
 }
 
 fn in_phases(files: u32, clients: u32, phases: Vec<FilesPhase>) -> FilesWorkload {
@@ -69,6 +69,22 @@ fn every_client_takes_each_of_its_files_once() {
         bench.tree.check(&bench.script);
         assert!(bench.script.wall().is_some());
     }
+}
+
+#[test]
+fn a_phase_with_a_count_is_over_after_so_many_sequences_and_not_earlier() {
+    let look = FilesPhase {
+        span: Some(Span::from_secs(3600)),
+        count: Some(777),
+        ..phase("look", Until::Time, sequence("stat", "stat", 1))
+    };
+    let phases = vec![phase("create", Until::Done, sequence("create", "create close", 1)), look];
+    let mut bench = Bench::remembering(&in_phases(50, 5, phases), 1);
+    bench.run_phase(0, Span::ZERO);
+    bench.visited.clear();
+    bench.run_phase(1, Span::ZERO);
+    assert_eq!((bench.errors.first(), visits(&bench, Operation::Stat).len()), (None, 777));
+    assert_eq!((0..5).map(|client| bench.script.done_by(client)).sum::<u64>(), 777);
 }
 
 #[test]

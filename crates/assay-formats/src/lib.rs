@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 pub mod act;
+pub mod bonnie;
 pub mod collect;
 pub mod export;
 pub mod fio;

@@ -20,7 +20,7 @@ mod worker;
 pub use beneath::Disk;
 pub(crate) use collector::{Collector, Sample};
 pub(crate) use how::header_facts;
-pub use how::{Drive, Manner};
+pub use how::{DirectoryManner, Drive, Manner};
 pub(crate) use meters::Meters;
 
 use crate::cache::caching;

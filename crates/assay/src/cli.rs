@@ -76,7 +76,8 @@ pub(crate) enum Command {
     Fit(fit::Fit),
     /// Find out which of several drives carries production's load, how many times of it, and how many drives are needed
     Size(size::Size),
-    /// Act as another tool, with its arguments and output: act_storage, act_index, act_prep, act_latency, pblio or seekmark
+    /// Act as another tool, with its arguments and output: act_storage, act_index, act_prep, act_latency, pblio, seekmark or
+    /// bonnie++
     As(drop_in::As),
     /// Create links named like these tools that start this program, and act_latency.py for `python3 act_latency.py`
     Links(links::Links),

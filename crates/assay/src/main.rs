@@ -8,6 +8,7 @@
 mod act;
 mod again;
 mod args;
+mod bonnie;
 mod candidates;
 mod cli;
 mod commands;

@@ -1,10 +1,10 @@
 //! The tools that this program stands in for, by the name of a link to it or by `assay as`.
 
-use crate::{act, pblio, seekmark};
+use crate::{act, bonnie, pblio, seekmark};
 use assay_run::failure::Failure;
 
 /// Names of all tools, for people.
-const NAMES: &str = "act_storage, act_index, act_prep, act_latency, pblio and seekmark";
+const NAMES: &str = "act_storage, act_index, act_prep, act_latency, pblio, seekmark and bonnie++";
 
 /// A tool that this program stands in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(crate) enum Tool {
     Pblio,
     /// `seekmark`.
     SeekMark,
+    /// `bonnie++`.
+    Bonnie,
 }
 
 impl Tool {
@@ -23,6 +25,7 @@ impl Tool {
         match name {
             "pblio" => Some(Tool::Pblio),
             "seekmark" => Some(Tool::SeekMark),
+            "bonnie++" => Some(Tool::Bonnie),
             _ => act::Tool::for_program(name).map(Tool::Act),
         }
     }
@@ -33,6 +36,7 @@ impl Tool {
             Tool::Act(tool) => tool.run_tool(args),
             Tool::Pblio => pblio::run_pblio(args),
             Tool::SeekMark => seekmark::run_seekmark(args),
+            Tool::Bonnie => bonnie::run_bonnie(args),
         }
     }
 }

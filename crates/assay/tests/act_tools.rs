@@ -576,7 +576,7 @@ fn what_is_in_the_way_of_a_link_is_named_and_the_rest_is_linked() {
     std::fs::write(at("act_latency.py"), "#!/usr/bin/python3\n# my own analyzer\n").unwrap();
     let made = links(&[]);
     assert_eq!(made.status.code(), Some(2));
-    for name in ["act_index", "act_prep", "act_latency", "pblio", "seekmark"] {
+    for name in ["act_index", "act_prep", "act_latency", "pblio", "seekmark", "bonnie++"] {
         assert_eq!(std::fs::read_link(at(name)).unwrap(), Path::new(env!("CARGO_BIN_EXE_assay")), "{name}");
         assert!(text(&made.stdout).contains(name), "{}", text(&made.stdout));
     }

@@ -104,6 +104,11 @@ impl Phase {
         is_worn_out || self.end.is_none_or(|end| intended < end)
     }
 
+    /// Whether as many sequences were begun as the phase has.
+    pub(super) fn is_counted_out(&self) -> bool {
+        self.described.count.is_some_and(|count| self.next >= count)
+    }
+
     /// Whether the time of a phase until stonewall is over, which is a wall for all clients at once.
     pub(super) fn is_at_its_limit(&self, now: Instant) -> bool {
         self.described.until == Until::Stonewall && self.wall.is_none() && self.end.is_some_and(|end| now >= end)
@@ -111,7 +116,7 @@ impl Phase {
 
     /// When it ends, where that is decided by its time alone.
     pub(super) fn planned_end(&self) -> Option<Instant> {
-        self.end.filter(|_| self.described.until == Until::Time)
+        self.end.filter(|_| !self.described.may_end_early())
     }
 
     /// Goes on to the sequence after the next.
@@ -144,7 +149,7 @@ impl Phase {
     /// sequence is wanted when the one before is done, or where each has its files once.
     pub(super) fn look_ahead(&self) -> Option<LookAhead> {
         let Wanted::Scheduled(schedule) = &self.wanted else { return None };
-        (!self.described.takes_every_file_once()).then(|| LookAhead {
+        (!self.described.may_end_early()).then(|| LookAhead {
             schedule: (**schedule).clone(),
             mix: self.mix.clone(),
             below: self.below.clone(),

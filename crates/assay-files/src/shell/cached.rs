@@ -82,6 +82,32 @@ pub fn drop_cached_pages(tree: &OpenTree, script: &Script, threads: u32) -> Resu
     Ok(())
 }
 
+/// The file by which the kernel drops caches, and what drops pages, names and inodes (proc_sys_vm(5)).
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+const EVERYTHING: &[u8] = b"3\n";
+
+/// Writes back what waits in memory, and drops the page cache, the names and the inodes of the whole host.
+///
+/// # Errors
+/// Host: this process may not do it.
+pub fn drop_caches_of_host() -> Result<(), Trouble> {
+    // What is not on the storage yet cannot be dropped.
+    rustix::fs::sync();
+    let written = open_setting(DROP_CACHES).and_then(|file| rustix::io::write(&file, EVERYTHING));
+    written.map(drop).map_err(|why| {
+        Trouble::host(format!(
+            "the caches of the host cannot be dropped by {DROP_CACHES}: {}; run as root and outside of a container, or \
+             without --drop-caches",
+            Code(why.raw_os_error())
+        ))
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a setting of the kernel, which is no file of ours and no target")]
+fn open_setting(path: &str) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+}
+
 fn drop_file(tree: &OpenTree, target: Target) -> Result<(), OpenError> {
     let file = match open_file(tree, target) {
         // It is missed when the tree is compared with its ledger, or when a client wants it.

@@ -1,4 +1,5 @@
-//! Calls of the kernel that rustix does not have in a safe form: the only file of this room with `unsafe` code.
+//! Calls of the kernel that rustix does not have in a safe form: with `semaphores.rs` the only file of this room with
+//! `unsafe` code.
 
 use rustix::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::Mode;

@@ -66,7 +66,9 @@ mod verify;
 mod watch;
 mod workers;
 
-pub use cached::{CacheWitness, CachedPages, drop_cached_pages, look_at_cache, refuse_missing_way};
+pub use cached::{
+    CacheWitness, CachedPages, drop_cached_pages, drop_caches_of_host, look_at_cache, refuse_missing_way,
+};
 pub use calls::{Calls, Outcome};
 pub use clients::{Clients, Finished};
 pub use desk::OpenCall;

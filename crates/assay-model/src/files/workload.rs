@@ -94,6 +94,9 @@ pub struct FilesPhase {
     /// Where every client takes each of its files once: that only those are taken whose numbers are below this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u32>,
+    /// Where it lasts a time: that it is over as soon as so many sequences were begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
     /// What clients do in it, instead of the sequences of the workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sequences: Vec<Sequence>,
@@ -137,6 +140,7 @@ impl FilesWorkload {
                 span: None,
                 until: Until::Time,
                 files: None,
+                count: None,
                 sequences: self.sequences.clone(),
             }];
         }
@@ -186,6 +190,11 @@ impl FilesPhase {
     /// Whether its clients take every file once.
     pub fn takes_every_file_once(&self) -> bool {
         self.until != Until::Time
+    }
+
+    /// Whether it may be over before its time is.
+    pub fn may_end_early(&self) -> bool {
+        self.takes_every_file_once() || self.count.is_some()
     }
 
     /// The sequence that is on others' files beside one that removes names, or that maps them beside one that cuts files:
@@ -241,6 +250,7 @@ mod tests {
             span: None,
             until: Until::Done,
             files: None,
+            count: None,
             sequences,
         };
         workload.phases = vec![phase("a", own), phase("b", Vec::new())];

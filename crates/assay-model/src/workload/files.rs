@@ -2,6 +2,7 @@
 
 use super::common::workload_file;
 use super::definition::{LONGEST_RUN, Timing, Workload};
+use super::files_chars;
 use super::files_do::{self, Around, DoKeys};
 use super::files_phases::{load_of_clients, steps_of_phases};
 use super::files_tree::{self, TreeKeys};
@@ -22,6 +23,8 @@ const IO: Bytes = Bytes::from_kib(128);
 const DURATION: Span = Span::from_secs(600);
 /// Length of the judging windows, unless the file says otherwise.
 const SLICE: Span = Span::from_secs(60);
+/// Most sequences of a phase that ends after a number of them.
+const MOST_COUNTED: u64 = 1_000_000_000_000;
 /// Most phases.
 const MOST_PHASES: usize = 64;
 
@@ -40,6 +43,7 @@ workload_file! {
         sequences: Vec<Spanned<DoKeys>>,
         #[serde(default)]
         phase: Vec<Spanned<PhaseKeys>>,
+        chars: Option<Spanned<bool>>,
     }
 }
 
@@ -52,6 +56,7 @@ struct PhaseKeys {
     span: Option<Spanned<Span>>,
     until: Option<Until>,
     files: Option<Spanned<u32>>,
+    count: Option<Spanned<u64>>,
     #[serde(default, rename = "do")]
     sequences: Vec<Spanned<DoKeys>>,
 }
@@ -88,7 +93,12 @@ fn meant(source: Source<'_>, file: &File) -> Result<FilesWorkload, Fault> {
     let tree = files_tree::read(source, &file.tree, clients)?;
     let around = Around { source, tree: &tree, io };
     let sequences = files_do::read(around, &file.sequences)?;
-    let phases = phases(around, file)?;
+    let mut phases = phases(around, file)?;
+    let byte_by_byte = file.chars.as_ref().filter(|chars| *chars.get_ref());
+    if let Some(chars) = byte_by_byte {
+        files_chars::check(source, chars.span(), &tree, &phases)?;
+        phases.extend(files_chars::phases_of_chars());
+    }
     if phases.is_empty() && sequences.is_empty() {
         return Err(Fault::for_file(source.file, "the clients have nothing to do", "add a [[do]] with name and steps"));
     }
@@ -177,7 +187,8 @@ fn phases(around: Around<'_>, file: &File) -> Result<Vec<FilesPhase>, Fault> {
         let span = keys.span.as_ref().map(|span| *span.get_ref());
         let until = keys.until.unwrap_or_default();
         let files = files_of_phase(source, keys, until)?;
-        phases.push(FilesPhase { name, span, until, files, sequences });
+        let count = count_of_phase(source, keys, until)?;
+        phases.push(FilesPhase { name, span, until, files, count, sequences });
     }
     Ok(phases)
 }
@@ -190,6 +201,17 @@ fn files_of_phase(source: Source<'_>, keys: &PhaseKeys, until: Until) -> Result<
             source.refuse_span(files.span(), what, "remove files, or write until = \"done\"")
         }
         files => source.value_within(files.as_ref(), 1..=MOST_FILES, "a number of files"),
+    }
+}
+
+/// After how many sequences a phase is over.
+fn count_of_phase(source: Source<'_>, keys: &PhaseKeys, until: Until) -> Result<Option<u64>, Fault> {
+    match &keys.count {
+        Some(count) if until != Until::Time => {
+            let what = "count says after how many sequences a phase is over, and this one takes every file once";
+            source.refuse_span(count.span(), what, "remove count, or write until = \"time\"")
+        }
+        count => source.value_within(count.as_ref(), 1..=MOST_COUNTED, "a number of sequences"),
     }
 }
 

@@ -224,6 +224,61 @@ fn what_cannot_be_is_refused_at_its_line() {
     }
 }
 
+/// Phases that make empty files, of which the second one is counted.
+const PHASES: &str = r#"model = "files"
+closed = true
+[tree]
+files = 10
+size = "0B"
+empty = true
+[[phase]]
+name = "make"
+until = "done"
+[[phase.do]]
+name = "make"
+steps = ["create", "close"]
+[[phase]]
+name = "look"
+count = 500
+[[phase.do]]
+name = "stat"
+steps = ["stat"]
+"#;
+
+#[test]
+fn a_phase_may_be_over_after_a_number_of_sequences() {
+    let files = meant(PHASES);
+    assert_eq!((files.phases[0].count, files.phases[1].count), (None, Some(500)));
+    assert!(files.phases[1].may_end_early() && !files.phases[1].takes_every_file_once());
+    for (from, to, what) in [
+        ("count = 500", "count = 0", "0 is not a number of sequences"),
+        ("until = \"done\"", "until = \"done\"\ncount = 3", "count says after how many sequences"),
+    ] {
+        let fault = file(&PHASES.replace(from, to)).unwrap_err();
+        assert!(fault.what.starts_with(what) && fault.line > 1 && !fault.remedy.is_empty(), "{fault}");
+    }
+}
+
+#[test]
+fn chars_are_two_phases_behind_all_others_and_off_unless_wanted() {
+    assert_eq!(meant(&format!("chars = false\n{PHASES}")), meant(PHASES));
+    let with_chars = format!("chars = true\n{PHASES}");
+    let phases = meant(&with_chars).phases;
+    let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
+    assert_eq!(names, ["make", "look", "write-chars", "read-chars"]);
+    let write = &phases[2].sequences[0];
+    assert_eq!((write.io, write.size, phases[2].files), (Some(Bytes::new(1)), Some(Bytes::from_kib(20480)), Some(1)));
+    for (from, to, what) in [
+        ("empty = true", "", "chars makes a file"),
+        ("name = \"look\"", "name = \"read-chars\"", "chars adds a phase read-chars"),
+    ] {
+        let fault = file(&with_chars.replace(from, to)).unwrap_err();
+        assert!(fault.what.starts_with(what) && fault.line == 1 && !fault.remedy.is_empty(), "{fault}");
+    }
+    let text = FILESERVER.replace("clients = 50", "clients = 50\nchars = true");
+    assert!(file(&text).unwrap_err().what.starts_with("chars adds phases behind those of the file"));
+}
+
 #[test]
 fn steps_on_shared_files_fit_to_their_layout() {
     let text = |tree: &str, keys: &str| {

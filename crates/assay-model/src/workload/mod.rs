@@ -9,6 +9,7 @@ mod common;
 mod criteria;
 mod definition;
 mod files;
+mod files_chars;
 mod files_do;
 mod files_phases;
 mod files_tree;

@@ -54,8 +54,8 @@ impl Workload {
         }
         let mut phases = timing.in_phases(&self.load.streams)?;
         remarks.extend(lives::check_lives(&load.streams, &load.loops, timing.warm_up, timing.duration)?);
-        let takes_every_file_once = load.files().is_some_and(|files| files.current_phase().takes_every_file_once());
-        if takes_every_file_once || lives::end_when_done(&load.streams, &load.loops) {
+        let may_end_early = load.files().is_some_and(|files| files.current_phase().may_end_early());
+        if may_end_early || lives::end_when_done(&load.streams, &load.loops) {
             let measured = phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
             measured.for_each(|phase| phase.until_done = true);
         }

@@ -28,6 +28,9 @@ use std::collections::BTreeMap;
 const GROUP: Span = Span::from_secs(10);
 /// A call is given up after four times as long as it takes to be stuck: 120 s after 30 s.
 const GIVEN_UP: u64 = 4;
+/// Where names and inodes come from.
+const METADATA_DROPPED: &str = "dropped before each phase, with all caches of the host (--drop-caches)";
+const METADATA_WARM: &str = "metadata warm: names and inodes may be in memory; --drop-caches drops them";
 /// How long nothing may come from the process that makes the calls, beyond the interval and the time after which a call
 /// is given up.
 const SILENCE: Span = Span::from_secs(10);
@@ -70,7 +73,7 @@ impl DirectoryRun<'_> {
             self.targets,
             None,
             self.how,
-            engine_facts(files, &session, clock),
+            engine_facts(files, &session, clock, self.how.manner.directory.drop_caches),
             watch.clock_readings(),
         );
         let facts = HeaderFacts { in_real_time: RealTimeFacts::default(), ..facts };
@@ -98,7 +101,8 @@ impl DirectoryRun<'_> {
         let workload = files.workload.clone();
         let number = run_number();
         let run = format!("{} {number:08x}", self.plan.name);
-        let begin = Begin { run, number, seed: self.plan.load.seed, workload };
+        let drop_caches = self.how.manner.directory.drop_caches;
+        let begin = Begin { run, number, seed: self.plan.load.seed, workload, drop_caches };
         let made = session.begin(begin, self.stop)?;
         let bytes = Bytes::new(made.bytes).human_text();
         let (directory, files, directories) = (&made.directory, made.files, made.directories);
@@ -114,12 +118,14 @@ fn run_number() -> u32 {
 }
 
 /// Describes how a run is carried.
-fn engine_facts(files: &PlannedFiles, session: &Session, clock: Clock) -> BTreeMap<String, String> {
+fn engine_facts(files: &PlannedFiles, session: &Session, clock: Clock, drop_caches: bool) -> BTreeMap<String, String> {
     let workload = &files.workload;
+    let metadata = if drop_caches { METADATA_DROPPED } else { METADATA_WARM };
     let entries = [
         ("engine", Some("system calls".to_owned())),
         ("clients", Some(format!("{}, each a thread that waits in its calls", workload.clients))),
         ("cache", Some(workload.cache.to_string())),
+        ("metadata", Some(metadata.to_owned())),
         ("directory", session.tree.as_ref().map(|tree| tree.directory.clone())),
         ("process of the calls", Some(session.connection.process_id().to_string())),
         ("clock", Some(clock.source_name().to_owned())),
@@ -170,6 +176,7 @@ impl Collecting<'_, '_> {
             streams: self.run.plan.load.streams.iter().map(|stream| stream.name.clone()).collect(),
             stuck: limits.stuck,
             given_up: Span::from_ns(limits.stuck.as_ns().saturating_mul(GIVEN_UP)),
+            drop_caches: self.run.how.manner.directory.drop_caches,
             time_line: self.clock.time_line().into(),
         }
     }
@@ -211,6 +218,11 @@ impl Collecting<'_, '_> {
             Answer::Interval(interval, host) => self.write_interval(*interval, host),
             Answer::Event(event) => self.collector.write_event(event),
             Answer::PhaseBegun(look) => {
+                if self.run.how.manner.directory.drop_caches {
+                    let text = "all caches of the host were dropped before the phase: files, names and inodes";
+                    let event = event(EventKind::Settings, text.to_owned(), self.clock.now());
+                    self.collector.write_event(event);
+                }
                 let files = self.run.plan.load.files();
                 if let Some((files, look)) = files.zip(look) {
                     self.collector.write_event(event_of_cache(files.workload.cache, look, self.clock.now()));
@@ -301,8 +313,13 @@ impl Collecting<'_, '_> {
         if verify && is_whole {
             self.collector.observer.say_line("comparing the tree with what was written; Ctrl-C twice ends without it");
         }
-        match self.session.end(verify && is_whole, self.run.stop) {
+        let keep = self.run.how.manner.directory.keep;
+        match self.session.end(verify && is_whole, keep, self.run.stop) {
             Ok(end) => {
+                if let Some(kept) = &end.kept {
+                    let command = self.run.directory.cleaning_command();
+                    self.collector.observer.say_line(&format!("kept {kept}: {command} removes it"));
+                }
                 for event in events_of_end(&end, verify && is_whole, self.clock.now()) {
                     self.collector.write_event(event);
                 }

@@ -15,7 +15,8 @@ use assay_files::own_dir::{Conditions, OwnDir, Place, Report, State, Wants};
 use assay_files::script::Script;
 use assay_files::shell::{
     ClientInterval, Clients, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StopHandle,
-    Verification, Watched, drop_cached_pages, look_at_cache, make_tree, refuse_missing_way, verify_tree,
+    Verification, Watched, drop_cached_pages, drop_caches_of_host, look_at_cache, make_tree, refuse_missing_way,
+    verify_tree,
 };
 use assay_model::files::{CachePolicy, FilesWorkload, TreeShape};
 use assay_record::{Event, FlowInterval, Histograms, Interval, Thresholds};
@@ -142,7 +143,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
                 Request::Examine(examine) => self.examine(&examine).map(Answer::Examined),
                 Request::Begin(begin) => self.begin(*begin).map(Answer::Begun),
                 Request::Phase(phase) => self.carry_out_phase(&phase).map(Answer::PhaseOver),
-                Request::End { verify } => self.end(verify).map(Answer::Ended),
+                Request::End { verify, keep } => self.end(verify, keep).map(Answer::Ended),
                 Request::Stop => continue,
             };
             self.answers.send(&answer.unwrap_or_else(|trouble| Answer::Refused(Refusal::from(trouble))));
@@ -162,7 +163,10 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
     fn begin(&mut self, begin: Begin) -> Result<TreeMade, Trouble> {
         let Opened { place, path } = self.place.as_ref().ok_or_else(out_of_turn)?;
         let (place, path) = (place.try_clone()?, path.clone());
-        let Begin { run, number, seed, workload } = begin;
+        let Begin { run, number, seed, workload, drop_caches } = begin;
+        if drop_caches {
+            drop_caches_of_host()?;
+        }
         let shape = TreeShape::new(&workload.tree, workload.clients, seed)
             .ok_or_else(|| Trouble::usage("the tree has too many directories: write a larger width"))?;
         let most_open = shape.directories().min(MOST_OPEN_DIRECTORIES as u64);
@@ -209,6 +213,9 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
             places.push(names.iter().position(|name| name == stream).ok_or_else(out_of_turn)?);
         }
         let threads = run.workload.clients.min(MOST_VERIFIERS);
+        if phase.drop_caches {
+            drop_caches_of_host()?;
+        }
         let before = prepare_cache(&run.tree, clients, run.workload.cache, threads)?;
         self.answers.send(&Answer::PhaseBegun(before));
         let mut sending = Sending { answers: &mut self.answers, places, meters: Meters::new() };
@@ -227,14 +234,18 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         Ok(PhaseOver { at_ns: report.ended.as_ns(), end, stonewall })
     }
 
-    fn end(&mut self, verify: bool) -> Result<RunEnd, Trouble> {
+    fn end(&mut self, verify: bool, keep: bool) -> Result<RunEnd, Trouble> {
         let Run { tree, workload, clients, .. } = self.run.take().ok_or_else(out_of_turn)?;
         let threads = workload.clients.min(MOST_VERIFIERS);
         let finished = clients.and_then(Clients::finish).filter(|_| verify);
         let found = finished.map(|left| verify_tree(&tree, &left.script, &left.doubtful, &workload, threads));
+        if keep {
+            let kept = keep_tree(tree);
+            return Ok(RunEnd { compared: found.transpose()?.map(compared_of), left: None, kept: Some(kept) });
+        }
         // It goes even if it could not be compared.
         let left = remove_tree(tree);
-        Ok(RunEnd { compared: found.transpose()?.map(compared_of), left })
+        Ok(RunEnd { compared: found.transpose()?.map(compared_of), left, kept: None })
     }
 }
 
@@ -242,6 +253,16 @@ fn compared_of(found: Verification) -> Compared {
     let counts = found.counts.iter().map(|(kind, n)| (kind.to_string(), *n)).collect();
     let faults = found.faults.iter().map(|fault| format!("{}: {}", fault.path, fault.text)).collect();
     Compared { names: found.names, bytes: found.bytes, unsure: found.unsure, counts, faults }
+}
+
+/// Leaves a tree; returns its path.
+fn keep_tree(tree: Arc<OpenTree>) -> String {
+    let shown = tree.own_dir().shown();
+    match OpenTree::into_own_dir(tree) {
+        Some(own) => own.keep(),
+        // A call on it has not returned, and so it stays anyway.
+        None => shown,
+    }
 }
 
 /// Removes a tree; returns what stays of it, in words.

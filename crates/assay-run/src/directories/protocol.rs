@@ -40,6 +40,8 @@ pub(super) enum Request {
     End {
         /// Whether it is compared.
         verify: bool,
+        /// Whether it stays.
+        keep: bool,
     },
 }
 
@@ -65,6 +67,8 @@ pub(super) struct Begin {
     pub(super) seed: u64,
     /// What clients do.
     pub(super) workload: FilesWorkload,
+    /// Whether the caches of the host will be dropped, which is tried first.
+    pub(super) drop_caches: bool,
 }
 
 /// A phase.
@@ -86,6 +90,8 @@ pub(super) struct Phase {
     pub(super) stuck: Span,
     /// See `stuck`.
     pub(super) given_up: Span,
+    /// Whether the caches of the host are dropped before it.
+    pub(super) drop_caches: bool,
     /// The time line of the log.
     pub(super) time_line: SharedTimeLine,
 }
@@ -251,6 +257,8 @@ pub(super) struct RunEnd {
     pub(super) compared: Option<Compared>,
     /// What stays of the directory, in words; `None` if nothing does.
     pub(super) left: Option<String>,
+    /// The path of what was to stay.
+    pub(super) kept: Option<String>,
 }
 
 /// What the comparison of the tree with what was written found.

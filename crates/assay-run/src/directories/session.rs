@@ -53,22 +53,23 @@ impl Session {
         }
     }
 
-    /// Removes the tree, and compares it before with what was written, if so wanted. A second signal ends without it.
-    pub(super) fn end(&mut self, verify: bool, stop: &StopCell) -> Result<RunEnd, Failure> {
-        self.end_unless(verify, || is_hurried(stop))
+    /// Compares the tree with what was written, if so wanted, and removes it unless it shall stay. A second signal ends
+    /// without it.
+    pub(super) fn end(&mut self, verify: bool, keep: bool, stop: &StopCell) -> Result<RunEnd, Failure> {
+        self.end_unless(&Request::End { verify, keep }, || is_hurried(stop))
     }
 
     /// Removes the tree, where nobody is left who could be told that this takes long.
     pub(super) fn end_unattended(&mut self) -> Result<RunEnd, Failure> {
         let clock = Clock::start();
-        self.end_unless(false, || clock.now().since(Instant::ZERO) > LONGEST)
+        self.end_unless(&Request::End { verify: false, keep: false }, || clock.now().since(Instant::ZERO) > LONGEST)
     }
 
-    fn end_unless(&mut self, verify: bool, is_enough: impl Fn() -> bool) -> Result<RunEnd, Failure> {
+    fn end_unless(&mut self, request: &Request, is_enough: impl Fn() -> bool) -> Result<RunEnd, Failure> {
         if self.tree.take().is_none() {
             return Ok(RunEnd::default());
         }
-        match self.ask(&Request::End { verify }, is_enough)? {
+        match self.ask(request, is_enough)? {
             Answer::Ended(found) => Ok(found),
             other => Err(out_of_turn(&other)),
         }

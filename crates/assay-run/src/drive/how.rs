@@ -34,15 +34,44 @@ pub struct Manner {
     pub unchecked: bool,
     /// Disks that hold a database, besides those below files of it that are found on this machine.
     pub disks: Vec<DevNum>,
+    /// What a run on a directory does besides.
+    pub directory: DirectoryManner,
+}
+
+/// What a run on a directory does besides its load.
+#[derive(Clone, Debug, Default)]
+pub struct DirectoryManner {
+    /// The type that its file system must have.
+    pub expected_file_system: Option<String>,
+    /// Whether the caches of the whole host are dropped before each phase.
+    pub drop_caches: bool,
+    /// Whether what was made stays.
+    pub keep: bool,
+}
+
+impl DirectoryManner {
+    /// The option that was given, where one was.
+    fn given_option(&self) -> Option<&'static str> {
+        let given = [
+            (self.expected_file_system.is_some(), "--expect-fs"),
+            (self.drop_caches, "--drop-caches"),
+            (self.keep, "--keep"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
+    }
 }
 
 impl Manner {
     /// Refuses what makes no sense for these targets: a number of workers on a database, whose sessions carry the
-    /// transactions, and on anything else what is about databases.
+    /// transactions, and on anything else what is about databases; on anything but a directory what is about directories.
     pub fn check_suits_targets(&self, named: &[(String, Named)]) -> Result<(), Failure> {
         let is_database = matches!(named.first(), Some((_, Named::Database(_))));
         let its_sessions = "--workers makes no sense on a database: its sessions carry the transactions; write sessions in the workload";
-        if matches!(named.first(), Some((_, Named::Directory(_)))) && self.workers.is_some() {
+        let is_directory = matches!(named.first(), Some((_, Named::Directory(_))));
+        if let Some(option) = self.directory.given_option().filter(|_| !is_directory) {
+            return Err(Failure::bad_usage(format!("{option} is for a run on a directory, such as dir:/mnt/test")));
+        }
+        if is_directory && self.workers.is_some() {
             return Err(Failure::bad_usage(
                 "--workers makes no sense on a directory: its clients make the calls; write clients in the workload",
             ));

@@ -7,7 +7,8 @@ mod real;
 
 pub(crate) use altered::{Altered, FileStamp};
 pub use named::{
-    Named, USUAL_BLOCK, named_databases, parse_block_targets, parse_targets, parse_with_cache_device, with_cache_device,
+    Named, USUAL_BLOCK, expect_file_system, named_databases, parse_block_targets, parse_targets,
+    parse_with_cache_device, with_cache_device,
 };
 pub use needs::{Allowed, SmallestTarget, TargetNeeds};
 pub use real::{RealTarget, TargetPermit};

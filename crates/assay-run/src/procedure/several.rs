@@ -89,9 +89,15 @@ impl<'a> Several<'a> {
         if names.is_empty() {
             return Err(Failure::bad_usage(format!("{verb} needs a target: a device, a file or sim:flash")));
         }
-        let named = targets::parse_targets(&names)?;
+        let mut named = targets::parse_targets(&names)?;
+        targets::expect_file_system(&mut named, settings.manner.directory.expected_file_system.as_deref());
         let names = named.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         settings.manner.check_suits_targets(&named)?;
+        if settings.manner.directory.keep {
+            return Err(Failure::bad_usage(format!(
+                "--keep is for a single run: {verb} makes several, and each would leave its files; use assay run"
+            )));
+        }
         settings.pace = with_length(settings.pace, &workload);
         let (plan, plan_sum) = plan_with_checksum(&workload, &named, &settings)?;
         check(&plan)?;

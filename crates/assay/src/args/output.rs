@@ -1,6 +1,6 @@
 //! How a run is carried out, and where its results go.
 
-use super::{Access, Pace};
+use super::{Access, OnDirectory, Pace};
 use crate::screen::print_to_stderr;
 use assay_base::{Measure, Span};
 use assay_device::probe::{disk_stat, disk_under_path};
@@ -35,6 +35,8 @@ pub(crate) struct Output {
     /// disk does is recorded beside the transactions. Repeat it for a second one
     #[arg(long, value_name = "DEVICE", value_delimiter = ',', value_parser = parse_disk)]
     pub disk: Vec<DevNum>,
+    #[command(flatten)]
+    pub on_directory: OnDirectory,
     /// Directory for the log and the results. It must not exist yet [default: assay-runs/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -61,7 +63,8 @@ impl Output {
             Limits { drain: self.drain.unwrap_or(usual.drain), stuck: self.stuck.unwrap_or(usual.stuck), ..usual };
         let (unchecked, disks) = (self.no_check, self.disk.clone());
         let (spin, judge_on) = (self.spin.map(Spin::Fixed), self.judge_on);
-        Manner { engine, workers: self.workers, spin, limits, judge_on, unchecked, disks }
+        let directory = self.on_directory.to_manner();
+        Manner { engine, workers: self.workers, spin, limits, judge_on, unchecked, disks, directory }
     }
 
     /// The place of the results.

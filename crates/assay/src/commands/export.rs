@@ -5,6 +5,7 @@ use crate::act;
 use crate::stdout::print_document;
 use assay_base::Measure;
 use assay_formats::act::log;
+use assay_formats::bonnie::RowCollector;
 use assay_formats::export::{Csv, Fio, Hgrm, Hlog, Sink};
 use assay_formats::jetstress::Jetstress;
 use assay_formats::pblio::PblioData;
@@ -52,6 +53,8 @@ pub(crate) enum Format {
     FioJson,
     /// The statistics file of pblio, a line of JSON for each minute of an OLTP load
     PblioData,
+    /// The line of bonnie++ 2.00a, of a run of the workload bonnie or of `assay as bonnie++`, for bon_csv2html and bon_csv2txt
+    BonnieCsv,
     /// The report of a mail store in the order of Jetstress's, not comparable with Microsoft's results
     JetstressLike,
     /// JUnit test results: one suite for each step, one case for each criterion
@@ -94,7 +97,9 @@ pub(crate) fn export_log(args: &Export) -> Result<u8, Failure> {
         Format::Json => export_judgement(args, render::write_json),
         Format::Junit => export_judgement(args, render::write_junit),
         Format::Markdown => export_judgement(args, render::write_markdown),
-        Format::Csv | Format::Hgrm | Format::Hlog | Format::FioJson | Format::PblioData => of_log(args, Vec::new()),
+        Format::Csv | Format::Hgrm | Format::Hlog | Format::FioJson | Format::PblioData | Format::BonnieCsv => {
+            of_log(args, Vec::new())
+        }
         Format::JetstressLike => of_log(args, verdict_lines(args)?),
     }
 }
@@ -149,6 +154,7 @@ fn sink_for_format(args: &Export, verdict: &[String], header: &Header) -> Box<dy
         Format::Csv => Box::new(Csv::default()),
         Format::Hgrm => Box::new(Hgrm::new(args.stream.clone(), args.unit.unwrap_or_default().into())),
         Format::JetstressLike => Box::new(Jetstress::new(verdict.to_vec())),
+        Format::BonnieCsv => Box::new(RowCollector::default()),
         Format::PblioData => Box::new(PblioData::new(started.map(jiff::Timestamp::as_second))),
         Format::Hlog => Box::new(Hlog::new(started.map(|at| at.as_millisecond() as f64 / 1000.0))),
         _ => Box::new(Fio::new(started.map(jiff::Timestamp::as_second))),

@@ -21,7 +21,7 @@ pub(crate) struct Links {
 }
 
 /// The names that become links.
-const LINKS: [&str; 6] = ["act_storage", "act_index", "act_prep", "act_latency", "pblio", "seekmark"];
+const LINKS: [&str; 7] = ["act_storage", "act_index", "act_prep", "act_latency", "pblio", "seekmark", "bonnie++"];
 /// The name that becomes a script.
 const SCRIPT: &str = "act_latency.py";
 /// The line by which every version of our script is known.

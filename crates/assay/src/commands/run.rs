@@ -89,7 +89,8 @@ pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
     if request.names.is_empty() {
         return Err(Failure::bad_usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
-    let named = targets::parse_targets(&request.names)?;
+    let mut named = targets::parse_targets(&request.names)?;
+    targets::expect_file_system(&mut named, args.output.on_directory.expect_fs.as_deref());
     args.output.run_manner(args.access.engine).check_suits_targets(&named)?;
     let mut tasks = request.make_tasks(&named, args.load, &args.pace, &args.judged)?;
     if args.crash_test && args.output.no_check {

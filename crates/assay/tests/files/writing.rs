@@ -15,12 +15,13 @@ type Make = fn(&Place, Lay<'_>) -> Said;
 
 /// Each verb, a file that it makes, and how to make the verb do so. If a verb makes a file that is missing here,
 /// `every_file_that_is_made_is_in_the_table` fails.
-const FILES: [(&str, &str, Make); 44] = [
+const FILES: [(&str, &str, Make); 45] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
     ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
     ("links", "pblio", |place, lay| at(place, "tools/pblio", lay, &["links", "tools"])),
     ("links", "seekmark", |place, lay| at(place, "tools/seekmark", lay, &["links", "tools"])),
+    ("links", "bonnie++", |place, lay| at(place, "tools/bonnie++", lay, &["links", "tools"])),
     ("links", "act_latency.py", |place, lay| at(place, "tools/act_latency.py", lay, &["links", "tools"])),
     ("consent", "consent", |place, lay| {
         let disk = Loop::blank(&place.path("."), "disk.img", 1 << 20);
@@ -387,14 +388,24 @@ fn one(outside: &Outside, (verb, file, make): &(&str, &str, Make), (kind, named)
     }
     // The message about these names the file: the gate refuses a target, and an existing run directory is refused
     // whatever its kind is.
-    let named =
-        if ["run", "run directory", "new.dat", "shop.db", "ssd", "act_storage", "pblio", "seekmark", "act_latency.py"]
-            .contains(file)
-        {
-            at.file_name().unwrap().to_str().unwrap()
-        } else {
-            named
-        };
+    let named = if [
+        "run",
+        "run directory",
+        "new.dat",
+        "shop.db",
+        "ssd",
+        "act_storage",
+        "pblio",
+        "seekmark",
+        "bonnie++",
+        "act_latency.py",
+    ]
+    .contains(file)
+    {
+        at.file_name().unwrap().to_str().unwrap()
+    } else {
+        named
+    };
     let said_it = said.err.contains(named) || said.out.contains(named);
     if !said_it || !matches!(said.code, Some(2..=5 | 255)) {
         wrong.push(format!(
@@ -448,7 +459,7 @@ fn every_file_that_is_made_is_in_the_table() {
             continue;
         }
         // A link made by the program leads to the program.
-        let made = if ["act_storage", "pblio", "seekmark"].contains(file) {
+        let made = if ["act_storage", "pblio", "seekmark", "bonnie++"].contains(file) {
             fs::symlink_metadata(&path)
         } else {
             fs::metadata(&path)

@@ -190,7 +190,7 @@ const WITH_PASSWORD: [&str; 39] = [
 ];
 
 /// Commands in which it may stand, rightly or not.
-const WHERE: [&str; 53] = [
+const WHERE: [&str; 54] = [
     "prep URL --warehouses 1",
     "prep URL",
     "prep URL f.dat",
@@ -243,6 +243,7 @@ const WHERE: [&str; 53] = [
     "as act_latency -l URL",
     "as pblio URL",
     "as seekmark -f URL",
+    "as bonnie++ -u root -r 0 -s 8 -n 0 -f -d URL",
     "URL",
 ];
 

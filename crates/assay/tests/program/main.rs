@@ -22,6 +22,7 @@ mod accounting;
 mod advice;
 mod behind;
 mod beneath;
+mod bonnie;
 mod cache;
 mod certain;
 mod certifying;

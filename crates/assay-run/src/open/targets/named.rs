@@ -104,6 +104,15 @@ pub fn parse_block_targets(names: &[String]) -> Result<Vec<(String, Named)>, Fai
     Ok(all)
 }
 
+/// From now on the directories among the targets must be on this file system.
+pub fn expect_file_system(named: &mut [(String, Named)], file_system: Option<&str>) {
+    for (_, named) in named {
+        if let Named::Directory(directory) = named {
+            directory.file_system = file_system.map(str::to_owned);
+        }
+    }
+}
+
 /// Takes a directory that is not called one for a path, where only what has blocks makes sense: its gate refuses it.
 fn directory_as_path(name: &str, named: &mut Named) {
     if let Named::Directory(directory) = named
@@ -196,6 +205,8 @@ pub fn with_cache_device(
     match targets.first() {
         // What is loaded in it was looked up already.
         Some((_, Named::Database(_))) => Ok(targets.to_vec()),
+        // What its file system must be is known.
+        Some((_, Named::Directory(_))) if cache.is_none() => Ok(targets.to_vec()),
         _ => parse_with_cache_device(names, cache),
     }
 }
