@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The hidden verb with which this program is started to make the calls.
 pub const VERB: &str = "directory-calls";
 /// How long the process may take to end when nothing is wanted of it any more.
-const FAREWELL: Span = Span::from_secs(5);
+const FAREWELL: Span = Span::from_secs(3);
 
 /// See the module.
 #[derive(Debug)]
