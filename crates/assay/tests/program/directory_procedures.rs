@@ -99,7 +99,6 @@ fn what_cannot_be_offered_at_several_loads_says_what_can_be_done() {
         (&["certify", "mailspool", "data"], 3, "has no criteria"),
         (&["certify", "bonnie", "data"], 3, "criteria"),
         (&["certify", "media", "w.toml"], 2, "name a directory"),
-        (&["certify", "act-index", "data"], 4, "is a directory"),
     ] {
         let said = place.assay(args);
         let err = in_one_line(&said.err);
