@@ -1,7 +1,7 @@
 //! Runs on a directory whose mount changes under them: it becomes read-only, something is mounted over it, it is
 //! unmounted, or its quota is used up. Each ends as FAIL and says why; what can be removed is removed.
 
-use crate::bed::{Log, Place, until};
+use crate::bed::{Log, Place};
 use crate::directories::{MIX, texts};
 use assay_record::EventKind;
 use std::fs;
@@ -74,22 +74,43 @@ impl Drop for MountPoint {
     }
 }
 
+/// Ext4 becomes read-only when it finds an error in itself; the kernel can be told that it has found one.
 #[test]
-fn a_mount_that_becomes_read_only_fails_the_run_and_keeps_the_tree() {
-    let Some(mounted) = MountPoint::in_memory(MIX) else { return };
+fn a_file_system_that_becomes_read_only_fails_the_run_and_keeps_the_tree() {
+    let mut mounted = MountPoint::unmounted(MIX);
+    let (image, point) = (mounted.place.path("image"), mounted.point());
+    fs::File::create(&image).unwrap().set_len(128 << 20).unwrap();
+    let (image, at) = (text_of(&image).to_owned(), text_of(&point).to_owned());
+    let mount = ["mount", "-o", "loop,errors=remount-ro", &image, &at];
+    let ready = succeeds(&["mkfs.ext4", "-q", &image]).and_then(|()| succeeds(&mount)).inspect(|()| mounted.layers = 1);
+    if let Err(why) = ready {
+        eprintln!("skipped: no ext4 can be mounted: {why}");
+        return;
+    }
     let running = mounted.place.start(&["run", "w.toml", "mount", "--for", "20s", "--slice", "1s"], 1);
-    // It becomes read-only in a moment in which no file is open for writing.
-    let point = mounted.point();
-    until("a read-only mount", || succeeds(&["mount", "-o", "remount,ro", text_of(&point)]).is_ok());
+    fs::write(error_trigger(&at), "a test").unwrap();
     let said = running.end();
     assert_eq!(said.code, Some(10), "{said:?}");
-    let log = Log::of(&mounted.place.path("run"));
-    assert!(log.stream("create").errors.contains_key("EROFS"), "{:?}", log.stream("create").errors);
-    let stays = texts(&log, &EventKind::Warning);
+    assert!(said.out.contains("EROFS (read-only)"), "{}", said.out);
+    let stays = texts(&Log::of(&mounted.place.path("run")), &EventKind::Warning);
     assert!(stays.iter().any(|text| text.contains("stays")), "{stays:?}");
-    succeeds(&["mount", "-o", "remount,rw", text_of(&point)]).unwrap();
+    // It is repaired, and what stayed is removed.
+    succeeds(&["umount", &at]).unwrap();
+    mounted.layers = 0;
+    let _ = succeeds(&["e2fsck", "-fy", &image]);
+    succeeds(&mount).unwrap();
+    mounted.layers = 1;
     let cleaned = mounted.place.assay(&["clean", "mount"]);
-    assert!(cleaned.code == Some(0) && mounted.entries() == 0, "{cleaned:?}");
+    let left = fs::read_dir(&point).unwrap().filter(|entry| entry.as_ref().unwrap().file_name() != "lost+found");
+    assert!(cleaned.code == Some(0) && left.count() == 0, "{cleaned:?}");
+}
+
+/// The file through which ext4 is told that it has found an error, for the file system that is mounted there.
+fn error_trigger(point: &str) -> PathBuf {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let line = mounts.lines().find(|line| line.split(' ').nth(1) == Some(point)).unwrap();
+    let device = Path::new(line.split(' ').next().unwrap()).file_name().unwrap();
+    Path::new("/sys/fs/ext4").join(device).join("trigger_fs_error")
 }
 
 #[test]
@@ -131,7 +152,7 @@ io = "128KiB"
 files = 8
 size = "128KiB"
 [[do]]
-name = "append"
+name = "grow"
 steps = ["open", "append", "fsync", "close"]
 "#;
 
@@ -155,6 +176,6 @@ fn a_quota_that_is_used_up_fails_the_run_as_over_quota() {
     let (said, log) = mounted.place.run(&["run", "w.toml", "mount/volume"]);
     assert_eq!(said.code, Some(10), "{said:?}");
     let over = |name: &str| log.stream(name).errors.contains_key("EDQUOT");
-    assert!(["append", "fsync", "close", "open"].iter().any(|name| over(name)), "{said:?}");
+    assert!(["grow", "append", "fsync", "close", "open"].iter().any(|name| over(name)), "{said:?}");
     assert!(said.out.contains("EDQUOT"), "{}", said.out);
 }

@@ -135,8 +135,12 @@ fn write_changed(log: &Path, changed: &Path, times: f64) {
             Entry::Header(header) => calls.clone_from(&header.loops[0].flows),
             Entry::Interval(interval) => {
                 for flow in &calls {
-                    let response = &mut interval.flows[*flow as usize].response;
-                    response.sum_ns = (response.sum_ns as f64 * times) as u64;
+                    let line = &mut interval.flows[*flow as usize];
+                    line.response.sum_ns = (line.response.sum_ns as f64 * times) as u64;
+                    // What the generator certainly did not cause is a part of it.
+                    if let Some(floor) = &mut line.floor {
+                        floor.sum_ns = (floor.sum_ns as f64 * times) as u64;
+                    }
                 }
             }
             _ => {}

@@ -130,6 +130,15 @@ fn a_directory_is_certified_by_a_load_and_a_stress_step() {
 }
 
 #[test]
+fn a_certification_of_a_directory_is_explained_without_a_preparation() {
+    let place = place();
+    let said = place.assay(&["explain", "certify", "w.toml", "data"]);
+    assert!(said.code == Some(0) && said.out.contains("stress test at 2x, one directory"), "{said:?}");
+    assert!(!said.out.contains("assay prep") && said.out.contains("a directory of its own"), "{}", said.out);
+    assert!(entries(&place).is_empty());
+}
+
+#[test]
 fn memory_is_never_certified() {
     let place = Place::in_memory();
     place.write("w.toml", MESSAGES);
