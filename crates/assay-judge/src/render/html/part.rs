@@ -6,7 +6,6 @@ use super::criteria::CriteriaView;
 use super::database::DatabaseView;
 use super::figures::{ABSENT, count_text, megabytes_text};
 use super::headline::iops_text;
-use super::kinds::KindsView;
 use super::proof::ProofView;
 use super::slices::SlicesView;
 use super::streams::StreamsView;
@@ -28,7 +27,6 @@ pub(crate) struct PartView<'a> {
     pub figures: &'a StepFigures,
     pub criteria: CriteriaView<'a>,
     pub streams: StreamsView<'a>,
-    pub kinds: KindsView<'a>,
     pub database: DatabaseView<'a>,
     pub course: CourseView<'a>,
     pub slices: SlicesView<'a>,
@@ -163,7 +161,6 @@ impl<'a> PartView<'a> {
             figures,
             criteria: CriteriaView::new(figures, &root),
             streams: StreamsView::new(figures, &root),
-            kinds: KindsView::new(figures, &root),
             database: DatabaseView::new(figures),
             course: CourseView::new(figures, &root, decided),
             slices: SlicesView::new(figures, &root),
