@@ -8,7 +8,7 @@ use assay_files::shell::{
     ClientInterval, Clients, Finished, OpenTree, Patience, PhaseReport, Settings, Sink, Verification, make_tree,
     verify_tree,
 };
-use assay_model::files::{FilesWorkload, TreeShape};
+use assay_model::files::{FilesPace, FilesWorkload, TreeShape};
 use assay_record::{Event, Thresholds};
 use std::path::Path;
 use std::sync::Arc;
@@ -73,6 +73,30 @@ impl Told {
         assert!(ends.iter().zip(&starts[1..]).all(|(end, start)| end == start), "no gap: {starts:?} {ends:?}");
     }
 
+    /// Little's law for clients that begin a sequence when the last one is done, to the nanosecond: what their calls took,
+    /// what the open calls have taken more, and what they did besides are the time that has passed, of all clients.
+    /// The same holds for the sequences, where each is a flow of its own.
+    pub(crate) fn assert_time_of_clients(&self, clients: u32, calls: &[usize], sequences: Option<&[usize]>) {
+        let loops = std::iter::once(calls).chain(sequences);
+        for (at, flows) in loops.enumerate() {
+            let mut open_before = 0;
+            for told in &self.intervals {
+                let ClientInterval { interval, .. } = told;
+                let mut counted = 0i128;
+                for flow in flows {
+                    let line = &interval.flows[*flow];
+                    let failed = line.failures.as_ref().map_or(0, |failures| failures.response.sum_ns);
+                    counted += i128::from(line.response.sum_ns) + i128::from(failed);
+                }
+                let line = interval.loops[at];
+                counted += i128::from(line.open_ns - open_before) + i128::from(line.paused_ns);
+                let length = interval.end_ns - interval.start_ns;
+                assert_eq!(counted, i128::from(clients) * i128::from(length), "loop {at}: {interval:?}");
+                open_before = line.open_ns;
+            }
+        }
+    }
+
     /// The sum of a figure of one flow over all intervals.
     pub(crate) fn sum(&self, flow: usize, figure: impl Fn(&assay_record::FlowInterval) -> u64) -> u64 {
         self.intervals.iter().map(|told| figure(&told.interval.flows[flow])).sum()
@@ -121,11 +145,32 @@ pub(crate) fn bench_with<C: Fn() -> Instant + Clone + Send + 'static>(
     Bench { workload: workload.clone(), clients, tree, told: Told::default() }
 }
 
+/// The flows of the calls of a phase, and those of its sequences, where each is a flow of its own.
+fn loops_of(workload: &FilesWorkload, index: usize) -> (Vec<usize>, Option<Vec<usize>>) {
+    let names = workload.stream_names();
+    let place = |name: &str| names.iter().position(|known| known == name).unwrap();
+    let phase = &workload.all_phases()[index];
+    let mut calls: Vec<usize> = phase
+        .sequences
+        .iter()
+        .flat_map(|sequence| sequence.operations().map(|operation| place(operation.name())))
+        .collect();
+    calls.sort_unstable();
+    calls.dedup();
+    let sequences: Vec<usize> = phase.sequences.iter().map(|sequence| place(&sequence.name)).collect();
+    let are_apart = sequences.iter().all(|flow| !calls.contains(flow));
+    (calls, are_apart.then_some(sequences))
+}
+
 impl<C: Fn() -> Instant + Clone + Send + 'static> Bench<C> {
     pub(crate) fn run_phase(&mut self, index: usize) -> PhaseReport {
         self.told.intervals.clear();
         let report = self.clients.run_phase(index, 0, &mut self.told).unwrap_or_else(|why| panic!("{why}"));
         self.told.assert_accounts();
+        if self.workload.pace == FilesPace::Closed {
+            let (calls, sequences) = loops_of(&self.workload, index);
+            self.told.assert_time_of_clients(self.workload.clients, &calls, sequences.as_deref());
+        }
         report
     }
 

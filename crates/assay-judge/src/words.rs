@@ -27,6 +27,17 @@ pub fn for_a_shell(name: &str) -> String {
     }
 }
 
+/// So many streams of a loop are named; of more, the first ones.
+const NAMED_IN_LOOP: usize = 3;
+
+/// `a and b`; of many names the first ones: `a, b, c and 9 more`.
+pub(crate) fn loop_streams_text(names: &[&str]) -> String {
+    match names.len().saturating_sub(NAMED_IN_LOOP) {
+        0 => names.join(" and "),
+        more => format!("{} and {more} more", names[..NAMED_IN_LOOP].join(", ")),
+    }
+}
+
 /// A time for people, with three digits: `1.23 ms`.
 pub(crate) fn human_time(ns: u64) -> String {
     Span::from_ns(ns).human_text()

@@ -4,6 +4,7 @@
 //! for the time in which slots pause (Little's law). The engine counts by these loops, the log lists them, and the judge
 //! holds them against the law.
 
+use crate::files::{FilesPace, PlannedFiles};
 use crate::plan::{Arrival, Plan};
 use crate::tpcc::load::Pace;
 
@@ -18,13 +19,16 @@ pub struct ClosedLoop {
 
 impl Plan {
     /// The closed loops of the plan. The read-back is none of them, because it is not judged; nor are terminals, which do
-    /// not wait for all of their transactions. What is drawn as one sequence follows a schedule, and
-    /// clients on files count their own time.
+    /// not wait for all of their transactions. What is drawn as one sequence follows a schedule. Clients on
+    /// files are a loop of their calls, and one of their sequences: both take all their time.
     pub fn closed_loops(&self) -> Vec<ClosedLoop> {
-        if self.caches.simulated.is_some() || self.load.oltp().is_some() || self.load.files().is_some() {
+        if self.caches.simulated.is_some() || self.load.oltp().is_some() {
             return Vec::new();
         }
         let flows: Vec<(u16, u16)> = self.load.stream_targets().collect();
+        if let Some(files) = self.load.files() {
+            return loops_of_clients(files, &flows);
+        }
         if let Some(load) = self.load.tpcc() {
             if load.pace != Pace::Closed {
                 return Vec::new();
@@ -54,6 +58,19 @@ impl Plan {
     fn is_of(&self, stream: u16, looped: &str) -> bool {
         matches!(&self.load.streams[usize::from(stream)].arrival, Arrival::Looped { looped: name, .. } if name == looped)
     }
+}
+
+/// The loops of clients on files: those of their calls, and those of their sequences.
+fn loops_of_clients(files: &PlannedFiles, flows: &[(u16, u16)]) -> Vec<ClosedLoop> {
+    if files.workload.pace != FilesPace::Closed {
+        return Vec::new();
+    }
+    let mut loops = Vec::new();
+    for streams in files.current_phase().streams_of_client_time() {
+        let own = flows_where(flows, |(stream, _)| streams.contains(&usize::from(stream)));
+        loops.push(ClosedLoop { flows: own, slots: files.workload.clients });
+    }
+    loops
 }
 
 /// The indices of the flows for which something holds.

@@ -71,6 +71,8 @@ flow_counters! {
         ok,
         /// Bytes of those that completed in full.
         bytes,
+        /// What those listed, such as entries of directories.
+        items,
         /// Operations that completed with fewer bytes than requested.
         short,
     }

@@ -4,6 +4,7 @@
 //! in a call that never returns can neither exit nor be killed. The process that was started by the user holds the log and
 //! the verdict, and ends whatever the file system does. The two send each other lines ([`protocol`]) over two pipes.
 
+mod activity;
 mod carrying;
 mod child;
 mod connection;

@@ -17,7 +17,9 @@ pub mod several;
 pub mod sizing;
 pub mod steps;
 
+use crate::directories::NamedDirectory;
 use crate::failure::Failure;
+use crate::open::targets::{self, Named};
 use crate::workloads::{self, Reading};
 use assay_base::{Multiple, Span};
 use assay_formats::act::conf::Kind;
@@ -80,6 +82,9 @@ impl Procedure {
             )));
         }
         let profile = if quick { "act-storage-quick" } else { "act-storage" };
+        if named.is_none() && !quick {
+            needs_workload_for_directory(targets)?;
+        }
         let name = named.map_or(profile, String::as_str);
         let reading = Reading { model, verb: "certify", ..Reading::default() };
         let found = workloads::read_all(&[name], &reading)?;
@@ -88,6 +93,9 @@ impl Procedure {
         let workload = for_each(workload, targets.len())?;
         // A configuration itself determines which multiple of ACT's 1x it is.
         let usual = if PROFILES.contains(&name) { FULL_LOAD } else { workload.load.load_as_written(1) };
+        if workload.criteria.is_empty() && workload.load.as_files().is_some() {
+            return Err(without_criteria_on_files(name));
+        }
         if workload.criteria.is_empty() {
             let name = crate::failure::one_line(name);
             let why =
@@ -95,6 +103,17 @@ impl Procedure {
             return Err(Failure::bad_workload(why));
         }
         Ok((Procedure { workload, load: at.unwrap_or(usual), quick }, targets))
+    }
+
+    /// The meaning of the targets that are named: those with blocks, or one directory, where its workload is of clients on
+    /// files.
+    pub fn parse_targets(&self, names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
+        let named = match names {
+            [_] if self.workload.load.as_files().is_some() => targets::parse_targets(names)?,
+            _ => targets::parse_block_targets(names)?,
+        };
+        pace::fits_directories(&self.workload, &named)?;
+        Ok(named)
     }
 
     /// Its steps on `all` targets. `measure` is the length that the user asked for.
@@ -106,7 +125,8 @@ impl Procedure {
         let stress_time = measure.or(self.quick.then_some(QUICK_STRESS));
         // A closed loop has no rate that could be doubled.
         let has_stress = self.workload.load.streams.iter().any(|stream| stream.arrival.mean_rate().is_some());
-        let mut parts = vec![(1, "one device".to_owned())];
+        let one = if self.workload.load.as_files().is_some() { "one directory" } else { "one device" };
+        let mut parts = vec![(1, one.to_owned())];
         if all > 1 {
             parts.push((all, format!("all {all} devices")));
         }
@@ -135,10 +155,33 @@ impl Procedure {
     }
 }
 
+/// A directory has no usual workload: a person knows what works on it.
+fn needs_workload_for_directory(targets: &[String]) -> Result<(), Failure> {
+    let Some(name) = targets.iter().find(|name| NamedDirectory::from_name(name).is_some()) else { return Ok(()) };
+    let shown = crate::failure::one_line(name);
+    Err(Failure::bad_usage(format!(
+        "{shown} is a directory, and certify does not know what works on it: name a workload for directories that has criteria, such as assay certify media {}; a workload for blocks needs a device or a file",
+        assay_judge::for_a_shell(name)
+    )))
+}
+
+/// Most workloads for directories measure what a file system gives, and ask for nothing.
+fn without_criteria_on_files(name: &str) -> Failure {
+    let shown = crate::failure::one_line(name);
+    let copy = if workloads::shipped_text(name).is_some() {
+        format!("copy it, assay workloads {name} > mine.toml, and write into mine.toml")
+    } else {
+        format!("write into {shown}")
+    };
+    Failure::bad_workload(format!(
+        "{shown} has no criteria, so that nothing could be certified\n  = {copy} what its users need: rate = \"200/s\" in place of closed = true, and a [[criterion]]"
+    ))
+}
+
 /// The same workload with rates for each target. Those of an ACT configuration are for all devices that it names
 /// together or, where it names none, for all given targets.
 fn for_each(workload: Workload, targets: usize) -> Result<Workload, Failure> {
-    if workload.load.per_target {
+    if workload.load.per_target || workload.load.as_files().is_some() {
         return Ok(workload);
     }
     let among = if workload.targets.paths.is_empty() { targets } else { workload.targets.paths.len() }.max(1) as u64;

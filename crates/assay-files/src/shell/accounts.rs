@@ -3,6 +3,7 @@
 //! what was carried in and what was scheduled is what has ended and what is carried out.
 
 use super::book::Counted;
+use super::client_loops::ClientLoops;
 use super::flows::SequenceFlow;
 use assay_record::Interval;
 
@@ -15,11 +16,18 @@ pub(super) struct Open {
     pub(super) stuck: Vec<u64>,
     /// Of each sequence of the phase: those that are begun.
     pub(super) sequences: Vec<u64>,
+    /// What the clients are at.
+    pub(super) loops: ClientLoops,
 }
 
 impl Open {
     pub(super) fn nothing(flows: usize, sequences: usize) -> Open {
-        Open { in_flight: vec![0; flows], stuck: vec![0; flows], sequences: vec![0; sequences] }
+        Open {
+            in_flight: vec![0; flows],
+            stuck: vec![0; flows],
+            sequences: vec![0; sequences],
+            loops: ClientLoops::default(),
+        }
     }
 }
 
@@ -46,6 +54,9 @@ impl Accounts {
     /// how many were wanted until then, where a schedule says it.
     pub(super) fn close_interval(&mut self, counted: &Counted, open: &Open, due: Option<&[u64]>) -> Interval {
         let mut interval = counted.frame.interval_line();
+        let mut loops = counted.loops;
+        loops.add(&open.loops);
+        interval.loops = loops.lines();
         let waiting = self.waiting_sequences(counted, open, due);
         for (flow, line) in interval.flows.iter_mut().enumerate() {
             let before = self.carried[flow];
@@ -111,7 +122,7 @@ mod tests {
         [ended(0, 1, 10), ended(0, 20, 999), ended(0, 30, 1000), ended(1, 1001, 1100)]
             .into_iter()
             .for_each(|finished| book.count(finished));
-        let open = Open { in_flight: vec![0, 1], stuck: vec![0, 0], sequences: vec![0, 1] };
+        let open = Open { in_flight: vec![0, 1], stuck: vec![0, 0], sequences: vec![0, 1], ..Open::default() };
         let counted = book.end_period(0, Span::from_ns(1000), false);
         let line = accounts.close_interval(&counted, &open, Some(&[5, 3]));
         assert_eq!((counted.entries[0], line.start_ns, line.end_ns), (4, 0, 1000));
@@ -121,7 +132,7 @@ mod tests {
         assert_eq!((shown(0), shown(1)), ((5, 3, 2, 3), (3, 1, 0, 3)));
         assert_eq!((line.flows[0].in_flight, line.flows[0].waiting), (1, 2));
         let counted = book.end_period(0, Span::from_ns(1000), false);
-        let open = Open { in_flight: vec![0, 0], stuck: vec![1, 1], sequences: vec![1, 1] };
+        let open = Open { in_flight: vec![0, 0], stuck: vec![1, 1], sequences: vec![1, 1], ..Open::default() };
         let next = accounts.close_interval(&counted, &open, Some(&[5, 3]));
         for (before, line) in line.flows.iter().zip(&next.flows) {
             assert_eq!(sum(before) + line.scheduled, line.ok + sum(line));

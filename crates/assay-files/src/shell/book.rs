@@ -1,6 +1,7 @@
 //! Counts what all clients of a phase have finished, interval by interval: what has ended belongs to the interval in
 //! which it completed, whenever it is handed over.
 
+use super::client_loops::ClientLoops;
 use super::finished::{Ending, Finished};
 use assay_base::{Instant, Span};
 use assay_record::{Failure, Frame, Recorder, Thresholds};
@@ -25,6 +26,8 @@ pub(super) struct Book {
     ended: Vec<u64>,
     entries: Vec<u64>,
     sequences_ended: Vec<u64>,
+    /// The time of what ended and is in no stream.
+    unlisted: ClientLoops,
 }
 
 /// An interval that is over.
@@ -38,6 +41,8 @@ pub(super) struct Counted {
     /// Of each flow, and of each sequence: what was issued in it and ended behind it.
     pub(super) flows_open: Vec<u64>,
     pub(super) sequences_open: Vec<u64>,
+    /// What is known here of the time of the clients: of what is in no stream, and of what was open.
+    pub(super) loops: ClientLoops,
 }
 
 impl Book {
@@ -49,6 +54,7 @@ impl Book {
             ended: vec![0; flows],
             entries: vec![0; flows],
             sequences_ended: vec![0; sequences],
+            unlisted: ClientLoops::default(),
         }
     }
 
@@ -76,7 +82,7 @@ impl Book {
         if let Some(sequence) = finished.sequence {
             self.sequences_ended[sequence] += 1;
         }
-        let Some(flow) = finished.flow else { return };
+        let Some(flow) = finished.flow else { return self.unlisted.add_unlisted(&finished) };
         self.ended[flow] += 1;
         let times = finished.times;
         let failure = Failure { part: 0, response: times.response };
@@ -104,6 +110,8 @@ impl Book {
         let frame = self.recorder.take_frame(index, start.as_ns(), end.as_ns(), phase, closes_group);
         let flows = self.ended.len();
         let (mut flows_open, mut sequences_open) = (vec![0; flows], vec![0; self.sequences_ended.len()]);
+        let mut loops = std::mem::take(&mut self.unlisted);
+        self.early.iter().for_each(|early| loops.add_early(early, end));
         for early in self.early.iter().filter(|early| early.issued() < end) {
             if let Some(flow) = early.flow {
                 flows_open[flow] += 1;
@@ -117,7 +125,7 @@ impl Book {
         let sequences_ended = self.sequences_ended.clone();
         self.period = Period { index: index + 1, start: end, end: end + length };
         self.count_early();
-        Counted { frame, ended, entries, sequences_ended, flows_open, sequences_open }
+        Counted { frame, ended, entries, sequences_ended, flows_open, sequences_open, loops }
     }
 
     /// Gives the memory of an interval back.

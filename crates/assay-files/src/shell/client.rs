@@ -166,6 +166,7 @@ impl<C: Fn() -> Instant> Client<'_, C> {
         }
         // Only a phase that was stopped leaves files open.
         self.totals.close_error = self.calls.close_all().err();
+        self.desk().end_client();
         self.totals
     }
 
@@ -193,9 +194,8 @@ impl<C: Fn() -> Instant> Client<'_, C> {
         let Some(mut call) = first else {
             let now = (self.clock)();
             (progress.issued, progress.free) = (now, now);
-            if let Some(finished) = progress.finished(&self.shared.sequences) {
-                lock(&self.shared.book).count(finished);
-            }
+            let sequence = progress.finished(&self.shared.sequences);
+            self.desk().end_call(no_call(assignment.intended, now), sequence, &self.shared.book);
             return self.shared.end_empty_sequence(self.number, now);
         };
         loop {
@@ -230,6 +230,12 @@ impl<C: Fn() -> Instant> Client<'_, C> {
         self.desk().end_call(finished, sequence, &self.shared.book);
         answer.next
     }
+}
+
+/// The time in which a client found that a sequence has no call to make: it is in no stream.
+fn no_call(intended: Instant, now: Instant) -> Finished {
+    let times = OperationTimes { response: now.since(intended), ..OperationTimes::default() };
+    Finished { flow: None, sequence: None, ending: Ending::Done { bytes: 0, entries: 0 }, times, completed: now }
 }
 
 /// What a call came to, after the script has seen its result.

@@ -129,8 +129,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Clients<C> {
         let first = Period { index: 0, start: begun, end: begun + self.settings.interval };
         let flows = self.flows.names().len();
         let book = Book::new(self.settings.thresholds.clone(), flows, sequences.len(), first);
-        let mut desks = Vec::new();
-        desks.resize_with(self.clients as usize, Desk::default);
+        let desks = (0..self.clients).map(|_| Desk::starting_at(begun)).collect();
         Shared {
             script: Mutex::new(script),
             book: Mutex::new(book),

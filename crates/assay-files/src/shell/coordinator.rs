@@ -184,6 +184,7 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
             state.is_collected = true;
             let mut book = lock(book);
             state.finished.drain(..).for_each(|finished| book.count(finished));
+            open.loops.add_client(&mut state.time, end);
             let call = state.call.filter(|call| call.issued < end);
             let is_stuck =
                 call.is_some_and(|call| self.settings.patience.lateness(call.issued, end) >= Lateness::Stuck);

@@ -2,6 +2,7 @@
 //! at any time, also while the client's call does not return.
 
 use super::book::Book;
+use super::client_loops::ClientTime;
 use super::finished::Finished;
 use assay_base::Instant;
 use assay_model::files::Operation;
@@ -35,6 +36,7 @@ pub(super) struct DeskState {
     pub(super) sequence: Option<OpenSequence>,
     pub(super) call: Option<OpenCall>,
     pub(super) finished: Vec<Finished>,
+    pub(super) time: ClientTime,
     /// What lies here is counted for an interval that is just being closed: what ends from now on stays here until the
     /// next one has begun, or it would be counted as open and as ended.
     pub(super) is_collected: bool,
@@ -50,6 +52,11 @@ pub(super) struct Desk {
 const BATCH: usize = 64;
 
 impl Desk {
+    /// The desk of a client in a phase that begins then.
+    pub(super) fn starting_at(begun: Instant) -> Desk {
+        Desk { state: Mutex::new(DeskState { time: ClientTime::starting_at(begun), ..DeskState::default() }) }
+    }
+
     /// Locks it, also after a client has panicked with the lock: each entry is valid by itself.
     pub(super) fn lock(&self) -> MutexGuard<'_, DeskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -68,14 +75,21 @@ impl Desk {
     pub(super) fn end_call(&self, call: Finished, sequence: Option<Finished>, book: &Mutex<Book>) {
         let mut state = self.lock();
         state.call = None;
+        state.time.calls_since = call.completed;
         state.finished.push(call);
         if let Some(sequence) = sequence {
             state.sequence = None;
+            state.time.sequences_since = sequence.completed;
             state.finished.push(sequence);
         }
         if state.finished.len() >= BATCH && !state.is_collected {
             let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
             state.finished.drain(..).for_each(|finished| book.count(finished));
         }
+    }
+
+    /// The client does nothing more in this phase.
+    pub(super) fn end_client(&self) {
+        self.lock().time.has_ended = true;
     }
 }

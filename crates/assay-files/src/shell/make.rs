@@ -36,7 +36,7 @@ pub struct Made {
 /// Makes what the script's ledger says that there is, with so many threads, and waits until it is on stable media.
 ///
 /// # Errors
-/// Host: what could not be made, and why.
+/// Host: what could not be made, and why; or that the tree was stopped.
 pub fn make_tree(tree: &OpenTree, script: &Script, threads: u32) -> Result<Made, Trouble> {
     let directories = make_directories(tree)?;
     let numbers = u64::from(script.ledger().end_of_numbers());
@@ -54,6 +54,7 @@ pub fn make_tree(tree: &OpenTree, script: &Script, threads: u32) -> Result<Made,
         Ok(maker.made)
     })?;
     make_links(tree, script)?;
+    refuse_stopped(tree)?;
     let synchronised = rustix::fs::syncfs(tree.own_dir().directory());
     synchronised.map_err(|why| trouble(&tree.own_dir().shown(), "syncfs", why.into()))?;
     let mut sum = Made { directories, ..Made::default() };
@@ -68,6 +69,7 @@ fn make_directories(tree: &OpenTree) -> Result<u64, Trouble> {
     let directories = tree.shape().directories();
     // One that is above another has a smaller number.
     for number in 1..directories {
+        refuse_stopped(tree)?;
         let directory = DirectoryNumber(number);
         let above = tree.shape().parent(directory).expect("only the first directory has none above it");
         let name = tree.own_dir().names().directory(number);
@@ -85,6 +87,7 @@ fn make_links(tree: &OpenTree, script: &Script) -> Result<(), Trouble> {
         if number < files && ledger.node(node).links > 1 {
             first_names.insert(node, number);
         } else if number >= files {
+            refuse_stopped(tree)?;
             let node_is = ledger.node(node);
             let target = Target::Numbered(number);
             let made = match first_names.get(&node) {
@@ -136,12 +139,15 @@ impl FileMaker<'_> {
 
     fn make_file(&mut self, target: Target, node: u32) -> Result<(), Trouble> {
         let tree = self.tree;
+        refuse_stopped(tree)?;
         let failed = |call: &str, why: OpenError| trouble(&tree.shown(target, Kind::File), call, why);
         let name = tree.name_of(target, Kind::File);
         let created =
             tree.reach(tree.directory_of(target)).and_then(|directory| directory.create_file(&name, OFlags::WRONLY));
         let file = created.map_err(|why| failed("create", why))?;
-        self.fill_file(&file, node).map_err(|why| failed("write", why.into()))?;
+        let filled = self.fill_file(&file, node);
+        refuse_stopped(tree)?;
+        filled.map_err(|why| failed("write", why.into()))?;
         close_descriptor(file).map_err(|why| failed("close", why.into()))?;
         self.made.files += 1;
         Ok(())
@@ -151,7 +157,8 @@ impl FileMaker<'_> {
         let ledger = self.script.ledger();
         let (contents, node) = (Contents::new(self.tree.run()), ledger.node(number));
         let mut offset = 0;
-        while offset < node.size {
+        // A file that is not finished is removed with the others.
+        while offset < node.size && !self.tree.is_stopped() {
             let length = STEP.min(node.size - offset);
             let buffer = self.buffer.first(length as usize);
             for piece in ledger.pieces(number, offset..offset + length) {
@@ -175,6 +182,11 @@ impl FileMaker<'_> {
         let there = rustix::fs::fstat(file)?.st_size as u64;
         if there == node.size { Ok(()) } else { Err(Errno::IO) }
     }
+}
+
+/// Ends the work on a tree that nobody waits for any longer.
+fn refuse_stopped(tree: &OpenTree) -> Result<(), Trouble> {
+    if tree.is_stopped() { Err(Trouble::host("making the tree was stopped")) } else { Ok(()) }
 }
 
 fn trouble(what: &str, call: &str, why: OpenError) -> Trouble {

@@ -44,6 +44,7 @@ mod buffer;
 mod cached;
 mod calls;
 mod client;
+mod client_loops;
 mod clients;
 mod coordinator;
 mod desk;

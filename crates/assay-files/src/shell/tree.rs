@@ -9,6 +9,7 @@ use crate::own_dir::{Directory, Entry, EntryKind, OpenError, OwnDir};
 use crate::script::Target;
 use assay_model::files::{DirectoryNumber, TreeShape};
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Names of shared files have numbers from here on, which no other file has.
@@ -22,6 +23,8 @@ pub struct OpenTree {
     run: u32,
     /// Directories that stay open, by their number.
     open: Vec<OnceLock<Directory>>,
+    /// Nobody waits for it to be made or compared any longer.
+    stopped: AtomicBool,
 }
 
 /// A directory, whether it stays open or not.
@@ -48,12 +51,22 @@ impl OpenTree {
         let kept = usize::try_from(shape.directories()).unwrap_or(usize::MAX).min(most_open);
         let mut open = Vec::new();
         open.resize_with(kept, OnceLock::new);
-        Arc::new(OpenTree { own, shape, run, open })
+        Arc::new(OpenTree { own, shape, run, open, stopped: AtomicBool::new(false) })
     }
 
     /// The directory of the run.
     pub fn own_dir(&self) -> &OwnDir {
         &self.own
+    }
+
+    /// From now on, what makes or compares the tree ends with the file that it is at.
+    pub fn stop_work(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody has asked for that.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
     }
 
     /// Gives the directory of the run back, for cleaning, when nobody uses the tree any more.

@@ -57,7 +57,7 @@ pub fn verify_tree(
             buffer: AlignedBuffer::default(),
             found: Verification::default(),
         };
-        while let Some(part) = parts.take() {
+        while let Some(part) = parts.take().filter(|_| !tree.is_stopped()) {
             if part < shared {
                 verifier.compare_shared(part as u32);
             } else if part < shared + directories {
@@ -109,6 +109,9 @@ impl Verifier<'_> {
     fn compare_names(&mut self, first: u64) {
         let ledger = self.script.ledger();
         for number in first..first + NAMES_AT_A_TIME {
+            if self.tree.is_stopped() {
+                return;
+            }
             let number = number as u32;
             let Some(node) = ledger.node_number(number) else { continue };
             if self.doubtful.contains(&number) || ledger.node(node).is_unsure() {

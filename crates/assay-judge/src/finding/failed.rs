@@ -68,11 +68,9 @@ impl Failures {
 
     /// `12 EIO, 3 short, 1 stuck`
     pub(crate) fn counts_text(&self) -> String {
-        let full = Code::ENOSPC.to_string();
         let mut what = Vec::new();
         for (name, n) in self.errors.iter().take(NAMED) {
-            let note = if *name == full { " (the target is full)" } else { "" };
-            what.push(format!("{n} {name}{note}"));
+            what.push(format!("{n} {name}{}", note_on_error(name)));
         }
         what.extend((self.short > 0).then(|| format!("{} short", self.short)));
         what.extend((self.stuck > 0).then(|| format!("{} stuck", self.stuck)));
@@ -93,6 +91,17 @@ impl Failures {
             percent_of_target(*first),
             percent_of_target(last + 1)
         )
+    }
+}
+
+/// What an error means that says more of the target than that something failed.
+fn note_on_error(name: &str) -> &'static str {
+    match name {
+        "ENOSPC" => " (the target is full)",
+        "EDQUOT" => " (over quota)",
+        "EROFS" => " (read-only)",
+        "ESTALE" => " (the server does not know it any more)",
+        _ => "",
     }
 }
 

@@ -262,6 +262,7 @@ impl Counters {
             issued: self.work.issued,
             operations: self.work.ok,
             bytes: self.work.bytes,
+            items: self.work.items,
             short: self.work.short,
             errors: self.errors.clone(),
             counted: self.counted.clone(),

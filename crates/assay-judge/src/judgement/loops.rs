@@ -1,6 +1,6 @@
 //! The closed loops of a step: where their operations were, on average, over all measured time.
 
-use crate::words::percent_text;
+use crate::words::{loop_streams_text, percent_text};
 use serde::{Deserialize, Serialize};
 
 /// One closed loop. Its parts are averages over the measured time, in operations: together they are what was asked for in
@@ -43,7 +43,8 @@ impl LoopFigures {
                 parts.push(format!("{} {words}", number_text(operations)));
             }
         }
-        let streams = self.streams.join(" and ");
+        let names: Vec<&str> = self.streams.iter().map(String::as_str).collect();
+        let streams = loop_streams_text(&names);
         let on = self.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
         let idle = match self.idle_share_max {
             share if share >= 0.0001 => {
@@ -92,5 +93,11 @@ mod tests {
         let words = "closed loop a and b on disk, 50 in flight: 5.00 on the target, 0.06 left idle by the test machine, 44.9 \
                      paused; up to 1.23% of a slice idle for 1 ms or more at once";
         assert_eq!(users.in_words(), words);
+        let many = LoopFigures { streams: ["a", "b", "c", "d", "e"].map(String::from).into(), ..users };
+        assert!(
+            many.in_words().starts_with("closed loop a, b, c and 2 more on disk, 50 in flight"),
+            "{}",
+            many.in_words()
+        );
     }
 }

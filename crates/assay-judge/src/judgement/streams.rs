@@ -15,6 +15,9 @@ pub struct Counts {
     pub operations: u64,
     /// Bytes of those.
     pub bytes: u64,
+    /// What those listed, such as entries of directories.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub items: u64,
     /// Completed with too few bytes.
     pub short: u64,
     /// Failed, by error name.
@@ -31,6 +34,10 @@ pub struct Counts {
     pub waiting: u64,
     /// See `in_flight`.
     pub stuck: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// The totals of one stream over all measured time.

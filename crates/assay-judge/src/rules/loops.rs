@@ -10,7 +10,7 @@ use crate::fold::layout::Layout;
 use crate::fold::loop_layout::LoopLayout;
 use crate::fold::loop_time::LoopTime;
 use crate::fold::window::Window;
-use crate::words::percent_text;
+use crate::words::{loop_streams_text, percent_text};
 use assay_record::Header;
 
 /// The share by which the two sides of the law may differ.
@@ -64,7 +64,7 @@ fn in_tenths(number: f64) -> i64 {
 /// `reads on disk`, or the names of all its streams, where it goes to several targets.
 pub(crate) fn loop_name(looped: &LoopLayout, layout: &Layout) -> String {
     let streams: Vec<&str> = looped.streams.iter().map(|at| layout.streams[*at].head.name.as_str()).collect();
-    let streams = streams.join(" and ");
+    let streams = loop_streams_text(&streams);
     match layout.target_of_loop(looped) {
         Some(target) if layout.targets.len() > 1 => format!("{streams} on {target}"),
         _ => streams,

@@ -6,7 +6,7 @@ use super::sequence::Sequence;
 use super::workload::{FilesPace, FilesPhase, FilesWorkload, Spacing, Until};
 use crate::life::Life;
 use crate::plan::{Arrival, Stream, Work};
-use assay_base::Multiple;
+use assay_base::{Counted, Multiple};
 use serde::{Deserialize, Serialize};
 
 /// The word for what a stream of sequences counts.
@@ -21,6 +21,9 @@ pub struct PlannedFiles {
     pub phase: u32,
     /// Whether the tree is compared with what was written, when the last phase is over.
     pub verify: bool,
+    /// What 1x of its load stands for, such as 20 streams, where its users count in something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stands_for: Option<Counted>,
 }
 
 /// The places of a phase's streams in its plan.
@@ -91,6 +94,16 @@ impl PlannedFiles {
 }
 
 impl FilesPhase {
+    /// Where each client begins a sequence when it has done the last one: the places of the streams that take all the
+    /// time of the clients together. First those of the calls; then those of the sequences, unless one of them shares its
+    /// stream with an operation, which other sequences may have too.
+    pub fn streams_of_client_time(&self) -> Vec<Vec<usize>> {
+        let StreamPlaces { sequences, operations } = self.stream_places();
+        let calls: Vec<usize> = operations.iter().map(|(_, place)| *place).collect();
+        let is_shared = sequences.iter().any(|place| calls.contains(place));
+        if is_shared { vec![calls] } else { vec![calls, sequences] }
+    }
+
     /// The places of its streams: first the sequences, then the operations in the order in which they first occur.
     pub fn stream_places(&self) -> StreamPlaces {
         let mut places = StreamPlaces { sequences: (0..self.sequences.len()).collect(), operations: Vec::new() };
@@ -150,7 +163,7 @@ mod tests {
             sequences,
             phases: Vec::new(),
         };
-        PlannedFiles { workload, phase: 0, verify: true }
+        PlannedFiles { workload, phase: 0, verify: true, stands_for: None }
     }
 
     #[test]
@@ -174,6 +187,14 @@ mod tests {
         assert_eq!(shown, expected);
         let huge = FilesPace::Open { rate: Rate::per_second(u64::MAX), arrival: Spacing::Steady };
         assert_eq!(planned(huge).phase_streams(), None);
+    }
+
+    #[test]
+    fn calls_take_all_the_time_and_so_do_sequences_that_have_streams_of_their_own() {
+        let mut planned = planned(FilesPace::Closed);
+        assert_eq!(planned.current_phase().streams_of_client_time(), [[1, 3, 4, 5, 6]]);
+        planned.workload.sequences.remove(1);
+        assert_eq!(planned.current_phase().streams_of_client_time(), [vec![2, 3, 4, 5, 6], vec![0, 1]]);
     }
 
     #[test]

@@ -66,22 +66,20 @@ impl PlannedLoad {
                 let at_1x = load.new_orders_a_minute()? / self.multiple.as_f64();
                 Some(Counted { name: "NOPM".to_owned(), at_1x, parts: None })
             }
-            PlannedApplication::Files(_) => None,
+            PlannedApplication::Files(files) => files.stands_for.clone(),
         }
     }
 
     /// Where a search for the highest load begins, and how exact its answer is, unless somebody says otherwise.
     pub fn search_start_and_exactness(&self) -> (Multiple, Multiple) {
         match &self.application {
-            // What 1x is says the number of mailboxes, which is near what is wanted.
-            Some(PlannedApplication::Mail(_)) => {
+            // What 1x is says the number of mailboxes, which is near what is wanted, and so does a workload on files.
+            Some(PlannedApplication::Mail(_) | PlannedApplication::Files(_)) => {
                 (Multiple::ONE, Multiple::from_millionths(50_000).unwrap_or(Multiple::ONE))
             }
             // A database carries hundreds of times what the terminals of its warehouses ask for.
             Some(PlannedApplication::Tpcc(_)) => (Multiple::from_whole(100), Multiple::from_whole(10)),
-            Some(PlannedApplication::Oltp(_) | PlannedApplication::Files(_)) | None => {
-                (Multiple::from_whole(10), Multiple::ONE)
-            }
+            Some(PlannedApplication::Oltp(_)) | None => (Multiple::from_whole(10), Multiple::ONE),
         }
     }
 }

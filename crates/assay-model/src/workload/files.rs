@@ -11,7 +11,7 @@ use super::source::Source;
 use crate::files::{
     CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, MOST_FILES, PlannedFiles, Spacing, Until,
 };
-use assay_base::{Bytes, Fault, Rate, Span};
+use assay_base::{Bytes, Counted, Fault, Rate, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -35,6 +35,7 @@ workload_file! {
         rate: Option<Spanned<Rate>>,
         arrival: Option<Spanned<Spacing>>,
         closed: Option<Spanned<bool>>,
+        stands_for: Option<Spanned<String>>,
         // Not the cache of other models, which lies before a device.
         cache: Option<CachePolicy>,
         io: Option<Spanned<Bytes>>,
@@ -64,7 +65,9 @@ struct PhaseKeys {
 /// Reads a workload file of this model.
 pub(super) fn read_files(source: Source<'_>) -> Result<Workload, Fault> {
     let mut file: File = source.parse_file()?;
-    let files = PlannedFiles { workload: meant(source, &file)?, phase: 0, verify: file.verify.unwrap_or(true) };
+    let stands_for = file.stands_for.as_ref().map(|text| read_stands_for(source, text)).transpose()?;
+    let verify = file.verify.unwrap_or(true);
+    let files = PlannedFiles { workload: meant(source, &file)?, phase: 0, verify, stands_for };
     if let Some(warm_up) = file.warm_up.as_ref() {
         let what = "a load on files has no warm-up: each phase is judged from its beginning";
         return source.refuse_span(
@@ -114,6 +117,20 @@ fn meant(source: Source<'_>, file: &File) -> Result<FilesWorkload, Fault> {
     };
     check_phases(source, file, &workload)?;
     Ok(workload)
+}
+
+/// What 1x of the load stands for: `20 streams`.
+fn read_stands_for(source: Source<'_>, text: &Spanned<String>) -> Result<Counted, Fault> {
+    let parts = text.get_ref().split_once(' ');
+    let counted = parts.and_then(|(number, name)| Some((number.parse::<u32>().ok().filter(|n| *n > 0)?, name)));
+    match counted.filter(|(_, name)| is_name(name)) {
+        Some((number, name)) => Ok(Counted { name: name.to_owned(), at_1x: number.into(), parts: None }),
+        None => source.refuse_span(
+            text.span(),
+            "not a number of something that users count",
+            "write for example \"20 streams\"",
+        ),
+    }
 }
 
 /// Refuses sequences of the workload that no phase uses, because each has its own.

@@ -95,6 +95,13 @@ impl Workload {
         if self.timing.steps.is_empty() {
             return Ok(());
         }
+        if self.load.as_files().is_some() {
+            return Err(format!(
+                "{} has {} phases, which only run and explain carry out one after another; write what clients do in one of them, as [[do]] with a rate, into a file of its own",
+                self.name,
+                self.timing.steps.len()
+            ));
+        }
         Err(format!(
             "{} has {} steps, which only run and explain carry out one after another; write the streams of one step into a file of their own",
             self.name,

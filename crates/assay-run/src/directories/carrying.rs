@@ -3,7 +3,7 @@
 
 use super::findings::{event, event_of_cache, events_of_end};
 use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request};
-use super::session::{Session, TICK};
+use super::session::{NoAnswer, Session, TICK, Wait};
 use super::target::Directory;
 use crate::drive::{Collector, Drive, Meters, Sample, header_facts};
 use crate::failure::Failure;
@@ -102,12 +102,26 @@ impl DirectoryRun<'_> {
         let number = run_number();
         let run = format!("{} {number:08x}", self.plan.name);
         let drop_caches = self.how.manner.directory.drop_caches;
+        let cleaning = self.directory.cleaning_command();
         let begin = Begin { run, number, seed: self.plan.load.seed, workload, drop_caches };
-        let made = session.begin(begin, self.stop)?;
+        let wait = Wait { stop: self.stop, patience: self.given_up(), warn: &|line| observer.warn_user(line) };
+        let made = session.begin(begin, &wait).map_err(|why| match why {
+            NoAnswer::Failed(why) => why,
+            NoAnswer::Hangs(text) => Failure::host_unable(format!(
+                "{text}; examine the file system, and then remove what is left: {cleaning}"
+            )),
+        })?;
         let bytes = Bytes::new(made.bytes).human_text();
         let (directory, files, directories) = (&made.directory, made.files, made.directories);
         observer.say_line(&format!("made {files} files with {bytes} in {directories} directories below {directory}"));
         Ok(())
+    }
+}
+
+impl DirectoryRun<'_> {
+    /// After how long a call that does not return is given up.
+    fn given_up(&self) -> Span {
+        Span::from_ns(self.how.manner.limits.stuck.as_ns().saturating_mul(GIVEN_UP))
     }
 }
 
@@ -152,10 +166,13 @@ impl Collecting<'_, '_> {
             Ok(()) => self.collect_answers(given_up),
             Err(failure) => self.process_ended(&failure),
         };
+        let ended = if ended.answers && (files.is_last_phase() || ended.reason != CloseReason::Completed) {
+            self.end_session(ended)
+        } else {
+            ended
+        };
         if !ended.answers {
             self.abandon_tree();
-        } else if files.is_last_phase() || ended.reason != CloseReason::Completed {
-            self.end_session(&ended);
         }
         let PhaseEnding { reason, why, at, .. } = ended;
         self.collector.close_segment(&Ending { reason, why, at, totals: None });
@@ -174,8 +191,9 @@ impl Collecting<'_, '_> {
             group: (group.as_ns() / timing.interval.as_ns().max(1)).max(1),
             thresholds_ns: header::exact_thresholds(self.run.plan).bounds_ns().to_vec(),
             streams: self.run.plan.load.streams.iter().map(|stream| stream.name.clone()).collect(),
+            loops: self.run.plan.closed_loops().len(),
             stuck: limits.stuck,
-            given_up: Span::from_ns(limits.stuck.as_ns().saturating_mul(GIVEN_UP)),
+            given_up: self.run.given_up(),
             drop_caches: self.run.how.manner.directory.drop_caches,
             time_line: self.clock.time_line().into(),
         }
@@ -306,15 +324,18 @@ impl Collecting<'_, '_> {
         PhaseEnding::new(CloseReason::EngineFailed, Some(text), at, false)
     }
 
-    /// Compares the tree with what was written, unless the run was cut short, and removes it.
-    fn end_session(&mut self, ended: &PhaseEnding) {
+    /// Compares the tree with what was written, unless the run was cut short, and removes it. A call that hangs then ends
+    /// the run as one in its phase does.
+    fn end_session(&mut self, ended: PhaseEnding) -> PhaseEnding {
         let is_whole = ended.reason == CloseReason::Completed;
         let verify = self.run.plan.load.files().is_some_and(|files| files.verify);
         if verify && is_whole {
-            self.collector.observer.say_line("comparing the tree with what was written; Ctrl-C twice ends without it");
+            self.collector.observer.say_line("comparing the tree with what was written; Ctrl-C ends without it");
         }
         let keep = self.run.how.manner.directory.keep;
-        match self.session.end(verify && is_whole, keep, self.run.stop) {
+        let observer = &*self.collector.observer;
+        let wait = Wait { stop: self.run.stop, patience: self.run.given_up(), warn: &|line| observer.warn_user(line) };
+        match self.session.end(verify && is_whole, keep, &wait) {
             Ok(end) => {
                 if let Some(kept) = &end.kept {
                     let command = self.run.directory.cleaning_command();
@@ -324,7 +345,12 @@ impl Collecting<'_, '_> {
                     self.collector.write_event(event);
                 }
             }
-            Err(failure) => {
+            Err(NoAnswer::Hangs(text)) => {
+                let at = self.clock.now();
+                self.collector.write_event(event(EventKind::TargetLost, text.clone(), at));
+                return PhaseEnding::new(CloseReason::TargetLost, Some(text), ended.at, false);
+            }
+            Err(NoAnswer::Failed(failure)) => {
                 let text =
                     format!("what the run left was not compared with what was written: {}", failure.user_message());
                 let event = event(EventKind::Unchecked, text, self.clock.now());
@@ -336,6 +362,7 @@ impl Collecting<'_, '_> {
             let event = event(EventKind::Warning, text, self.clock.now());
             self.collector.write_event(event);
         }
+        ended
     }
 
     /// Says what stays in the directory, because nobody can be asked to remove it.

@@ -23,7 +23,7 @@ use assay_record::{Event, FlowInterval, Histograms, Interval, Thresholds};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// How many threads compare a tree, at most: more only wait for each other.
 const MOST_VERIFIERS: u32 = 16;
@@ -59,6 +59,8 @@ struct Stops(Arc<Mutex<StopState>>);
 #[derive(Default)]
 struct StopState {
     clients: Option<StopHandle>,
+    /// Whoever owns the tree decides how long it is there.
+    tree: Weak<OpenTree>,
     requested: bool,
 }
 
@@ -69,6 +71,18 @@ impl Stops {
         if let Some(clients) = &state.clients {
             clients.request_stop();
         }
+        if let Some(tree) = state.tree.upgrade() {
+            tree.stop_work();
+        }
+    }
+
+    /// Lets a request also end what makes or compares this tree.
+    fn watch_tree(&self, tree: &Arc<OpenTree>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.requested {
+            tree.stop_work();
+        }
+        state.tree = Arc::downgrade(tree);
     }
 
     fn watch(&self, clients: StopHandle) {
@@ -175,6 +189,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         let own = OwnDir::make(place, request)?;
         let directory = own.shown();
         let tree = OpenTree::new(own, shape.clone(), number, most_open as usize);
+        self.stops.watch_tree(&tree);
         let script = Script::new(&workload, shape, seed);
         let made = refuse_missing_way(&tree, workload.cache)
             .and_then(|()| make_tree(&tree, &script, workload.clients.min(MOST_VERIFIERS)));
@@ -218,7 +233,8 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         }
         let before = prepare_cache(&run.tree, clients, run.workload.cache, threads)?;
         self.answers.send(&Answer::PhaseBegun(before));
-        let mut sending = Sending { answers: &mut self.answers, places, meters: Meters::new() };
+        let order = OrderOfLog { places, loops: phase.loops };
+        let mut sending = Sending { answers: &mut self.answers, order, meters: Meters::new() };
         let report = clients.run_phase(phase.index as usize, 0, &mut sending)?;
         let end = match report.end {
             ClientsEnd::Whole | ClientsEnd::Nothing => PhaseEnd::Whole,
@@ -239,6 +255,8 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         let threads = workload.clients.min(MOST_VERIFIERS);
         let finished = clients.and_then(Clients::finish).filter(|_| verify);
         let found = finished.map(|left| verify_tree(&tree, &left.script, &left.doubtful, &workload, threads));
+        // What was compared in part proves nothing.
+        let found = found.filter(|_| !tree.is_stopped());
         if keep {
             let kept = keep_tree(tree);
             return Ok(RunEnd { compared: found.transpose()?.map(compared_of), left: None, kept: Some(kept) });
@@ -372,14 +390,13 @@ fn facts_of(place: &Place) -> Result<PlaceFacts, Trouble> {
 /// Sends what clients did, with the flows in the order of the log.
 struct Sending<'a, W> {
     answers: &'a mut Answers<W>,
-    /// Of each stream of the log, its place among the flows of the clients.
-    places: Vec<usize>,
+    order: OrderOfLog,
     meters: Meters,
 }
 
 impl<W: Write> Sink for Sending<'_, W> {
     fn take_interval(&mut self, counted: ClientInterval) {
-        let ordered = in_order_of_log(counted, &self.places);
+        let ordered = self.order.arrange(counted);
         let host = self.meters.sample_host();
         self.answers.send(&Answer::Interval(Box::new(ordered), host));
     }
@@ -389,25 +406,37 @@ impl<W: Write> Sink for Sending<'_, W> {
     }
 }
 
-fn in_order_of_log(counted: ClientInterval, places: &[usize]) -> ClientInterval {
-    let ClientInterval { interval, histograms, entries } = counted;
-    let flow_at = |place: &usize| interval.flows.get(*place).cloned().unwrap_or_default();
-    let flows: Vec<FlowInterval> = places.iter().map(flow_at).collect();
-    let entries = places.iter().map(|place| entries.get(*place).copied().unwrap_or(0)).collect();
-    let histograms = histograms.map(|lines| {
-        let mut flows = Vec::new();
-        for (flow, place) in places.iter().enumerate() {
-            let found = lines.flows.iter().find(|line| usize::from(line.flow) == *place);
-            flows.extend(found.cloned().map(|line| assay_record::FlowHistograms { flow: flow as u16, ..line }));
-        }
-        Histograms { flows, ..lines }
-    });
-    ClientInterval { interval: Interval { flows, ..interval }, histograms, entries }
+/// What of the clients' figures stands where in the log.
+struct OrderOfLog {
+    /// Of each stream of the log, its place among the flows of the clients.
+    places: Vec<usize>,
+    /// How many loops of the clients the log has.
+    loops: usize,
+}
+
+impl OrderOfLog {
+    fn arrange(&self, counted: ClientInterval) -> ClientInterval {
+        let ClientInterval { mut interval, histograms, entries } = counted;
+        let flow_at = |place: &usize| interval.flows.get(*place).cloned().unwrap_or_default();
+        let flows: Vec<FlowInterval> = self.places.iter().map(flow_at).collect();
+        let entries = self.places.iter().map(|place| entries.get(*place).copied().unwrap_or(0)).collect();
+        let histograms = histograms.map(|lines| {
+            let mut flows = Vec::new();
+            for (flow, place) in self.places.iter().enumerate() {
+                let found = lines.flows.iter().find(|line| usize::from(line.flow) == *place);
+                flows.extend(found.cloned().map(|line| assay_record::FlowHistograms { flow: flow as u16, ..line }));
+            }
+            Histograms { flows, ..lines }
+        });
+        interval.loops.truncate(self.loops);
+        ClientInterval { interval: Interval { flows, ..interval }, histograms, entries }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_record::LoopInterval;
 
     #[test]
     fn flows_are_in_the_order_of_the_log() {
@@ -418,9 +447,14 @@ mod tests {
             ..assay_record::FlowHistograms::default()
         };
         let lines = Histograms { first: 0, last: 0, phase: 0, flows: vec![histogram(0, "a"), histogram(2, "c")] };
-        let interval = Interval { flows: vec![flow(1), flow(2), flow(3)], ..Interval::default() };
+        let interval = Interval {
+            flows: vec![flow(1), flow(2), flow(3)],
+            loops: vec![LoopInterval::default(); 2],
+            ..Interval::default()
+        };
         let counted = ClientInterval { interval, histograms: Some(lines), entries: vec![7, 8, 9] };
-        let ordered = in_order_of_log(counted, &[2, 1]);
+        let ordered = OrderOfLog { places: vec![2, 1], loops: 1 }.arrange(counted);
+        assert_eq!(ordered.interval.loops.len(), 1);
         assert_eq!(ordered.interval.flows, [flow(3), flow(2)]);
         assert_eq!(ordered.entries, [9, 8]);
         assert_eq!(ordered.histograms.unwrap().flows, [histogram(0, "c")]);

@@ -1,20 +1,21 @@
 //! The process that makes the calls on a directory, as the process sees it that holds the log.
 
 use super::protocol::{Answer, Request};
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::host::threads::thread_builder;
 use assay_base::Span;
 use assay_device::clock::Clock;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The hidden verb with which this program is started to make the calls.
 pub const VERB: &str = "directory-calls";
 /// How long the process may take to end when nothing is wanted of it any more.
-const FAREWELL: Span = Span::from_secs(5);
+const FAREWELL: Span = Span::from_secs(3);
 
 /// See the module.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(super) struct Connection {
     process: Child,
     requests: Option<ChildStdin>,
     answers: Receiver<Answer>,
+    /// The last line of what the process complained about.
+    complaint: Arc<Mutex<String>>,
 }
 
 impl Connection {
@@ -32,13 +35,19 @@ impl Connection {
         let program = std::env::current_exe().map_err(unable)?;
         // A process group of its own: Ctrl-C of the terminal is for the process that holds the log.
         let mut command = Command::new(program);
-        command.arg(VERB).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        // Nor does it hold the output of this program: whoever reads that would wait as long as a call hangs.
+        command.arg(VERB).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut process = command.spawn().map_err(unable)?;
         let (sender, answers) = channel();
         if let Some(output) = process.stdout.take() {
             thread_builder("answers").spawn(move || forward_answers(output, &sender)).map_err(unable)?;
         }
-        Ok(Connection { requests: process.stdin.take(), process, answers })
+        let complaint = Arc::<Mutex<String>>::default();
+        if let Some(output) = process.stderr.take() {
+            let kept = complaint.clone();
+            thread_builder("complaints").spawn(move || keep_last_line(output, &kept)).map_err(unable)?;
+        }
+        Ok(Connection { requests: process.stdin.take(), process, answers, complaint })
     }
 
     /// The number of the process.
@@ -68,7 +77,11 @@ impl Connection {
         let id = self.process_id();
         // It has closed its output, and so it is about to end.
         let text = match self.process.try_wait() {
-            Ok(Some(status)) => format!("the process {id}, which makes the calls on the directory, ended: {status}"),
+            Ok(Some(status)) => {
+                let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
+                let why = if complaint.is_empty() { String::new() } else { format!(" ({})", one_line(&*complaint)) };
+                format!("the process {id}, which makes the calls on the directory, ended: {status}{why}")
+            }
             _ => format!("the process {id}, which makes the calls on the directory, says nothing any more"),
         };
         Failure::host_unable(text)
@@ -89,6 +102,15 @@ impl Drop for Connection {
         if !matches!(self.process.try_wait(), Ok(Some(_))) {
             let _ = self.process.kill();
             let _ = self.process.try_wait();
+        }
+    }
+}
+
+fn keep_last_line(output: ChildStderr, kept: &Mutex<String>) {
+    for line in BufReader::new(output).lines() {
+        let Ok(line) = line else { return };
+        if !line.trim().is_empty() {
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = line;
         }
     }
 }

@@ -86,6 +86,8 @@ pub(super) struct Phase {
     pub(super) thresholds_ns: Vec<u64>,
     /// The names of the streams, in the order of the log.
     pub(super) streams: Vec<String>,
+    /// How many closed loops of the clients the log has: of their calls, and of their sequences.
+    pub(super) loops: usize,
     /// After how long a call is stuck, and after how long it is given up.
     pub(super) stuck: Span,
     /// See `stuck`.

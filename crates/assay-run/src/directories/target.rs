@@ -89,16 +89,49 @@ impl Directory {
     }
 
     /// What keeps a result on it from being a certificate.
-    pub(crate) fn result_watermark(&self) -> Option<String> {
-        let in_memory = ["tmpfs", "ramfs"].contains(&self.facts.file_system.as_str());
-        in_memory.then(|| format!("NON-CERTIFIABLE: {} is memory: no storage was tested", self.facts.file_system))
+    pub(crate) fn result_watermarks(&self) -> Vec<String> {
+        watermarks_of(&self.facts.file_system)
     }
+}
+
+/// File systems in memory, and those whose data are with a server.
+const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+const ON_A_SERVER: [&str; 5] = ["nfs", "cifs", "smb3", "9p", "ceph"];
+
+fn watermarks_of(file_system: &str) -> Vec<String> {
+    let mut marks = Vec::new();
+    if IN_MEMORY.contains(&file_system) {
+        marks.push(format!("NON-CERTIFIABLE: {file_system} is memory: no storage was tested"));
+    }
+    if ON_A_SERVER.contains(&file_system) {
+        marks.push(format!(
+            "SERVER CACHE UNKNOWN: what the server of {file_system} keeps in its memory cannot be seen from here"
+        ));
+    }
+    marks
 }
 
 impl Drop for Directory {
     /// Removes what a run has made whose last phase was not reached.
     fn drop(&mut self) {
-        // Nobody is left who could be told.
-        let _ = self.lock_session().end_unattended();
+        self.lock_session().end_unattended();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_and_servers_are_said() {
+        for (file_system, begins) in [
+            ("tmpfs", vec!["NON-CERTIFIABLE: tmpfs is memory"]),
+            ("nfs", vec!["SERVER CACHE UNKNOWN: what the server of nfs"]),
+            ("ext4", vec![]),
+        ] {
+            let marks = watermarks_of(file_system);
+            assert_eq!(marks.len(), begins.len(), "{marks:?}");
+            assert!(marks.iter().zip(begins).all(|(mark, begin)| mark.starts_with(begin)), "{marks:?}");
+        }
     }
 }

@@ -272,7 +272,7 @@ impl Targets {
         let mut marks: Vec<String> = match self {
             Targets::Simulated(_) => vec!["SIMULATED: no device was tested".into()],
             Targets::Databases(all) => durability_watermarks(all.iter().take(n)),
-            Targets::Directory(directory) => directory.result_watermark().into_iter().collect(),
+            Targets::Directory(directory) => directory.result_watermarks(),
             Targets::Null(_) => vec!["NON-CERTIFIABLE: the null target does nothing".into()],
             Targets::Real(all) => all.iter().take(n).flat_map(RealTarget::watermark_texts).collect(),
         };

@@ -63,10 +63,16 @@ impl Certifying<'_> {
         };
         let (listener, certain) = Certainty::new(so_far, self.stop);
         let mut log = if self.to_the_end { log } else { log.heard_by(Box::new(listener)) };
-        let quick = "QUICK: quick look, not a certification".to_owned();
+        let mut watermarks = Vec::new();
+        if self.procedure.quick {
+            watermarks.push("QUICK: quick look, not a certification".to_owned());
+        }
+        if matches!(self.opened, Targets::Directory(_)) {
+            watermarks.push(WARM_METADATA.to_owned());
+        }
         let how = Drive {
             manner: self.settings.manner.clone(),
-            watermarks: self.procedure.quick.then_some(quick).into_iter().collect(),
+            watermarks,
             prepared,
             signer: self.signer.clone(),
             ..Drive::default()
@@ -193,6 +199,10 @@ impl Certifying<'_> {
         Ok(found)
     }
 }
+
+/// What a certificate of a directory does not say.
+const WARM_METADATA: &str =
+    "METADATA WARM: names and attributes of files may come from this host's memory; only data are dropped from it";
 
 /// Represents the scratch file where only the kind of a target matters.
 static SCRATCH_NAME: std::sync::LazyLock<(String, Named)> =

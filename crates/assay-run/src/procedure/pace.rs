@@ -101,7 +101,7 @@ impl Pace {
 }
 
 /// Clients on files work on a directory, and nothing else does.
-fn fits_directories(workload: &Workload, named: &[(String, Named)]) -> Result<(), Failure> {
+pub(crate) fn fits_directories(workload: &Workload, named: &[(String, Named)]) -> Result<(), Failure> {
     let Some((name, target)) = named.first() else { return Ok(()) };
     let (workload_name, name) = (one_line(&workload.name), one_line(name));
     match (workload.load.as_files(), target) {

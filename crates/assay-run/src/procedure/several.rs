@@ -57,14 +57,7 @@ impl<'a> Several<'a> {
         settings: Settings<'a>,
     ) -> Result<Several<'a>, Failure> {
         Several::open_checked(verb, workload, targets, settings, &|plan| {
-            if plan.load.can_be_scaled() {
-                Ok(())
-            } else {
-                Err(Failure::bad_workload(format!(
-                    "{verb} offers one load after another: {}",
-                    PlannedLoad::ONLY_CLOSED_LOOPS
-                )))
-            }
+            if plan.load.can_be_scaled() { Ok(()) } else { Err(without_rate(verb, plan)) }
         })
     }
 
@@ -296,6 +289,20 @@ impl<'a> Several<'a> {
         let (judged, _) = results::write_judged_results(&dir, *judge_on, phases, *tell)?;
         Ok((judged, dir))
     }
+}
+
+/// The refusal of a load that has no rate to multiply.
+fn without_rate(verb: &str, plan: &Plan) -> Failure {
+    let name = one_line(&plan.name);
+    if plan.load.files().is_none() {
+        return Failure::bad_workload(format!(
+            "{verb} offers one load after another: {}",
+            PlannedLoad::ONLY_CLOSED_LOOPS
+        ));
+    }
+    Failure::bad_workload(format!(
+        "{verb} offers one load after another, and each client of {name} begins a sequence when its last one is done (closed = true): there is no rate to multiply\n  = assay run {name} DIR measures what a file system gives; for {verb}, write rate = \"200/s\" in place of closed = true into a copy: assay workloads {name} > mine.toml"
+    ))
 }
 
 /// A run that a procedure asks for.

@@ -81,7 +81,7 @@ pub fn plan_steps(
             plan = plan.judged_by(&own).map_err(Failure::bad_workload)?;
         }
         let head =
-            StepHead { number, of, title: stream_names(&part), stress: false, until_certain: false, of_workload: true };
+            StepHead { number, of, title: step_title(&part), stress: false, until_certain: false, of_workload: true };
         let (whole, committed_before) = (Some(part.measured_length()), Vec::new());
         tasks.push(Task { head: Some(head), plan, whole, measured_before_ns: None, committed_before });
     }
@@ -101,6 +101,12 @@ fn criteria_for(step: &Workload, criteria: &[String], slice: Span) -> Vec<String
         }
     }
     own
+}
+
+/// The name of its phase, where it is one of clients on files; else the names of its streams.
+fn step_title(part: &Workload) -> String {
+    let phase = part.load.as_files().map(|files| files.current_phase().name);
+    phase.unwrap_or_else(|| stream_names(part))
 }
 
 /// The names of its streams, or of their loops.

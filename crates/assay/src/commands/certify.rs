@@ -13,7 +13,7 @@ use assay_run::failure::Failure;
 use assay_run::host::signals;
 use assay_run::observer::Observer;
 use assay_run::open::prepared::Prepared;
-use assay_run::open::targets::{self, Named, RealTarget, TargetNeeds, Targets};
+use assay_run::open::targets::{Named, RealTarget, TargetNeeds, Targets};
 use assay_run::procedure::Procedure;
 use assay_run::procedure::certifying::Certifying;
 use assay_run::procedure::settings::Settings;
@@ -26,7 +26,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Certify {
     /// Devices to certify. With --quick and no device, a scratch file in the working directory is tested. A workload may stand
     /// before the devices: act-index, a workload file, or an ACT configuration, whose own devices are certified where none
-    /// are named [default workload: act-storage]
+    /// are named [default workload: act-storage]. A directory is certified like a device, with the workload for directories
+    /// that is named before it, such as media
     #[arg(value_name = "[WORKLOAD] TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
     pub targets: Vec<String>,
     /// Take a quick look: a test of about a minute whose result is not a certification
@@ -74,7 +75,7 @@ pub(crate) fn run_certification(args: &Certify) -> Result<u8, Failure> {
     let planned = settings.place.planned_directory(if args.quick { "quick" } else { "certify" })?;
     let stop = signals::stop_on_signals()?;
     let mut progress = Progress::new(false);
-    let named = targets::parse_block_targets(&targets)?;
+    let named = procedure.parse_targets(&targets)?;
     let opened = open_targets(&settings, &named, &procedure.workload, &planned)?;
     let mut prepared = Prepared::from_opened(opened, stop);
     let notes = prepared.set_scheduler(procedure.workload.targets.scheduler.as_deref(), print_to_stderr)?;

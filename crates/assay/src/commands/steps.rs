@@ -8,7 +8,7 @@ use assay_base::{Bytes, Direction, Multiple, Span};
 use assay_formats::act::conf::Kind;
 use assay_model::Plan;
 use assay_run::failure::{Failure, code};
-use assay_run::open::targets::{self, Named};
+use assay_run::open::targets::Named;
 use assay_run::procedure::{Procedure, Step};
 
 /// The speed for which the time of a preparation is given, because the drive's own speed is not known before it is
@@ -34,7 +34,7 @@ pub(crate) fn explain_certification(
     json: bool,
 ) -> Result<u8, Failure> {
     let (procedure, names) = Procedure::from_words(words, false, load, model)?;
-    let named = targets::parse_block_targets(&names)?;
+    let named = procedure.parse_targets(&names)?;
     let sizes = sizes_of(&named)?;
     let seed = assay_run::open::seed::choose_seed(pace.seed.or(procedure.workload.seed), &[]);
     let steps = procedure.steps_on_targets(named.len().max(1) as u16, pace.measure)?;
@@ -64,7 +64,11 @@ impl ExplainedCertification {
     }
 
     /// Bytes read and written by a step on all its targets; `None` where a closed loop moves as much as it can.
+    /// Of clients on files nobody knows it before.
     fn step_bytes(&self, plan: &Plan) -> [Option<u64>; 2] {
+        if plan.load.files().is_some() {
+            return [None; 2];
+        }
         let (read, _, written) = byte_totals(plan, largest_block(&self.sizes));
         let read = read * plan.timing.total_length().as_secs_f64();
         [(Direction::Read, read), (Direction::Write, written)]
@@ -75,6 +79,11 @@ impl ExplainedCertification {
     fn written_to(&self, target: usize) -> Option<u64> {
         let takes_part = self.steps.iter().filter(|(step, _)| target < usize::from(step.targets));
         takes_part.map(|(step, plan)| Some(self.step_bytes(plan)[1]? / u64::from(step.targets))).sum()
+    }
+
+    /// Whether it is of a directory: nothing is prepared then, and nothing of others is touched.
+    fn is_of_directory(&self) -> bool {
+        self.procedure.workload.load.as_files().is_some()
     }
 
     fn to_json(&self) -> serde_json::Value {
@@ -100,7 +109,7 @@ impl ExplainedCertification {
         let size = self.sizes[index].map(|(size, _)| size);
         serde_json::json!({
             "name": self.named[index].0, "size_bytes": size, "written_bytes": self.written_to(index),
-            "preparation_bytes": size.map(|size| size.saturating_mul(PASSES)),
+            "preparation_bytes": size.filter(|_| !self.is_of_directory()).map(|size| size.saturating_mul(PASSES)),
         })
     }
 
@@ -115,7 +124,9 @@ impl ExplainedCertification {
             "certify {} on {on}: {steps} steps, {length} in all, if none fails",
             self.procedure.workload.name
         ));
-        self.describe_preliminaries(&mut out);
+        if !self.is_of_directory() {
+            self.describe_preliminaries(&mut out);
+        }
         out.add_heading("steps, one after the other");
         out.add_line(format_args!("     {:36} {:>6} {:>12} {:>12}  judged", "", "time", "read", "written"));
         for ((step, plan), number) in self.steps.iter().zip(1..) {
@@ -124,9 +135,13 @@ impl ExplainedCertification {
             let time = plan.timing.total_length().human_text();
             out.add_line(format_args!("  {number}  {:36} {time:>6} {read:>12} {written:>12}  {judged}", step.title));
         }
-        self.per_target(&mut out);
+        if !self.is_of_directory() {
+            self.per_target(&mut out);
+        }
         self.describe_judgement(&mut out);
-        if self.steps.iter().any(|(_, plan)| plan.load.writes_targets()) {
+        if self.is_of_directory() {
+            out.add_heading("each step makes a directory of its own in the one that is named, and removes it: nothing else is touched");
+        } else if self.steps.iter().any(|(_, plan)| plan.load.writes_targets()) {
             out.add_heading("ALL DATA ON THE TARGETS WILL BE DESTROYED");
             let refused = self.named.iter().filter_map(|(_, named)| refusal_reason(named));
             refused.for_each(|why| out.add_line(format_args!("  but {why}")));

@@ -6,7 +6,7 @@ use assay_record::EventKind;
 use std::fs;
 use std::path::PathBuf;
 
-const MIX: &str = r#"
+pub(crate) const MIX: &str = r#"
 name = "mix"
 model = "files"
 clients = 3
@@ -30,13 +30,13 @@ share = 3
 "#;
 
 /// A place with the workload and a mounted tree; `None` where FUSE cannot be mounted, which it says.
-struct Mounted {
-    place: Place,
-    tree: FaultTree,
+pub(crate) struct Mounted {
+    pub(crate) place: Place,
+    pub(crate) tree: FaultTree,
 }
 
 impl Mounted {
-    fn new(workload: &str) -> Option<Mounted> {
+    pub(crate) fn new(workload: &str) -> Option<Mounted> {
         let place = Place::new();
         place.write("w.toml", workload);
         fs::create_dir(place.path("mount")).unwrap();
@@ -57,12 +57,12 @@ impl Mounted {
         (said, Log::of(&self.place.path("run")))
     }
 
-    fn entries(&self) -> Vec<PathBuf> {
+    pub(crate) fn entries(&self) -> Vec<PathBuf> {
         fs::read_dir(self.place.path("mount")).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 }
 
-fn texts(log: &Log, kind: &EventKind) -> Vec<String> {
+pub(crate) fn texts(log: &Log, kind: &EventKind) -> Vec<String> {
     log.events.iter().filter(|event| event.what == *kind).map(|event| event.text.clone()).collect()
 }
 
@@ -148,4 +148,55 @@ fn a_run_goes_on_after_an_interruption_only_where_nothing_is_lost_by_it() {
     assert!(said.code == Some(12) && !said.out.contains("--resume"), "{said:?}");
     let refused = compared.place.assay(&["run", "w.toml", "mount", "--resume", "run"]);
     assert!(refused.code == Some(2) && refused.err.contains("start another run"), "{refused:?}");
+}
+
+/// Two clients whose appends take 50 ms each carry 40 a second: four times the 10 that stand for 5 streams. A load beyond
+/// that waits longer and longer; within four seconds the wait reaches a second at some 5.3x.
+const STREAMS: &str = r#"
+name = "streams"
+model = "files"
+clients = 2
+rate = "10/s"
+arrival = "steady"
+stands_for = "5 streams"
+duration = "4s"
+slice = "4s"
+interval = "500ms"
+cache = "warm"
+io = "4KiB"
+verify = false
+[tree]
+files = 4
+size = "4KiB"
+[[do]]
+name = "record"
+steps = ["append"]
+[[criterion]]
+stream = "record"
+share_over = "1s"
+at_most = "0%"
+window = "4s"
+"#;
+
+#[test]
+fn the_most_streams_without_a_late_second_are_found_and_said() {
+    let Some(mounted) = Mounted::new(STREAMS) else { return };
+    mounted.tree.set("write.delay=50ms");
+    let args = ["limit", "w.toml", "mount", "--resolution", "1x", "--to", "16x", "--out", "limit"];
+    let said = mounted.place.assay(&args);
+    let text = fs::read_to_string(mounted.place.path("limit/limit.json")).unwrap();
+    let path: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let verdict_at = |load: &str| {
+        let runs = path["runs"].as_array().unwrap();
+        runs.iter().find(|run| run["load"] == load).map(|run| run["verdict"].as_str().unwrap().to_owned())
+    };
+    // What proves nothing on a machine that is late says nothing about the tree.
+    assert_ne!(verdict_at("1x").as_deref(), Some("FAIL"), "{said:?}");
+    assert_ne!(verdict_at("8x").as_deref(), Some("PASS"), "{said:?}");
+    if said.code == Some(0) {
+        let told = crate::bed::in_one_line(&said.out);
+        let found = (3..=7).any(|load| told.contains(&format!("{load}x is {} streams", load * 5)));
+        assert!(found, "{told}");
+    }
+    assert!(mounted.entries().is_empty(), "{:?}", mounted.entries());
 }

@@ -26,6 +26,8 @@ mod cached;
 mod campaign;
 mod change;
 mod directories;
+mod directories_hung;
+mod directories_mounts;
 mod errors;
 mod flushes;
 mod integrity;

@@ -213,7 +213,7 @@ fn what_does_not_suit_is_refused_before_anything_is_made() {
         (&["run", "w.toml", "/usr"], 4, "belongs to the system"),
         (&["run", "w.toml", "data", "--warm-up", "1s"], 3, "has no warm-up"),
         (&["run", "w.toml", "data", "--workers", "2"], 2, "--workers"),
-        (&["certify", "w.toml", "data"], 4, "is a directory"),
+        (&["certify", "act-index", "data"], 4, "is a directory"),
         (&["prep", "dir:data"], 2, "is a directory"),
     ] {
         let said = place.assay(args);

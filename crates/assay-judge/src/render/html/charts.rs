@@ -40,6 +40,9 @@ pub(crate) struct StreamCharts<'a> {
     pub still: Option<Still>,
 }
 
+/// Where no stream is judged, the charts of so many are shown immediately: of twenty, nobody would find anything.
+const UNJUDGED_SHOWN: usize = 3;
+
 /// The charts of all groups of streams, then of all streams.
 pub(crate) fn all_charts(part: &StepFigures) -> Vec<StreamCharts<'_>> {
     // A group stands for its streams.
@@ -50,12 +53,13 @@ pub(crate) fn all_charts(part: &StepFigures) -> Vec<StreamCharts<'_>> {
         with_still_charts(part, StreamCharts { of: "groups", ..stream_charts(part, index, line, totals) }, line, true)
     });
     let streams = part.course.series.streams.iter().enumerate().map(|(index, line)| {
+        let is_first = none_judged && index < UNJUDGED_SHOWN;
         let totals = totals_of(&part.streams, &line.stream).map(|index| (index, &part.streams.each[index]));
         with_still_charts(
             part,
             stream_charts(part, index, line, totals),
             line,
-            part.judges_stream(&line.stream) || none_judged,
+            part.judges_stream(&line.stream) || is_first,
         )
     });
     groups.chain(streams).collect()

@@ -2,12 +2,14 @@
 
 use super::beneath::{self, Beneath};
 use super::charts::{self, StreamCharts};
+use super::kinds::KindsView;
 use crate::judgement::{Steadiness, StepFigures};
 use crate::words::{change_sentence, clock_text, level_text};
 use assay_base::Span;
 
 /// What is shown along the measured time.
 pub(crate) struct CourseView<'a> {
+    pub kinds: KindsView<'a>,
     pub charts: Vec<StreamCharts<'a>>,
     /// The verdict was decided in this part, and the charts shade the deciding window.
     pub decided: bool,
@@ -35,6 +37,7 @@ pub(crate) struct LastRounds {
 impl<'a> CourseView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str, decided: bool) -> CourseView<'a> {
         CourseView {
+            kinds: KindsView::new(part, root),
             charts: charts::all_charts(part),
             decided,
             beneath: beneath::view_beneath(part, root),

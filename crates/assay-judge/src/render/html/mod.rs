@@ -18,6 +18,7 @@ pub(crate) mod embed;
 pub(crate) mod figures;
 mod frame;
 pub(crate) mod headline;
+mod kinds;
 mod multiples;
 mod part;
 mod plan;
@@ -52,6 +53,8 @@ pub fn write_html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Resul
         deciding: judgement.deciding.as_ref().map(deciding_text),
         watermarks: Watermark::all_from_marks(&judgement.watermarks),
         damage: &judgement.damage,
+        steps_have_items: judgement.steps.iter().any(|step| part::items_of(&step.part) > 0),
+        loads_differ: judgement.steps.windows(2).any(|steps| steps[0].load != steps[1].load),
         parts: part_views(judgement),
         embedded,
     };
@@ -80,6 +83,9 @@ struct Page<'a> {
     deciding: Option<String>,
     watermarks: Vec<Watermark<'a>>,
     damage: &'a [Damaged],
+    steps_have_items: bool,
+    /// The load has a column of its own; where all steps have the same, it stands above.
+    loads_differ: bool,
     parts: Vec<PartView<'a>>,
     embedded: embed::Embedded,
 }

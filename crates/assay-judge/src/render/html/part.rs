@@ -4,14 +4,14 @@ use super::badge::Badge;
 use super::course::CourseView;
 use super::criteria::CriteriaView;
 use super::database::DatabaseView;
-use super::figures::{ABSENT, megabytes_text};
+use super::figures::{ABSENT, count_text, megabytes_text};
 use super::headline::iops_text;
 use super::proof::ProofView;
 use super::slices::SlicesView;
 use super::streams::StreamsView;
 use super::targets::BesideView;
 use super::tested::TestedView;
-use crate::judgement::StepFigures;
+use crate::judgement::{Step, StepFigures};
 use crate::render::shown;
 use crate::words::clock_text;
 use crate::{Judgement, Verdict};
@@ -43,6 +43,7 @@ pub(crate) struct Head<'a> {
     pub load: &'a str,
     pub gain: Option<String>,
     pub figures: StepCells,
+    pub place: StepPlace,
     pub reason: &'a str,
     pub badge: Badge,
 }
@@ -54,20 +55,67 @@ pub(crate) struct StepCells {
     /// Operations and megabytes per second of all its streams together.
     pub operations: String,
     pub megabytes: String,
-    /// Mean and p99 response of each of its streams.
+    /// Items that its streams listed or counted.
+    pub items: String,
+    /// Mean and p99 response of its first streams, and how many more there are.
     pub responses: Vec<String>,
+    /// See `responses`.
+    pub more_responses: usize,
+}
+
+/// How many responses the table of steps has of each: all stand with the step.
+const STEP_RESPONSES: usize = 3;
+
+/// Where a step lies among all: they follow each other.
+pub(crate) struct StepPlace {
+    /// In units of its drawing.
+    pub from: String,
+    pub width: String,
+    pub words: String,
+}
+
+/// The width of that drawing.
+const MAP_WIDTH: f64 = 200.0;
+
+impl StepPlace {
+    /// The place of a step that began when `before_ns` of `all_ns` were measured.
+    fn new(before_ns: u64, own_ns: u64, all_ns: u64) -> StepPlace {
+        let all = all_ns.max(1) as f64;
+        let width = (own_ns as f64 / all * MAP_WIDTH).max(1.5);
+        let from = (before_ns as f64 / all * MAP_WIDTH).min(MAP_WIDTH - width);
+        let words =
+            format!("measured from {} to {}", clock_text(before_ns), clock_text(before_ns.saturating_add(own_ns)));
+        StepPlace { from: format!("{from:.1}"), width: format!("{width:.1}"), words }
+    }
 }
 
 impl StepCells {
     fn new(part: &StepFigures) -> StepCells {
         let (operations, bytes) = part.streams.total_throughput().unzip();
+        let responses: Vec<String> = part.streams.streams_over_all_targets().filter_map(shown::response_text).collect();
         StepCells {
             measured: clock_text(part.time.measured_ns),
             operations: operations.map_or_else(|| ABSENT.to_owned(), iops_text),
             megabytes: bytes.filter(|_| part.streams.moves_bytes()).map_or_else(|| ABSENT.to_owned(), megabytes_text),
-            responses: part.streams.streams_over_all_targets().filter_map(shown::response_text).collect(),
+            items: items_text(items_of(part)),
+            more_responses: responses.len().saturating_sub(STEP_RESPONSES),
+            responses: responses.into_iter().take(STEP_RESPONSES).collect(),
         }
     }
+}
+
+/// For how long steps were measured together.
+fn measured_ns(steps: &[Step]) -> u64 {
+    steps.iter().fold(0, |sum, step| sum.saturating_add(step.part.time.measured_ns))
+}
+
+/// The items of all streams of a step. Sequences have none: their operations do.
+pub(crate) fn items_of(part: &StepFigures) -> u64 {
+    part.streams.streams_over_all_targets().fold(0, |sum, totals| sum.saturating_add(totals.counts.items))
+}
+
+fn items_text(items: u64) -> String {
+    if items > 0 { count_text(items) } else { ABSENT.to_owned() }
 }
 
 impl<'a> PartView<'a> {
@@ -80,6 +128,7 @@ impl<'a> PartView<'a> {
     /// Step `index` of a certificate.
     pub(crate) fn from_step(judgement: &'a Judgement, index: usize) -> PartView<'a> {
         let step = &judgement.steps[index];
+        let (before, own) = (measured_ns(&judgement.steps[..index]), step.part.time.measured_ns);
         let head = Head {
             number: step.number,
             of: step.of,
@@ -87,6 +136,7 @@ impl<'a> PartView<'a> {
             load: &step.load,
             gain: step.gain.map(|gain| gain.in_words()),
             figures: StepCells::new(&step.part),
+            place: StepPlace::new(before, own, measured_ns(&judgement.steps)),
             reason: &step.reason,
             badge: Badge::for_verdict(step.verdict),
         };

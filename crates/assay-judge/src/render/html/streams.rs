@@ -9,6 +9,8 @@ use assay_base::Span;
 pub(crate) struct StreamsView<'a> {
     pub rows: Vec<StreamRow<'a>>,
     pub phases: Vec<PhaseRow<'a>>,
+    /// Whether some stream lists or counts items.
+    pub has_items: bool,
 }
 
 /// A row of the table of streams.
@@ -34,12 +36,14 @@ pub(crate) struct PhaseRow<'a> {
 impl<'a> StreamsView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str) -> StreamsView<'a> {
         let several = part.targets.each.len() > 1;
-        StreamsView { rows: stream_rows(part, several, root), phases: phase_rows(&part.streams, root) }
+        let has_items = super::part::items_of(part) > 0;
+        let rows = stream_rows(part, several, has_items, root);
+        StreamsView { rows, phases: phase_rows(&part.streams, root), has_items }
     }
 }
 
 /// With several targets only the sums; each single target is in a table of its own.
-fn stream_rows<'a>(part: &'a StepFigures, several: bool, root: &str) -> Vec<StreamRow<'a>> {
+fn stream_rows<'a>(part: &'a StepFigures, several: bool, has_items: bool, root: &str) -> Vec<StreamRow<'a>> {
     let streams = &part.streams;
     let each = streams.each.iter().enumerate().filter(|(_, totals)| !several || totals.target.is_none());
     let together = streams.together.iter().map(|totals| ("together".to_owned(), totals));
@@ -47,38 +51,64 @@ fn stream_rows<'a>(part: &'a StepFigures, several: bool, root: &str) -> Vec<Stre
     together
         .chain(groups)
         .chain(each.map(|(index, totals)| (format!("streams/{index}"), totals)))
-        .map(|(place, totals)| stream_row(place, totals, part, root))
+        .map(|(place, totals)| stream_row(place, totals, part, has_items, root))
         .collect()
 }
 
 /// The row of one stream.
-fn stream_row<'a>(place: String, totals: &'a StreamTotals, part: &StepFigures, root: &str) -> StreamRow<'a> {
+fn stream_row<'a>(
+    place: String,
+    totals: &'a StreamTotals,
+    part: &StepFigures,
+    has_items: bool,
+    root: &str,
+) -> StreamRow<'a> {
     let path = format!("{root}/{place}");
-    let counts = &totals.counts;
+    let mut cells = count_cells(totals, part, &path);
+    if has_items {
+        cells.insert(ITEMS_BEHIND, items_cell(totals, &path));
+    }
     StreamRow {
         totals,
         ran: running_time_text(part, totals),
         asked: Cell::from_rate(totals.rate_asked, format!("{path}/rate_asked")),
-        counts: vec![
-            Cell::from_rate(totals.rate_achieved, format!("{path}/rate_achieved")),
-            Cell::from_count(counts.operations, format!("{path}/operations")),
-            if counts.bytes == 0 && (totals.size.is_empty() || part.lacks_bytes()) {
-                Cell::absent()
-            } else {
-                Cell::from_bytes(counts.bytes, format!("{path}/bytes"))
-            },
-            Cell::from_count(counts.failed_operations().saturating_add(counts.short), String::new())
-                .marked_if(counts.failed_operations() > 0),
-            if !part.lacks_in_flight() {
-                Cell::from_count(totals.in_flight_max, format!("{path}/in_flight_max"))
-            } else {
-                Cell::absent()
-            },
-            Cell::from_count(totals.waiting_max, format!("{path}/waiting_max")),
-        ],
+        counts: cells,
         response: time_cells("response", &totals.response, &path),
         service: time_cells("service", &totals.service, &path),
     }
+}
+
+/// What a stream listed, which is at this path in the result.
+pub(crate) fn items_cell(totals: &StreamTotals, path: &str) -> Cell {
+    match totals.counts.items {
+        0 => Cell::absent(),
+        items => Cell::from_count(items, format!("{path}/items")),
+    }
+}
+
+/// The cells of items stand behind those of the rate, the operations and the bytes.
+const ITEMS_BEHIND: usize = 3;
+
+/// What a stream did, as counts.
+fn count_cells(totals: &StreamTotals, part: &StepFigures, path: &str) -> Vec<Cell> {
+    let counts = &totals.counts;
+    vec![
+        Cell::from_rate(totals.rate_achieved, format!("{path}/rate_achieved")),
+        Cell::from_count(counts.operations, format!("{path}/operations")),
+        if counts.bytes == 0 && (totals.size.is_empty() || part.lacks_bytes()) {
+            Cell::absent()
+        } else {
+            Cell::from_bytes(counts.bytes, format!("{path}/bytes"))
+        },
+        Cell::from_count(counts.failed_operations().saturating_add(counts.short), String::new())
+            .marked_if(counts.failed_operations() > 0),
+        if !part.lacks_in_flight() {
+            Cell::from_count(totals.in_flight_max, format!("{path}/in_flight_max"))
+        } else {
+            Cell::absent()
+        },
+        Cell::from_count(totals.waiting_max, format!("{path}/waiting_max")),
+    ]
 }
 
 /// The times of one measure, which are at this path in the result.
