@@ -8,6 +8,7 @@ mod carrying;
 mod child;
 mod connection;
 mod findings;
+mod links;
 mod protocol;
 mod session;
 mod target;

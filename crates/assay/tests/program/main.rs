@@ -48,6 +48,7 @@ mod lives;
 mod mail;
 mod marked;
 mod matrix;
+mod mounts;
 mod namespaces;
 mod neighbours;
 mod oltp;
