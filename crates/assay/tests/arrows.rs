@@ -218,7 +218,14 @@ fn one_runner_makes_the_runs_of_procedures() {
     let all: Vec<(PathBuf, String)> = shipped.map(|(path, text)| (path, without_tests(text))).collect();
     for (way, expected) in [
         (".make_run(", &["assay-run/src/procedure/runner.rs"][..]),
-        (".run_tasks(", &["assay-run/src/procedure/several.rs", "assay-run/src/procedure/certifying.rs", "assay-run/src/procedure/certainty.rs"]),
+        (
+            ".run_tasks(",
+            &[
+                "assay-run/src/procedure/several.rs",
+                "assay-run/src/procedure/certifying.rs",
+                "assay-run/src/procedure/certainty.rs",
+            ],
+        ),
         (" drive_plan(&plan,", &["assay-run/src/procedure/steps.rs"]),
     ] {
         let callers: Vec<&PathBuf> = all.iter().filter(|(_, text)| text.contains(way)).map(|(path, _)| path).collect();

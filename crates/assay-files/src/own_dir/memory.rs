@@ -3,7 +3,7 @@
 //! As root, a tmpfs is mounted that only this process sees, in a mount namespace of its own: it goes with the process, also where
 //! that is killed. Anybody else needs a tmpfs that is there.
 
-use crate::trouble::{Trouble, error_in_words};
+use crate::trouble::Trouble;
 use assay_base::file_systems;
 use rustix::fs::Access;
 use rustix::mount::{MountFlags, MountPropagationFlags};
@@ -17,21 +17,21 @@ const TMPFS: &str = "tmpfs";
 /// A directory on a tmpfs in which this process may make one.
 ///
 /// # Errors
-/// Host: none can be mounted, and there is none.
+/// Host: there is none at the usual places.
 pub fn directory_in_memory() -> Result<PathBuf, Trouble> {
-    match mount_for_this_process() {
-        Ok(()) => Ok(PathBuf::from(POINT)),
-        Err(why) => usual_directories().into_iter().find(is_in_memory).ok_or_else(|| {
-            Trouble::host(format!(
-                "no tmpfs can be mounted ({}), and there is none at the usual places: run as root, or name a directory on a tmpfs",
-                error_in_words(why)
-            ))
-        }),
-    }
+    usual_directories().into_iter().find(is_in_memory).ok_or_else(|| {
+        Trouble::host(
+            "there is no tmpfs at the usual places, and none can be mounted: run as root, or name a directory on one",
+        )
+    })
 }
 
-/// Mounts a tmpfs that no other process sees. It must be called before this process has threads that make calls.
-fn mount_for_this_process() -> rustix::io::Result<()> {
+/// Mounts a tmpfs that no other process sees but those that this one starts. It makes system calls and nothing else, so that it can be
+/// called between fork and exec: what the kernel shows as the mounts of a process are those of its first thread.
+///
+/// # Errors
+/// This process may not do it.
+pub fn mount_for_this_process() -> rustix::io::Result<()> {
     // SAFETY: no table of files is unshared; the mounts of this thread, and of those that it starts, become its own.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
     rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;

@@ -1,23 +1,13 @@
 //! What a member could not do more of, whatever its storage can: the speed of the link, the processors of the client, and what the
 //! same workload does in memory.
 
+use super::figures::LinkShare;
 use super::{Place, Suite};
 use assay_base::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What was used for this share, or a larger one, is a limit.
 const LIMITING: f64 = 0.9;
-
-/// How much of a network link was used.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkShare {
-    /// Its name, such as `eth0`.
-    pub name: String,
-    /// The bytes that it can carry in one direction each second.
-    pub bytes_per_second: u64,
-    /// The share of them that it carried in the direction that it carried more in.
-    pub share: f64,
-}
 
 /// What one workload on one member came up against; the medians over its rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]

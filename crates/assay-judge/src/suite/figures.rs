@@ -1,6 +1,5 @@
 //! What one run of a suite measured.
 
-use super::ceilings::LinkShare;
 use crate::judgement::{GeneratorCost, Judgement, MeterFigures, StepFigures, StreamTotals};
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +47,17 @@ pub struct StreamTimes {
     /// 99 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<u64>,
+}
+
+/// How much of a network link was used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkShare {
+    /// Its name, such as `eth0`.
+    pub name: String,
+    /// The bytes that it can carry in one direction each second.
+    pub bytes_per_second: u64,
+    /// The share of them that it carried in the direction that it carried more in.
+    pub share: f64,
 }
 
 impl RunFigures {

@@ -13,9 +13,9 @@ mod page;
 mod render;
 mod rounds;
 
-pub use ceilings::{Ceilings, LinkShare};
+pub use ceilings::Ceilings;
 pub use comparison::{ClassTable, Row, SuiteComparison};
-pub use figures::{RunFigures, StreamTimes};
+pub use figures::{LinkShare, RunFigures, StreamTimes};
 pub use page::write_html;
 pub use render::write_text;
 

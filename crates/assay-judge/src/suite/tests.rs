@@ -77,6 +77,12 @@ fn two_local(rounds: u32) -> Suite {
     suite(vec![member("a", "local"), member("b", "local")], rounds)
 }
 
+fn text_in_one_line(suite: &Suite) -> String {
+    let mut text = String::new();
+    write_text(suite, &mut text).unwrap();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn each_round_begins_with_another_member() {
     let suite = suite(["a", "b", "c"].map(|label| member(label, "local")).into(), 4);
@@ -125,8 +131,7 @@ fn fewer_than_three_rounds_tell_nothing() {
         let suite = with_runs(two_local(rounds), 1, &[1.0, 9.0]);
         let compared = suite.compare();
         assert_eq!((compared.told, compared.differing), (0, 0));
-        let mut text = String::new();
-        write_text(&suite, &mut text).unwrap();
+        let text = text_in_one_line(&suite);
         assert!(text.contains("too little to tell") && text.contains("--rounds 5"), "{text}");
     }
 }
@@ -138,13 +143,11 @@ fn members_of_one_class_stand_in_one_table() {
     let labels =
         |suite: &Suite| -> Vec<Vec<String>> { suite.compare().tables.into_iter().map(|table| table.labels).collect() };
     assert_eq!(labels(&suite), [vec!["ceph", "nfs"], vec!["rbd"]]);
-    let mut text = String::new();
-    write_text(&suite, &mut text).unwrap();
+    let text = text_in_one_line(&suite);
     assert!(text.contains("rbd is the only one of its class (network block)"), "{text}");
     suite.anyway = true;
     assert_eq!(labels(&suite), [vec!["ceph", "rbd", "nfs"]]);
-    let mut text = String::new();
-    write_text(&suite, &mut text).unwrap();
+    let text = text_in_one_line(&suite);
     assert!(text.contains("compared anyway, though they do different work"), "{text}");
 }
 
@@ -164,8 +167,7 @@ fn what_failed_or_proves_nothing_has_no_figures() {
     suite.aside.failures.push(evidence.with_failure("1 EIO".to_owned()));
     assert_eq!(suite.compare().told, 8, "two rounds are left of one workload");
     assert_eq!(suite.verdict(), Verdict::Fail);
-    let mut text = String::new();
-    write_text(&suite, &mut text).unwrap();
+    let text = text_in_one_line(&suite);
     assert!(text.contains("without figures: commit on a, round 2 of 4: INVALID"), "{text}");
     suite.runs.remove(0);
     suite.aside.failures.clear();

@@ -20,6 +20,7 @@ use assay_base::Multiple;
 use assay_judge::procedure::{AfterFailure, Attempts, Evidence};
 use assay_judge::suite::{Place, SCHEMA, Suite, SuiteComparison, SuiteWorkload};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Name of the suite's file.
@@ -102,18 +103,17 @@ pub struct MountSuite<'a> {
 }
 
 impl<'a> MountSuite<'a> {
-    /// Begins in `dir`, or continues the suite that an earlier call left there.
+    /// Begins in `dir` the suite that was planned, or continues the one that an earlier call left there.
     ///
     /// # Errors
-    /// Usage: two runs would have the same directory, or what is there is another suite.
+    /// Usage: what is there is another suite.
     pub fn begin_or_resume(
         opened: &'a OpenedMounts<'a>,
         choices: SuiteChoices,
+        fresh: Suite,
         dir: &Path,
         resumed: bool,
     ) -> Result<MountSuite<'a>, Failure> {
-        let fresh = fresh_suite(opened, &choices)?;
-        refuse_same_directories(&fresh)?;
         results::check_replaceable(dir, &[FILE, PAGE])?;
         let suite = if resumed { read_earlier(dir, &fresh)? } else { fresh };
         let attempts = Attempts::new(AfterFailure::GoOn);
@@ -262,8 +262,11 @@ impl Series for MountSuite<'_> {
     }
 }
 
-/// A suite without runs.
-fn fresh_suite(opened: &OpenedMounts<'_>, choices: &SuiteChoices) -> Result<Suite, Failure> {
+/// A suite without runs; nothing is made.
+///
+/// # Errors
+/// Usage: two runs would have the same directory. Workload: one cannot be run in this way, such as with a load.
+pub fn plan_suite(opened: &OpenedMounts<'_>, choices: &SuiteChoices) -> Result<Suite, Failure> {
     let (_, first) = opened.mounts.first().ok_or_else(|| Failure::internal_bug("a suite without mounts"))?;
     let mut suite = Suite {
         schema: SCHEMA,
@@ -295,6 +298,7 @@ fn fresh_suite(opened: &OpenedMounts<'_>, choices: &SuiteChoices) -> Result<Suit
             cache: workload.load.as_files().map_or_else(String::new, |files| files.workload.cache.to_string()),
         });
     }
+    refuse_same_directories(&suite)?;
     Ok(suite)
 }
 
@@ -324,7 +328,7 @@ fn directory_of(suite: &Suite, place: Place) -> String {
 
 /// Refuses names by which two runs would have the same directory.
 fn refuse_same_directories(suite: &Suite) -> Result<(), Failure> {
-    let mut names: Vec<String> = Vec::new();
+    let mut names = BTreeSet::new();
     for place in [suite.places_in_memory(), suite.places_of_rounds()].concat() {
         let name = directory_of(suite, place);
         if names.contains(&name) {
@@ -332,7 +336,7 @@ fn refuse_same_directories(suite: &Suite) -> Result<(), Failure> {
                 "two runs would have the directory {name}: give the mounts or the workloads other names"
             )));
         }
-        names.push(name);
+        names.insert(name);
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use assay_run::log::results::render_text;
 use assay_run::observer::Observer;
 use assay_run::procedure::kept::write_page;
 use assay_run::procedure::mounts::{
-    ChosenWorkload, FILE, MountSuite, NamedMount, OpenedMounts, PAGE, SuiteChoices, SuiteDocument,
+    ChosenWorkload, FILE, MountSuite, NamedMount, OpenedMounts, PAGE, SuiteChoices, SuiteDocument, plan_suite,
 };
 use assay_run::procedure::settings::Settings;
 use assay_run::procedure::several::Several;
@@ -57,8 +57,8 @@ pub(crate) struct Mounts {
     /// of their class
     #[arg(required = true, value_name = "NAME=DIR", num_args = 1.., value_hint = clap::ValueHint::DirPath)]
     pub mounts: Vec<String>,
-    /// Number of rounds
-    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Number of rounds, 1 to 100
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: u32,
     /// Workloads for directories, separated by commas: names of those that come with the program, or files
     /// [default: commit,mailspool,fileserver,build]
@@ -87,12 +87,13 @@ pub(crate) fn run_suite(args: &SuiteArgs) -> Result<u8, Failure> {
     let workloads = ChosenWorkload::find_all(&args.workloads, &args.pace.to_pace())?;
     let access = Access::default();
     let opened = open_mounts(args, named, &workloads, &access)?;
-    let dir = opened.mounts[0].1.choose_directory()?;
-    let mut progress = Progress::new(false);
     let length = workloads.iter().fold(Span::ZERO, |sum, workload| sum + workload.length());
     let each = length.as_ns() / workloads.len() as u64;
     let choices = SuiteChoices { workloads, rounds: args.rounds, load: args.load, anyway: args.anyway };
-    let suite = MountSuite::begin_or_resume(&opened, choices, &dir, args.output.resume.is_some())?;
+    let planned = plan_suite(&opened, &choices)?;
+    let dir = opened.mounts[0].1.choose_directory()?;
+    let mut progress = Progress::new(false);
+    let suite = MountSuite::begin_or_resume(&opened, choices, planned, &dir, args.output.resume.is_some())?;
     let all = Span::from_ns(each.saturating_mul(suite.runs_left() as u64));
     progress.say_line(&format!(
         "{} runs: {} at most, and as long as their trees take to be made and compared",

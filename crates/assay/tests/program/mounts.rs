@@ -2,6 +2,7 @@
 //! suite goes on with what is missing.
 
 use super::bed::{Place, Said, until};
+use super::procedures::cut;
 use serde_json::Value;
 use std::fs;
 
@@ -153,6 +154,45 @@ fn a_killed_suite_goes_on_with_what_is_missing() {
     assert_eq!((again.code, again.json()["runs"].as_array().unwrap().len()), (Some(0), 8), "{again:?}");
     let other = suite(&place, &["--workloads", "phases.toml", "--rounds", "3", "--resume", "s"]);
     assert!(other.code == Some(2) && other.err.contains("it is of other workloads"), "{other:?}");
+}
+
+#[test]
+fn a_failure_that_a_killed_run_recorded_is_not_forgotten_and_not_repeated() {
+    let place = place();
+    let options = ["--workloads", "mix.toml", "--rounds", "1", "--for", "1s"];
+    assert_eq!(suite(&place, &[&options[..], &["--out", "s"]].concat()).code, Some(0));
+    cut(&place.path("s/two-mix-round-1/run.jsonl"), true);
+    let said = suite(&place, &[&options[..], &["--resume", "s", "--json"]].concat());
+    assert_eq!(said.code, Some(10), "{said:?}");
+    let json = said.json();
+    assert_eq!(json["failures"][0]["directory"], "two-mix-round-1");
+    assert!(said.out.contains("1 EIO") && !place.path("s/two-mix-round-1-2").exists(), "{said:?}");
+    // Whoever removes its log.
+    fs::remove_dir_all(place.path("s/two-mix-round-1")).unwrap();
+    let again = suite(&place, &[&options[..], &["--resume", "s", "--json"]].concat());
+    assert!(again.code == Some(10) && again.out.contains("1 EIO"), "{again:?}");
+}
+
+#[test]
+fn the_same_workload_in_memory_is_a_ceiling_and_leaves_no_mount() {
+    let place = place();
+    let mounts = || fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let before = mounts();
+    let options = ["--workloads", "mix.toml", "--rounds", "1", "--for", "1s", "--out", "s", "--json"];
+    let said = place.assay(&[&["suite", "mounts", "one=a", "two=b"], &options[..]].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(mounts(), before);
+    let json = said.json();
+    let ceiling = &json["comparison"]["ceilings"][0];
+    match json["remarks"].as_array() {
+        Some(why) => assert!(why[0].as_str().unwrap().contains("no ceiling by memory"), "{why:?}"),
+        None => {
+            assert!(ceiling["times_in_memory"].as_f64().unwrap() > 0.0, "{ceiling}");
+            let log = fs::read_to_string(place.path("s/memory-mix-round-0/run.jsonl")).unwrap();
+            assert!(log.contains("\"mount type\":\"tmpfs\""));
+        }
+    }
+    assert!(ceiling["rate"].as_f64().unwrap() > 0.0);
 }
 
 #[test]

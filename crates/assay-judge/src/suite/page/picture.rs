@@ -15,10 +15,8 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 46.0;
 /// Height of the line of a member, and the space between two streams.
-const LINE: f64 = 13.0;
+const LINE: f64 = 12.0;
 const BETWEEN: f64 = 10.0;
-/// Half the height of a mark of noise.
-const WHISKER: f64 = 4.0;
 /// The figures that a line joins.
 const JOINED: [&str; 3] = ["p50", "p90", "p99"];
 
@@ -104,12 +102,7 @@ impl Picture {
             let mut text = format!("{} {}: {}", line.label, point.what, time_in_words(point.ns));
             if let Some((low, high)) = point.noise {
                 let (from, to) = (self.x_coordinate(low), self.x_coordinate(high));
-                let (above, below) = (y - WHISKER, y + WHISKER);
-                write!(
-                    f,
-                    "<path class=\"line {class}\" d=\"M{from:.1} {above:.1}V{below:.1}M{to:.1} {above:.1}V{below:.1}"
-                )?;
-                write!(f, "M{from:.1} {y:.1}H{to:.1}\"/>")?;
+                write!(f, "<path class=\"noise {class}\" d=\"M{from:.1} {y:.1}H{to:.1}\"/>")?;
                 text += &format!(", between rounds {} to {}", time_in_words(low), time_in_words(high));
             }
             let x = self.x_coordinate(point.ns);
@@ -164,7 +157,7 @@ impl HtmlSafe for Picture {}
 
 impl fmt::Display for Picture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" ", self.height())?;
+        write!(f, "<svg class=\"chart wide\" viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" ", self.height())?;
         write!(f, "aria-label=\"{}\">", escaped_text(&self.alternative))?;
         self.write_scale(f)?;
         let mut top = TOP;

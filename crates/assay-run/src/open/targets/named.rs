@@ -194,8 +194,8 @@ pub fn with_cache_device(
     cache: Option<&CacheDevice>,
 ) -> Result<Vec<(String, Named)>, Failure> {
     match targets.first() {
-        // What is loaded in it was looked up already.
-        Some((_, Named::Database(_))) => Ok(targets.to_vec()),
+        // What is loaded in it was looked up already, and which type of file system a directory must be on.
+        Some((_, Named::Database(_) | Named::Directory(_))) if cache.is_none() => Ok(targets.to_vec()),
         _ => parse_with_cache_device(names, cache),
     }
 }
