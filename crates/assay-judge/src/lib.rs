@@ -24,6 +24,7 @@ pub mod procedure;
 pub mod render;
 pub mod sessions;
 pub mod sizing;
+pub mod suite;
 mod verdict;
 mod words;
 

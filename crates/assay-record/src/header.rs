@@ -109,7 +109,7 @@ pub struct Header {
 pub struct MeterHead {
     /// Its name in results, such as `vda`.
     pub name: String,
-    /// The kind of thing that counts: `disk` or `server`.
+    /// The kind of thing that counts: `disk`, `server` or `link`.
     pub kind: String,
     /// What the target keeps there: `data`, `log`, `data and log`. Empty if that needs no explanation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -119,6 +119,9 @@ pub struct MeterHead {
     /// Counters that stay zero because nothing measures them, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_measured: BTreeMap<String, String>,
+    /// The most that a counter can rise by in a second, where that is known: what a network link carries.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub most_per_second: BTreeMap<String, u64>,
 }
 
 /// One step of a certification.

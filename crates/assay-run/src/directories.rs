@@ -9,6 +9,7 @@ mod carrying;
 mod child;
 mod connection;
 mod findings;
+mod links;
 mod protocol;
 mod session;
 mod target;

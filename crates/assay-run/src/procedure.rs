@@ -9,6 +9,7 @@ pub mod curving;
 pub mod fitting;
 pub mod kept;
 pub mod matrix;
+pub mod mounts;
 pub mod pace;
 pub(crate) mod runner;
 pub mod searching;

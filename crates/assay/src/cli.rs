@@ -4,7 +4,7 @@
 use crate::args::Output;
 use crate::commands::{
     cache_curve, certify, check, clean, compare, consent, curve, devices, doctor, drop_in, explain, export, fit,
-    follow, import, judge, limit, links, manual, matrix, new, prep, report, run, size, verify, workloads,
+    follow, import, judge, limit, links, manual, matrix, new, prep, report, run, size, suite, verify, workloads,
 };
 use crate::{detach, screen, stdout, terminal};
 use assay_run::failure::Failure;
@@ -76,6 +76,8 @@ pub(crate) enum Command {
     Fit(fit::Fit),
     /// Find out which of several drives carries production's load, how many times of it, and how many drives are needed
     Size(size::Size),
+    /// Compare mounts by running workloads on each of them in several rounds
+    Suite(suite::SuiteArgs),
     /// Act as another tool, with its arguments and output: act_storage, act_index, act_prep, act_latency, pblio, seekmark or
     /// bonnie++
     As(drop_in::As),
@@ -155,6 +157,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Import(args) => import::import_files(&args),
         Command::Fit(args) => fit::fit_profile(&args),
         Command::Size(args) => size::size_drives(&args),
+        Command::Suite(args) => suite::run_suite(&args),
         Command::As(args) => drop_in::drop_in(&args),
         Command::Links(args) => links::create_links(&args),
         Command::Devices(args) => devices::list_devices(&args),
@@ -182,6 +185,9 @@ fn run_of(command: &Command) -> Option<(&str, &Output)> {
         }
         Command::Fit(args) => Some(("fit", &args.output)),
         Command::Size(args) => Some(("size", &args.output)),
+        Command::Suite(suite::SuiteArgs { kind: suite::SuiteKind::Mounts(args) }) => {
+            Some(("suite-mounts", &args.output))
+        }
         _ => None,
     }
 }

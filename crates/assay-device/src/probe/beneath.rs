@@ -169,7 +169,7 @@ fn answer_from_search(found: Result<Option<ServingDisks>, String>) -> Beneath {
 }
 
 /// The directory of the disk that a device is, or is a part of.
-fn disk_dir(roots: &Roots, device: DevNum) -> Option<std::path::PathBuf> {
+pub(super) fn disk_dir(roots: &Roots, device: DevNum) -> Option<std::path::PathBuf> {
     let dir = roots.device_dir(device)?;
     if dir.join("partition").exists() { dir.parent().map(Path::to_path_buf) } else { Some(dir) }
 }
@@ -339,7 +339,7 @@ fn on_file_system(roots: &Roots, kind: &str, disk: Option<DevNum>, depth: u32) -
 }
 
 /// The names in a directory, which may be absent; an error is one that cannot be read.
-fn names_of(dir: &Path) -> Result<Vec<String>, String> {
+pub(super) fn names_of(dir: &Path) -> Result<Vec<String>, String> {
     let unread = |e: std::io::Error| format!("{} cannot be read: {e}", dir.display());
     let entries = match std::fs::read_dir(dir) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 /// One line of a mount table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mount {
+    /// The number of the mount, which no other mount has at the same time.
+    pub number: u64,
     /// Device number; major 0 when the file system has no single device.
     pub device: DevNum,
     /// The directory on which it is mounted.
@@ -14,6 +16,8 @@ pub(crate) struct Mount {
     pub kind: String,
     /// The source as printed.
     pub source: String,
+    /// Options of the mount, separated by commas: the same file system may be mounted elsewhere with others.
+    pub mount_options: String,
     /// Options of the file system itself, separated by commas.
     pub options: String,
 }
@@ -42,8 +46,10 @@ fn parse_mount(line: &str) -> Option<Mount> {
     let left: Vec<&str> = left.split(' ').collect();
     let mut right = right.split(' ');
     Some(Mount {
+        number: left.first()?.parse().ok()?,
         device: DevNum::parse_numbers(left.get(2)?)?,
         point: unescape_octal(left.get(4)?).into(),
+        mount_options: left.get(5).copied().unwrap_or_default().to_owned(),
         kind: right.next()?.to_owned(),
         source: unescape_octal(right.next()?),
         options: right.next().unwrap_or_default().to_owned(),
@@ -72,6 +78,7 @@ mod tests {
         assert_eq!(mount.device, DevNum { major: 98, minor: 0 });
         assert_eq!(mount.point, Path::new("/mnt two"));
         assert_eq!((mount.kind.as_str(), mount.source.as_str()), ("ext4", "/dev/sdb1"));
+        assert_eq!((mount.number, mount.mount_options.as_str()), (36, "rw,noatime"));
         assert_eq!(mount.options, "rw,errors=continue");
         // A source may be empty.
         let nameless = parse_mount("36 35 0:40 / /mnt rw - tmpfs  rw").unwrap();
@@ -98,6 +105,8 @@ mod tests {
     #[test]
     fn the_longest_mount_point_covers_a_path_and_the_last_mount_covers_the_others() {
         let mount = |point: &str, source: &str| Mount {
+            number: 1,
+            mount_options: String::new(),
             device: DevNum { major: 1, minor: 1 },
             point: point.into(),
             kind: String::new(),

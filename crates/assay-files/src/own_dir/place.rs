@@ -97,6 +97,11 @@ impl Place {
         shown(&self.path)
     }
 
+    /// The number of the mount on which it lies; none before Linux 5.8.
+    pub fn mount_number(&self) -> Option<u64> {
+        mount_number(&self.descriptor)
+    }
+
     /// The mount of the directory.
     pub(super) fn mounts(&self) -> &OwnMount {
         &self.mounts

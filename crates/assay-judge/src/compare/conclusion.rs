@@ -23,7 +23,7 @@ pub struct Conclusion {
 }
 
 /// A conclusion for each run but the first, whose labels are given.
-pub(super) fn conclude_for_runs(labels: &[&str], streams: &[StreamRow]) -> Vec<Conclusion> {
+pub(crate) fn conclude_for_runs(labels: &[&str], streams: &[StreamRow]) -> Vec<Conclusion> {
     let Some((first, others)) = labels.split_first() else { return Vec::new() };
     others
         .iter()

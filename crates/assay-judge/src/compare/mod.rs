@@ -14,9 +14,11 @@ mod sample;
 
 pub use bootstrap::Answer;
 pub use conclusion::Conclusion;
+pub(crate) use conclusion::conclude_for_runs;
 pub use gate::{Gate, GateOutcome};
 pub use page::write_html;
 pub use render::write_text;
+pub(crate) use render::{answer_text, value_text};
 pub use rows::{Figure, StreamRow};
 pub use sample::Sampled;
 

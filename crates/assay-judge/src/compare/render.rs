@@ -103,7 +103,7 @@ pub(super) fn outcome_text(run: &Option<(Outcome, Option<String>)>) -> String {
     measured.as_ref().map_or(word.to_owned(), |measured| format!("{word} {measured}"))
 }
 
-pub(super) fn value_text(figure: &Figure, value: Option<f64>) -> String {
+pub(crate) fn value_text(figure: &Figure, value: Option<f64>) -> String {
     match value {
         None => "-".into(),
         Some(share) if figure.share => format!("{:.3}%", share * 100.0),
@@ -111,7 +111,7 @@ pub(super) fn value_text(figure: &Figure, value: Option<f64>) -> String {
     }
 }
 
-pub(super) fn answer_text(figure: &Figure, answer: &Answer) -> String {
+pub(crate) fn answer_text(figure: &Figure, answer: &Answer) -> String {
     match answer {
         Answer::Noise { low, high } => format!("noise: {}", limits_of(*low, *high, figure.share)),
         Answer::Differs { low, high } => format!("DIFFERS {}", limits_of(*low, *high, figure.share)),

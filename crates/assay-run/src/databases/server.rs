@@ -274,6 +274,7 @@ impl Reading for Account {
             holds: String::new(),
             counters: self.counters.clone(),
             not_measured: self.not_measured.clone(),
+            ..MeterHead::default()
         }
     }
 

@@ -2,6 +2,7 @@
 //! compared and removed after the last one, or after the one that ended early.
 
 use super::findings::{event, event_of_cache, events_of_end};
+use super::links::LinkMeters;
 use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request};
 use super::session::{NoAnswer, Session, TICK, Wait};
 use super::target::Directory;
@@ -76,11 +77,13 @@ impl DirectoryRun<'_> {
             engine_facts(files, &session, clock, self.how.manner.directory.drop_caches),
             watch.clock_readings(),
         );
-        let facts = HeaderFacts { in_real_time: RealTimeFacts::default(), ..facts };
+        let links = if self.directory.is_remote() { LinkMeters::of_machine() } else { LinkMeters::none() };
+        let in_real_time = RealTimeFacts { meters: links.meter_heads(), ..RealTimeFacts::default() };
+        let facts = HeaderFacts { in_real_time, ..facts };
         let header = header::make_header(self.plan, facts);
         let collector = Collector::open_segment(self.plan, header, log, observer);
         let mut collecting =
-            Collecting { run: self, session: &mut session, collector, watch, meters: Meters::new(), clock };
+            Collecting { run: self, session: &mut session, collector, watch, meters: Meters::new(), links, clock };
         collecting.carry_out_phase(files)
     }
 
@@ -155,6 +158,7 @@ struct Collecting<'a, 'b> {
     collector: Collector<'b>,
     watch: Watch,
     meters: Meters,
+    links: LinkMeters,
     clock: Clock,
 }
 
@@ -254,7 +258,8 @@ impl Collecting<'_, '_> {
     fn write_interval(&mut self, counted: ClientInterval, theirs: HostSample) {
         self.watch.changes_since_last().into_iter().for_each(|event| self.collector.write_event(event));
         let host = Some(cost_of_both(self.meters.sample_host(), theirs));
-        let sample = Sample { host, clocks: self.watch.clock_readings(), ..Sample::default() };
+        let (clocks, meters) = (self.watch.clock_readings(), self.links.take_rises());
+        let sample = Sample { host, clocks, meters, ..Sample::default() };
         let ClientInterval { mut interval, histograms, entries } = counted;
         for (flow, items) in interval.flows.iter_mut().zip(entries) {
             flow.items = items;

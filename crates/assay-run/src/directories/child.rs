@@ -10,8 +10,10 @@ use crate::failure::code;
 use crate::host::threads::thread_builder;
 use assay_base::{Instant, Span, file_systems};
 use assay_device::clock::{Clock, TimeLine};
+use assay_device::probe::{Mounted, mount_with_number};
+use assay_device::safety::Roots;
 use assay_files::Trouble;
-use assay_files::own_dir::{Conditions, OwnDir, Place, Report, State, Wants};
+use assay_files::own_dir::{Conditions, OwnDir, Place, Report, State, Wants, directory_in_memory};
 use assay_files::script::Script;
 use assay_files::shell::{
     ClientInterval, Clients, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StopHandle,
@@ -25,6 +27,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+/// The name of the fact that says which class of storage a mount reaches.
+pub(super) const CLASS_FACT: &str = "mount class";
 /// How many threads compare a tree, at most: more only wait for each other.
 const MOST_VERIFIERS: u32 = 16;
 /// Files that this process has open besides those of the tree.
@@ -168,9 +172,10 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         let run_directory = examine.run_directory.to_path();
         let conditions =
             Conditions { file_system: examine.file_system.as_deref(), run_directory: Some(&run_directory) };
-        let place = Place::open(&examine.path.to_path(), conditions)?;
+        let path = examine.path.as_ref().map_or_else(directory_in_memory, |path| Ok(path.to_path()))?;
+        let place = Place::open(&path, conditions)?;
         let facts = facts_of(&place)?;
-        self.place = Some(Opened { place, path: examine.path.to_path() });
+        self.place = Some(Opened { place, path });
         Ok(facts)
     }
 
@@ -379,12 +384,29 @@ fn facts_of(place: &Place) -> Result<PlaceFacts, Trouble> {
     if room.f_files > 0 {
         facts.insert("free files".to_owned(), room.f_favail.to_string());
     }
+    let mounted = place.mount_number().and_then(|number| mount_with_number(&Roots::of_machine(), number));
+    facts.extend(mounted.into_iter().flat_map(mount_facts));
     Ok(PlaceFacts {
         file_system,
         size: room.f_blocks.saturating_mul(room.f_frsize),
         block: room.f_frsize.min(1 << 20) as u32,
         facts,
     })
+}
+
+/// What the kernel says of a mount, by name, for the log.
+fn mount_facts(mounted: Mounted) -> Vec<(String, String)> {
+    let mut facts = vec![
+        ("mount source".to_owned(), mounted.source),
+        ("mount type".to_owned(), mounted.kind),
+        ("mount point".to_owned(), mounted.point),
+        ("mount options".to_owned(), mounted.options.join(",")),
+        (CLASS_FACT.to_owned(), mounted.class.to_string()),
+    ];
+    if !mounted.disks.is_empty() {
+        facts.push(("disks beneath".to_owned(), mounted.disks.join(", ")));
+    }
+    facts
 }
 
 /// Sends what clients did, with the flows in the order of the log.

@@ -5,6 +5,7 @@ use crate::failure::{Failure, one_line};
 use crate::host::threads::thread_builder;
 use assay_base::Span;
 use assay_device::clock::Clock;
+use assay_files::own_dir::mount_for_this_process;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -28,8 +29,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Starts the process.
-    pub(super) fn start() -> Result<Connection, Failure> {
+    /// Starts the process; `in_memory`: with a tmpfs of its own, where it may mount one.
+    pub(super) fn start(in_memory: bool) -> Result<Connection, Failure> {
         let unable =
             |why: std::io::Error| Failure::host_unable(format!("no process can be started to make the calls: {why}"));
         let program = std::env::current_exe().map_err(unable)?;
@@ -37,6 +38,10 @@ impl Connection {
         let mut command = Command::new(program);
         // Nor does it hold the output of this program: whoever reads that would wait as long as a call hangs.
         command.arg(VERB).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        if in_memory {
+            // SAFETY: between fork and exec only system calls are made.
+            unsafe { command.pre_exec(mount_memory) };
+        }
         let mut process = command.spawn().map_err(unable)?;
         let (sender, answers) = channel();
         if let Some(output) = process.stdout.take() {
@@ -86,6 +91,12 @@ impl Connection {
         };
         Failure::host_unable(text)
     }
+}
+
+/// Mounts a tmpfs for a process that is about to be started. One that may not do it looks for a tmpfs that is there.
+fn mount_memory() -> std::io::Result<()> {
+    let _ = mount_for_this_process();
+    Ok(())
 }
 
 impl Drop for Connection {

@@ -48,8 +48,8 @@ pub(super) enum Request {
 /// A directory to examine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Examine {
-    /// As the user named it.
-    pub(super) path: PathBytes,
+    /// As the user named it; `None` for one in memory, which the process finds or makes.
+    pub(super) path: Option<PathBytes>,
     /// The type that its file system must have.
     pub(super) file_system: Option<String>,
     /// The directory of the log.

@@ -31,7 +31,7 @@ pub(super) struct Session {
 impl Session {
     /// Starts the process, and lets it examine the directory.
     pub(super) fn open(examine: Examine, shown: &str) -> Result<(Session, PlaceFacts), Failure> {
-        let mut session = Session { connection: Connection::start()?, tree: None };
+        let mut session = Session { connection: Connection::start(examine.path.is_none())?, tree: None };
         let clock = Clock::start();
         session.connection.send(&Request::Examine(examine))?;
         loop {

@@ -1,19 +1,25 @@
 //! A directory as the target of a run.
 
+use super::child::CLASS_FACT;
 use super::protocol::{Examine, PathBytes, PlaceFacts};
 use super::session::Session;
 use crate::failure::{Failure, one_line};
+use assay_device::probe::MountClass;
 use assay_record::TargetHead;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a name begins with that is a directory, whatever is there.
 const PREFIX: &str = "dir:";
+/// What a directory in memory is called that nobody named.
+const MEMORY_NAME: &str = "memory";
 
 /// A directory that a command line names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedDirectory {
     path: PathBuf,
+    /// Whether it is not there yet: a directory on a tmpfs, which the process that makes the calls finds or mounts.
+    is_in_memory: bool,
     /// The type that its file system must have.
     pub file_system: Option<String>,
 }
@@ -25,7 +31,12 @@ impl NamedDirectory {
             Some(path) => Path::new(path),
             None => Some(Path::new(name)).filter(|path| path.is_dir())?,
         };
-        Some(NamedDirectory { path: path.to_owned(), file_system: None })
+        Some(NamedDirectory { path: path.to_owned(), is_in_memory: false, file_system: None })
+    }
+
+    /// A directory in memory, for comparison: nobody named it.
+    pub fn in_memory() -> NamedDirectory {
+        NamedDirectory { path: PathBuf::from(MEMORY_NAME), is_in_memory: true, file_system: None }
     }
 
     /// Whether a name says by itself that it is a directory.
@@ -52,7 +63,7 @@ impl Directory {
     /// Lets the process that makes the calls examine a directory.
     pub fn open_named(name: &str, named: &NamedDirectory, log_dir: &Path) -> Result<Directory, Failure> {
         let examine = Examine {
-            path: PathBytes::new(&named.path),
+            path: (!named.is_in_memory).then(|| PathBytes::new(&named.path)),
             file_system: named.file_system.clone(),
             run_directory: PathBytes::new(log_dir),
         };
@@ -68,6 +79,12 @@ impl Directory {
     /// The command that removes what a run has left there.
     pub(super) fn cleaning_command(&self) -> String {
         format!("assay clean {}", assay_judge::for_a_shell(&self.path.to_string_lossy()))
+    }
+
+    /// Whether its file system is reached over a network, as far as the kernel says it.
+    pub(super) fn is_remote(&self) -> bool {
+        let class = self.facts.facts.get(CLASS_FACT);
+        class.is_some_and(|class| *class != MountClass::Local.to_string())
     }
 
     pub(super) fn lock_session(&self) -> MutexGuard<'_, Session> {
@@ -95,12 +112,12 @@ impl Directory {
 }
 
 /// File systems in memory, and those whose data are with a server.
-const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+const FILE_SYSTEMS_IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 const ON_A_SERVER: [&str; 5] = ["nfs", "cifs", "smb3", "9p", "ceph"];
 
 fn watermarks_of(file_system: &str) -> Vec<String> {
     let mut marks = Vec::new();
-    if IN_MEMORY.contains(&file_system) {
+    if FILE_SYSTEMS_IN_MEMORY.contains(&file_system) {
         marks.push(format!("NON-CERTIFIABLE: {file_system} is memory: no storage was tested"));
     }
     if ON_A_SERVER.contains(&file_system) {

@@ -41,6 +41,12 @@ pub(crate) trait Series {
     /// The run that measures a place.
     fn plan_run(&self, several: &Several<'_>, place: &Self::Place) -> Result<PlannedRun, Failure>;
 
+    /// Which of the opened sets of targets the run in this directory is on, where it is on one of them. Most procedures have
+    /// one set; a suite has one for each of its members.
+    fn targets_of_run(&self, _directory: &str) -> Option<usize> {
+        Some(0)
+    }
+
     /// The phases of its runs that are judged one by one.
     fn judged_phases(&self) -> &[Phase] {
         &[]
@@ -73,6 +79,15 @@ pub(crate) trait Series {
 /// Takes over what earlier calls measured in `dir`. The document of the procedure is kept before the first run, so that it can be
 /// continued whenever it is killed.
 pub(crate) fn add_earlier_runs<S: Series>(several: &Several<'_>, series: &mut S, dir: &Path) -> Result<(), Failure> {
+    add_earlier_runs_on(&[several], series, dir)
+}
+
+/// The same for a procedure whose runs are on several sets of targets.
+pub(crate) fn add_earlier_runs_on<S: Series>(
+    opened: &[&Several<'_>],
+    series: &mut S,
+    dir: &Path,
+) -> Result<(), Failure> {
     let mut runs = reading::runs_in(dir);
     let (known, mut failures) = (series.known_runs(), series.known_failures());
     failures.retain(|run| known.iter().all(|(_, other)| other.directory != run.directory));
@@ -81,8 +96,7 @@ pub(crate) fn add_earlier_runs<S: Series>(several: &Several<'_>, series: &mut S,
     failures.into_iter().for_each(|failure| series.add_earlier_run(None, failure, None));
     for (place, evidence) in known {
         let at = runs.iter().position(|run| relative_to(dir, run) == evidence.directory);
-        let made =
-            at.map(|at| judge_earlier(several, series.judged_phases(), dir, runs.remove(at))).transpose()?.flatten();
+        let made = at.map(|at| judge_earlier(opened, series, dir, runs.remove(at))).transpose()?.flatten();
         match made {
             Some(made) => {
                 let evidence = series.evidence_of(&place, &made);
@@ -92,7 +106,7 @@ pub(crate) fn add_earlier_runs<S: Series>(several: &Several<'_>, series: &mut S,
         }
     }
     for run in runs {
-        let Some(made) = judge_earlier(several, series.judged_phases(), dir, run)? else { continue };
+        let Some(made) = judge_earlier(opened, series, dir, run)? else { continue };
         let place = series.place_of(&made);
         let evidence = place.as_ref().map_or_else(|| made.evidence.clone(), |place| series.evidence_of(place, &made));
         series.add_earlier_run(place, evidence, Some(&made));
@@ -107,8 +121,20 @@ pub(crate) fn carry_out<S: Series>(
     dir: &Path,
     observer: &mut dyn Observer,
 ) -> Result<(), Failure> {
+    carry_out_on(&[several], series, dir, observer)
+}
+
+/// The same for a procedure whose runs are on several sets of targets.
+pub(crate) fn carry_out_on<S: Series>(
+    opened: &[&Several<'_>],
+    series: &mut S,
+    dir: &Path,
+    observer: &mut dyn Observer,
+) -> Result<(), Failure> {
     while let Some(place) = series.next() {
-        let planned = series.plan_run(several, &place)?;
+        let planned = series.plan_run(opened[0], &place)?;
+        let several = targets_of_run(opened, series, &planned.name)
+            .ok_or_else(|| Failure::internal_bug("a run on targets that were not opened"))?;
         observer.begin_part(&planned.title);
         let (judged, path) = several.make_run(dir, &planned, series.judged_phases(), observer)?;
         let made = finished_run(several, dir, path, judged)?;
@@ -121,6 +147,15 @@ pub(crate) fn carry_out<S: Series>(
         }
     }
     Ok(())
+}
+
+/// The targets of the run in this directory, where they are open.
+fn targets_of_run<'a, 'b, S: Series>(
+    opened: &[&'a Several<'b>],
+    series: &S,
+    directory: &str,
+) -> Option<&'a Several<'b>> {
+    series.targets_of_run(directory).and_then(|at| opened.get(at)).copied()
 }
 
 /// The one of `places` whose runs have this directory: its name, or the name with a number where the run was repeated.
@@ -138,14 +173,18 @@ fn is_directory_of(directory: &str, name: &str) -> bool {
 
 /// Judges a run of an earlier call; `None` if its log shows nothing, because the call was killed before the first line
 /// was complete.
-fn judge_earlier(
-    several: &Several<'_>,
-    phases: &[Phase],
+fn judge_earlier<S: Series>(
+    opened: &[&Several<'_>],
+    series: &S,
     dir: &Path,
     path: PathBuf,
 ) -> Result<Option<FinishedRun>, Failure> {
     let Some(head) = read_header(&path)? else { return Ok(None) };
-    several.refuse_other_devices(&head, &path)?;
+    let phases = series.judged_phases();
+    let own = targets_of_run(opened, series, &relative_to(dir, &path));
+    // A log is judged by itself, also where this call has not opened its targets.
+    let several = own.unwrap_or(opened[0]);
+    own.map_or(Ok(()), |own| own.refuse_other_devices(&head, &path))?;
     let whole = several.judge_earlier_run(&path)?;
     let phases = if phases.is_empty() { Vec::new() } else { several.judged_by_phases(&path, phases)? };
     finished_run(several, dir, path, Judged { whole, phases }).map(Some)

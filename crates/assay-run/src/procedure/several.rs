@@ -3,9 +3,9 @@
 
 use crate::certificate::records::Records;
 use crate::databases;
-use crate::drive::{Drive, drive_plan};
+use crate::directories::NamedDirectory;
+use crate::drive::Drive;
 use crate::failure::{Failure, one_line};
-use crate::log::header;
 use crate::log::judging::Log;
 use crate::log::logfile::LogFile;
 use crate::log::remembered::Judged;
@@ -17,6 +17,7 @@ use crate::open::prepared::Prepared;
 use crate::open::targets::{self, Named, TargetNeeds};
 use crate::procedure::pace::Pace;
 use crate::procedure::settings::Settings;
+use crate::procedure::steps::{self, Course, Task, never_decided};
 use assay_base::{Bytes, Geometry, Multiple, Share, Span};
 use assay_device::probe;
 use assay_device::safety::Roots;
@@ -24,7 +25,7 @@ use assay_judge::Judgement;
 use assay_model::plan::{PlannedLoad, decisive_members};
 use assay_model::workload::Workload;
 use assay_model::{Phase, Plan};
-use assay_record::Header;
+use assay_record::{Header, TargetHead};
 use std::path::{Path, PathBuf};
 
 /// Upper bound on the length of one run when the command line gives none: "Running ACT for six hours will give you a
@@ -71,11 +72,22 @@ impl<'a> Several<'a> {
         Several::open_checked(verb, workload, targets, settings, &|_| Ok(()))
     }
 
+    /// Opens a directory for runs that differ by their workloads; `workload` is one of them, without steps.
+    pub fn open_directory(
+        verb: &str,
+        workload: Workload,
+        name: String,
+        directory: NamedDirectory,
+        settings: Settings<'a>,
+    ) -> Result<Several<'a>, Failure> {
+        Several::open_named(verb, workload, vec![(name, Named::Directory(directory))], settings, &|_| Ok(()))
+    }
+
     fn open_checked(
         verb: &str,
         workload: Workload,
         targets: &[String],
-        mut settings: Settings<'a>,
+        settings: Settings<'a>,
         check: &dyn Fn(&Plan) -> Result<(), Failure>,
     ) -> Result<Several<'a>, Failure> {
         let names = if targets.is_empty() { workload.targets.paths.clone() } else { targets.to_vec() };
@@ -84,6 +96,16 @@ impl<'a> Several<'a> {
         }
         let mut named = targets::parse_targets(&names)?;
         targets::expect_file_system(&mut named, settings.manner.directory.expected_file_system.as_deref());
+        Several::open_named(verb, workload, named, settings, check)
+    }
+
+    fn open_named(
+        verb: &str,
+        workload: Workload,
+        named: Vec<(String, Named)>,
+        mut settings: Settings<'a>,
+        check: &dyn Fn(&Plan) -> Result<(), Failure>,
+    ) -> Result<Several<'a>, Failure> {
         let names = named.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         settings.manner.check_suits_targets(&named)?;
         if settings.manner.directory.keep {
@@ -262,6 +284,32 @@ impl<'a> Several<'a> {
         Ok(Ramp { workload, pace })
     }
 
+    /// What a run consists of: the steps of its workload, where it has some.
+    fn tasks_of_run(&self, planned: &PlannedRun) -> Result<Vec<Task>, Failure> {
+        let PlannedRun { workload, pace, load, seed, .. } = planned;
+        let (pace, criteria) = (Pace { seed: Some(*seed), ..pace.clone() }, self.settings.criteria);
+        if !workload.timing.steps.is_empty() {
+            return steps::plan_steps(workload, &self.named, Some(*load), &pace, criteria);
+        }
+        let plan = pace.plan_workload(workload, &self.named, Some(*load))?;
+        let plan = plan.judged_by(criteria).map_err(Failure::bad_workload)?;
+        Ok(vec![Task::single_run(plan, workload.timing.duration)])
+    }
+
+    /// A checksum of what distinguishes a run from others, over all steps of its workload.
+    pub(crate) fn checksum_of_run(&self, planned: &PlannedRun) -> Result<String, Failure> {
+        let mut members = Vec::new();
+        for task in self.tasks_of_run(planned)? {
+            members.push(serde_json::json!(decisive_members(&json_of(&task.plan)?)));
+        }
+        Ok(blake3::hash(serde_json::json!(members).to_string().as_bytes()).to_hex().to_string())
+    }
+
+    /// How the log describes the first target.
+    pub(crate) fn first_target_head(&self) -> TargetHead {
+        self.prepared.targets.target_heads(1).remove(0)
+    }
+
     /// Makes a run in a new directory below `below`, and judges it, and each of these phases by itself.
     pub(crate) fn make_run(
         &self,
@@ -270,22 +318,18 @@ impl<'a> Several<'a> {
         phases: &[Phase],
         observer: &mut dyn Observer,
     ) -> Result<(Judged, PathBuf), Failure> {
-        let PlannedRun { name, workload, pace, load, seed, .. } = planned;
-        let Settings { criteria, manner, judge_on, tell, .. } = &self.settings;
-        let plan = Pace { seed: Some(*seed), ..pace.clone() }.plan_workload(workload, &self.named, Some(*load))?;
-        let plan = plan.judged_by(criteria).map_err(Failure::bad_workload)?;
-        self.has_room_for(&plan)?;
-        let (dir, _held) = rundir::create_held(&below.join(name), false)?;
+        let Settings { manner, judge_on, tell, .. } = &self.settings;
+        let tasks = self.tasks_of_run(planned)?;
+        tasks.iter().try_for_each(|task| self.has_room_for(&task.plan))?;
+        let (dir, _held) = rundir::create_held(&below.join(&planned.name), false)?;
         let mut log = LogFile::create_new(&dir.join("run.jsonl"))?;
         let how = Drive {
             manner: manner.clone(),
-            watermarks: header::shortness_word(plan.timing.measured_length(), workload.timing.duration)
-                .into_iter()
-                .collect(),
             prepared: Records::for_host().preparations_of_targets(self.prepared.targets.real_targets(), *tell),
             ..Drive::default()
         };
-        drive_plan(&plan, &self.prepared.targets, &how, &mut log, observer, &self.prepared.stop)?;
+        let course = Course { targets: &self.prepared.targets, how: &how, stop: &self.prepared.stop };
+        course.run_tasks(tasks, &mut log, observer, &never_decided)?;
         let (judged, _) = results::write_judged_results(&dir, *judge_on, phases, *tell)?;
         Ok((judged, dir))
     }

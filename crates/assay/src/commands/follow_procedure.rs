@@ -1,4 +1,4 @@
-//! `assay watch` of a procedure of several runs: `limit`, `curve`, `matrix`, `fit` and `size` leave the log of each of their
+//! `assay watch` of a procedure of several runs: `limit`, `curve`, `matrix`, `fit`, `size` and `suite` leave the log of each of their
 //! runs in a directory of its own. Each run is shown while it goes on, and at the end the result, which is in a document.
 
 use super::following::follow_log;
@@ -14,7 +14,7 @@ use assay_run::log::results::render_text;
 use assay_run::log::rundir;
 use assay_run::observer::Observer;
 use assay_run::procedure::kept::read_document;
-use assay_run::procedure::{curving, fitting, matrix, searching, sizing};
+use assay_run::procedure::{curving, fitting, matrix, mounts, searching, sizing};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -94,6 +94,10 @@ fn print_result(dir: &Path) -> Result<u8, Failure> {
         let matrix: assay_judge::matrix::Matrix = read_document(&path, |_| true)?;
         show_lines(&render_text(|out| assay_judge::matrix::write_text(&matrix, out))?);
         matrix.verdict()
+    } else if let Some(path) = file_in(dir, mounts::FILE) {
+        let suite: assay_judge::suite::Suite = read_document(&path, |_| true)?;
+        show_text(&render_text(|out| assay_judge::suite::write_text(&suite, out))?);
+        suite.verdict()
     } else {
         // Whoever opens logs says what is in the directory instead.
         Log::open_log(&rundir::log_in(dir))?;

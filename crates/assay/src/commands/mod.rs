@@ -32,6 +32,7 @@ pub(crate) mod result;
 pub(crate) mod run;
 pub(crate) mod size;
 pub(crate) mod steps;
+pub(crate) mod suite;
 pub(crate) mod transactions;
 pub(crate) mod verify;
 pub(crate) mod workloads;

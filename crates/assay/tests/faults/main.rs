@@ -34,6 +34,7 @@ mod integrity;
 mod lag;
 mod log;
 mod mail;
+mod mounts;
 mod page_cache;
 mod procedures;
 mod stuck;

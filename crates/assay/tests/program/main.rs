@@ -51,6 +51,7 @@ mod lives;
 mod mail;
 mod marked;
 mod matrix;
+mod mounts;
 mod namespaces;
 mod neighbours;
 mod oltp;

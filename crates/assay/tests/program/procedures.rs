@@ -126,7 +126,7 @@ impl Procedure {
 }
 
 /// Cuts a log behind its first two lines, and adds an operation that failed, where one did.
-fn cut(log: &Path, failed: bool) {
+pub(super) fn cut(log: &Path, failed: bool) {
     let text = fs::read_to_string(log).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').take(2).collect();
     let mut writer = Writer::new(lines.concat().into_bytes(), lines.len() as u64);

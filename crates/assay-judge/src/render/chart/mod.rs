@@ -173,7 +173,7 @@ fn is_stretch(mark: &&Mark) -> bool {
     matches!(mark, Mark::Stretch { .. })
 }
 
-fn escaped_text(text: &str) -> impl fmt::Display + '_ {
+pub(crate) fn escaped_text(text: &str) -> impl fmt::Display + '_ {
     askama::filters::escape(text, askama::filters::Html).unwrap_or_else(|never| match never {})
 }
 
