@@ -298,7 +298,7 @@ fn number_within(letter: char, what: &str, text: &str, bounds: std::ops::RangeIn
 }
 
 /// The parts of a value with colons, of which there are at most so many; a part may be left out.
-fn parts<'a>(letter: char, text: &'a str, most: usize) -> Result<Vec<Option<&'a str>>, String> {
+fn parts(letter: char, text: &str, most: usize) -> Result<Vec<Option<&str>>, String> {
     let parts: Vec<Option<&str>> = text.split(':').map(|part| Some(part).filter(|part| !part.is_empty())).collect();
     if parts.len() > most {
         return Err(format!("-{letter} {} has more than {most} parts; -h lists them", one_line(text)));

@@ -134,7 +134,7 @@ fn add_phase(text: &mut String, name: &str, steps: &[&str], more: &str) {
 }
 
 /// The name of a sequence: that of its operation where it has one alone, else that of its phase.
-fn sequence_name<'a>(phase: &'a str, steps: &'a str) -> String {
+fn sequence_name(phase: &str, steps: &str) -> String {
     match steps.trim_matches('"') {
         alone if !alone.contains('"') => alone.to_owned(),
         _ => format!("{phase}-file"),
