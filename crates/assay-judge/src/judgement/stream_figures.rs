@@ -53,6 +53,11 @@ impl StreamFigures {
         })
     }
 
+    /// What the operations of all streams listed. Sequences have no items: their operations do.
+    pub(crate) fn listed_items(&self) -> u64 {
+        self.streams_over_all_targets().fold(0, |sum, totals| sum.saturating_add(totals.counts.items))
+    }
+
     /// Whether its operations are reads or writes, so that they have bytes.
     pub(crate) fn moves_bytes(&self) -> bool {
         self.each.iter().any(|stream| stream.direction.parse::<assay_base::Direction>().is_ok())

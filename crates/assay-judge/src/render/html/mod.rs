@@ -53,7 +53,7 @@ pub fn write_html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Resul
         deciding: judgement.deciding.as_ref().map(deciding_text),
         watermarks: Watermark::all_from_marks(&judgement.watermarks),
         damage: &judgement.damage,
-        steps_have_items: judgement.steps.iter().any(|step| part::items_of(&step.part) > 0),
+        steps_have_items: judgement.steps.iter().any(|step| step.part.streams.listed_items() > 0),
         loads_differ: judgement.steps.windows(2).any(|steps| steps[0].load != steps[1].load),
         parts: part_views(judgement),
         embedded,

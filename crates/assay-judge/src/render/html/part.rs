@@ -97,7 +97,7 @@ impl StepCells {
             measured: clock_text(part.time.measured_ns),
             operations: operations.map_or_else(|| ABSENT.to_owned(), iops_text),
             megabytes: bytes.filter(|_| part.streams.moves_bytes()).map_or_else(|| ABSENT.to_owned(), megabytes_text),
-            items: items_text(items_of(part)),
+            items: items_text(part.streams.listed_items()),
             more_responses: responses.len().saturating_sub(STEP_RESPONSES),
             responses: responses.into_iter().take(STEP_RESPONSES).collect(),
         }
@@ -107,11 +107,6 @@ impl StepCells {
 /// For how long steps were measured together.
 fn measured_ns(steps: &[Step]) -> u64 {
     steps.iter().fold(0, |sum, step| sum.saturating_add(step.part.time.measured_ns))
-}
-
-/// The items of all streams of a step. Sequences have none: their operations do.
-pub(crate) fn items_of(part: &StepFigures) -> u64 {
-    part.streams.streams_over_all_targets().fold(0, |sum, totals| sum.saturating_add(totals.counts.items))
 }
 
 fn items_text(items: u64) -> String {

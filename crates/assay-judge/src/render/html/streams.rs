@@ -36,7 +36,7 @@ pub(crate) struct PhaseRow<'a> {
 impl<'a> StreamsView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str) -> StreamsView<'a> {
         let several = part.targets.each.len() > 1;
-        let has_items = super::part::items_of(part) > 0;
+        let has_items = part.streams.listed_items() > 0;
         let rows = stream_rows(part, several, has_items, root);
         StreamsView { rows, phases: phase_rows(&part.streams, root), has_items }
     }
