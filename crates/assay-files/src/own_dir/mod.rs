@@ -24,7 +24,7 @@ pub use directory::{Directory, Foreign, Known, OpenError, Unexamined};
 pub use gate::{OwnDir, Request};
 pub use guard::{Reserve, ReserveWatch, Room, Touched, Wants};
 pub use marker::{LONGEST_RUN_NAME, MARKER, Marker};
-pub use memory::{directory_in_memory, mount_for_this_process};
+pub use memory::{directory_in_memory, mount_for_this_process, point_for_memory};
 pub use names::{Entry, EntryKind, Names};
 pub use place::{Conditions, Place};
 pub use resolve::Resolution;

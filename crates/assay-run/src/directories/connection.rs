@@ -5,7 +5,7 @@ use crate::failure::{Failure, one_line};
 use crate::host::threads::thread_builder;
 use assay_base::Span;
 use assay_device::clock::Clock;
-use assay_files::own_dir::mount_for_this_process;
+use assay_files::own_dir::{mount_for_this_process, point_for_memory};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -35,12 +35,13 @@ impl Connection {
             |why: std::io::Error| Failure::host_unable(format!("no process can be started to make the calls: {why}"));
         let program = std::env::current_exe().map_err(unable)?;
         // A process group of its own: Ctrl-C of the terminal is for the process that holds the log.
-        let mut command = Command::new(program);
+        let mut command = Command::new(&program);
         // Nor does it hold the output of this program: whoever reads that would wait as long as a call hangs.
         command.arg(VERB).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        if in_memory {
+        if let Some(point) = point_for_memory(&program).filter(|_| in_memory) {
+            // One that may not do it looks for a tmpfs that is there.
             // SAFETY: between fork and exec only system calls are made.
-            unsafe { command.pre_exec(mount_memory) };
+            unsafe { command.pre_exec(move || mount_for_this_process(point).or(Ok(()))) };
         }
         let mut process = command.spawn().map_err(unable)?;
         let (sender, answers) = channel();
@@ -91,12 +92,6 @@ impl Connection {
         };
         Failure::host_unable(text)
     }
-}
-
-/// Mounts a tmpfs for a process that is about to be started. One that may not do it looks for a tmpfs that is there.
-fn mount_memory() -> std::io::Result<()> {
-    let _ = mount_for_this_process();
-    Ok(())
 }
 
 impl Drop for Connection {
