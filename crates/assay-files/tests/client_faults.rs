@@ -133,7 +133,7 @@ fn a_full_file_system_is_counted_where_it_is_told_and_nothing_else_is_found() {
     let report = bench.run_phase(0);
     let append = report.operations[&Operation::Append];
     assert!(append.failed > 0 && append.bytes > 1 << 20, "{append:?}");
-    let flow = bench.clients.flows().of_operation(Operation::Append).unwrap();
+    let flow = bench.clients.flows().of_operation(0, Operation::Append).unwrap();
     let counted: u64 =
         bench.told.intervals.iter().filter_map(|told| told.interval.flows[flow].errors.get("ENOSPC")).sum();
     assert_eq!(counted, append.failed);

@@ -53,7 +53,7 @@ fn every_operation_succeeds_on_every_file_system_and_the_intervals_account_for_i
 fn compare_accounts(kind: &str, operations: &BTreeMap<Operation, OperationTotals>, flows: &FlowMap, told: &Told) {
     for (operation, totals) in operations {
         assert_eq!(totals.failed, 0, "{kind} {operation}");
-        if let Some(flow) = flows.of_operation(*operation) {
+        if let Some(flow) = flows.of_operation(0, *operation) {
             assert_eq!(told.sum(flow, |line| line.ok), totals.calls, "{kind} {operation}");
             assert_eq!(told.sum(flow, |line| line.bytes), totals.bytes, "{kind} {operation}");
         }
@@ -160,7 +160,7 @@ fn what_a_client_costs_is_shown() {
         let calls: u64 = report.operations.values().map(|totals| totals.calls).sum();
         let (mut service, mut own_lag) = (0, 0);
         for operation in report.operations.keys() {
-            let flow = bench.clients.flows().of_operation(*operation).unwrap();
+            let flow = bench.clients.flows().of_operation(0, *operation).unwrap();
             service += bench.told.sum(flow, |line| line.service.sum_ns);
             own_lag += bench.told.sum(flow, |line| line.own_lag.sum_ns);
         }

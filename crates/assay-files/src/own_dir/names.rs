@@ -2,8 +2,6 @@
 //! somebody else put there: `f0000012-1a2b` is the file with number 12, and `1a2b` are the first two bytes of BLAKE3 of
 //! the run, the kind and the number.
 
-use std::fmt::Write;
-
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -66,8 +64,11 @@ impl Names {
         let Entry { kind, number } = entry;
         let hash = self.hash(entry);
         let check = u16::from_be_bytes([hash.as_bytes()[0], hash.as_bytes()[1]]);
-        let mut name = String::with_capacity(bytes.max(16));
-        let _ = write!(name, "{}{number:07}-{check:04x}", kind.letter());
+        let mut name = String::with_capacity(bytes.max(LONGEST));
+        name.push(kind.letter());
+        push_digits(&mut name, number, 10, 7);
+        name.push('-');
+        push_digits(&mut name, check.into(), 16, 4);
         while name.len() < bytes {
             let byte = hash.as_bytes()[name.len() % hash.as_bytes().len()];
             name.push(char::from(b'a' + byte % 26));
@@ -106,6 +107,23 @@ impl Names {
         hashed[1..].copy_from_slice(&entry.number.to_le_bytes());
         blake3::keyed_hash(&self.key, &hashed)
     }
+}
+
+/// Bytes of a name with the largest number: a letter, 20 digits, a hyphen, and 4 digits.
+const LONGEST: usize = 26;
+
+/// Appends a number with at least so many digits. The formatting of the standard library takes several times as long, and
+/// each call on a file makes a name.
+fn push_digits(text: &mut String, number: u64, base: u64, at_least: usize) {
+    let mut digits = [b'0'; 20];
+    let (mut first, mut rest) = (digits.len(), number);
+    while rest > 0 {
+        first -= 1;
+        digits[first] = b"0123456789abcdef"[(rest % base) as usize];
+        rest /= base;
+    }
+    let shown = &digits[first.min(digits.len() - at_least)..];
+    text.extend(shown.iter().map(|digit| char::from(*digit)));
 }
 
 /// How the names of directories of our own begin, and how many hexadecimal digits follow.

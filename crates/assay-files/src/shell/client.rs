@@ -4,7 +4,7 @@ use super::book::Book;
 use super::calls::{Calls, Outcome};
 use super::desk::{Desk, OpenCall, OpenSequence};
 use super::finished::{Ending, Finished};
-use super::flows::{FlowMap, SequenceFlow};
+use super::flows::{PhaseFlows, SequenceFlow};
 use super::incidents::Incidents;
 use super::signals::Signals;
 use super::totals::ClientTotals;
@@ -25,9 +25,9 @@ pub(super) struct Shared {
     pub(super) incidents: Mutex<Incidents>,
     pub(super) signals: Arc<Signals>,
     pub(super) tree: Arc<OpenTree>,
-    pub(super) flows: FlowMap,
-    /// The flows of the sequences of this phase.
-    pub(super) sequences: Vec<SequenceFlow>,
+    /// The flows of this phase, and how many all phases have.
+    pub(super) flows: PhaseFlows,
+    pub(super) number_of_flows: usize,
 }
 
 /// Locks what clients share, also after one of them has panicked: its phase then ends as a mistake of ours.
@@ -150,6 +150,8 @@ pub(super) struct Client<'a, C> {
     pub(super) clock: C,
     pub(super) calls: Calls,
     pub(super) totals: ClientTotals,
+    /// When its last call ended.
+    pub(super) free: Instant,
 }
 
 impl<C: Fn() -> Instant> Client<'_, C> {
@@ -157,9 +159,11 @@ impl<C: Fn() -> Instant> Client<'_, C> {
     pub(super) fn work(mut self) -> ClientTotals {
         // By default the kernel wakes a thread up to 50 µs late, which would be lag of ours.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let mut next = self.shared.first_sequence(self.number, (self.clock)());
+        self.free = (self.clock)();
+        let mut next = self.shared.first_sequence(self.number, self.free);
         while let Next::Sequence(assignment, first) = next {
-            if !self.wait_until(assignment.may_issue) {
+            // A clock is not asked for what is known: in closed loops the next sequence may begin when the last one ends.
+            if assignment.may_issue > self.free && !self.wait_until(assignment.may_issue) {
                 break;
             }
             next = self.carry_out(assignment, first);
@@ -193,8 +197,8 @@ impl<C: Fn() -> Instant> Client<'_, C> {
         let mut progress = Progress::new(assignment);
         let Some(mut call) = first else {
             let now = (self.clock)();
-            (progress.issued, progress.free) = (now, now);
-            let sequence = progress.finished(&self.shared.sequences);
+            (progress.issued, progress.free, self.free) = (now, now, now);
+            let sequence = progress.finished(&self.shared.flows.sequences);
             self.desk().end_call(no_call(assignment.intended, now), sequence, &self.shared.book);
             return self.shared.end_empty_sequence(self.number, now);
         };
@@ -208,13 +212,14 @@ impl<C: Fn() -> Instant> Client<'_, C> {
 
     fn make_call(&mut self, progress: &mut Progress, call: &Call) -> Next {
         self.calls.prepare(call);
-        let flow = self.shared.flows.of_operation(call.operation);
+        let flow = self.shared.flows.operations[call.operation as usize];
         let begun = progress.assignment.sequence.filter(|_| progress.calls == 0);
         let issued = (self.clock)();
         let open = OpenCall { operation: call.operation, flow, number: self.totals.calls(), issued };
         self.desk().begin_call(open, begun.map(|sequence| OpenSequence { sequence, issued }));
         let done = self.calls.execute(call);
         let completed = (self.clock)();
+        self.free = completed;
         let done = self.calls.settle(call, done);
         let answer = self.shared.finish_call(self.number, done.map(|done| done.bytes), completed);
         let times = progress.times_of_call(issued, completed);
@@ -226,7 +231,7 @@ impl<C: Fn() -> Instant> Client<'_, C> {
         self.totals.count(call, ending);
         let finished = Finished { flow, sequence: None, ending, times, completed };
         let is_last = !matches!(answer.next, Next::Call(_));
-        let sequence = if is_last { progress.finished(&self.shared.sequences) } else { None };
+        let sequence = if is_last { progress.finished(&self.shared.flows.sequences) } else { None };
         self.desk().end_call(finished, sequence, &self.shared.book);
         answer.next
     }

@@ -125,10 +125,10 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Clients<C> {
     }
 
     fn share(&self, script: Script, index: usize, begun: Instant) -> Shared {
-        let sequences = self.flows.of_phase(index).to_vec();
+        let flows = self.flows.of_phase(index).clone();
         let first = Period { index: 0, start: begun, end: begun + self.settings.interval };
-        let flows = self.flows.names().len();
-        let book = Book::new(self.settings.thresholds.clone(), flows, sequences.len(), first);
+        let number = self.flows.names().len();
+        let book = Book::new(self.settings.thresholds.clone(), number, flows.sequences.len(), first);
         let desks = (0..self.clients).map(|_| Desk::starting_at(begun)).collect();
         Shared {
             script: Mutex::new(script),
@@ -137,8 +137,8 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Clients<C> {
             incidents: Mutex::default(),
             signals: self.signals.clone(),
             tree: self.tree.clone(),
-            flows: self.flows.clone(),
-            sequences,
+            flows,
+            number_of_flows: number,
         }
     }
 
@@ -160,7 +160,8 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Clients<C> {
             let work = move || {
                 let _done = DoneGuard(&shared.signals);
                 let calls = Calls::new(shared.tree.clone(), policy);
-                Client { shared: &shared, number, clock, calls, totals: ClientTotals::default() }.work()
+                let totals = ClientTotals::default();
+                Client { shared: &shared, number, clock, calls, totals, free: Instant::ZERO }.work()
             };
             let thread = Builder::new().name(format!("client-{number}")).stack_size(STACK).spawn(work);
             match thread {

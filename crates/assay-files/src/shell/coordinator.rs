@@ -46,7 +46,7 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
             (script.look_ahead(), script.planned_end())
         };
         Coordinator {
-            accounts: Accounts::new(shared.flows.names().len(), &shared.sequences),
+            accounts: Accounts::new(shared.number_of_flows, &shared.flows.sequences),
             overdue: OverdueCalls::new(settings.patience, shared.desks.len() + 1),
             shared,
             settings,
@@ -177,8 +177,8 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
 
     /// Counts what lies on the desks, and returns what is open.
     fn collect_desks(&self, end: Instant) -> Open {
-        let Shared { desks, book, flows, sequences, .. } = &*self.shared;
-        let mut open = Open::nothing(flows.names().len(), sequences.len());
+        let Shared { desks, book, flows, number_of_flows, .. } = &*self.shared;
+        let mut open = Open::nothing(*number_of_flows, flows.sequences.len());
         for desk in desks {
             let mut state = desk.lock();
             state.is_collected = true;
@@ -193,7 +193,7 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
                 counts[flow] += 1;
             }
             if let Some(begun) = state.sequence.filter(|begun| begun.issued < end) {
-                let of_sequence = sequences[begun.sequence];
+                let of_sequence = flows.sequences[begun.sequence];
                 open.sequences[begun.sequence] += 1;
                 if !of_sequence.is_operation {
                     counts[of_sequence.flow] += 1;

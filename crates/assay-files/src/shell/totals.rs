@@ -21,14 +21,22 @@ pub struct OperationTotals {
 }
 
 /// See the module.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct ClientTotals {
-    operations: BTreeMap<Operation, OperationTotals>,
+    /// In the order of [`Operation::ALL`].
+    operations: [OperationTotals; Operation::ALL.len()],
     calls: u64,
     /// Numbers of names that a failed call may have made or removed.
     doubtful: BTreeSet<u32>,
     /// What closing the files said that a stopped phase left open.
     pub(super) close_error: Option<Code>,
+}
+
+impl Default for ClientTotals {
+    fn default() -> ClientTotals {
+        let operations = [OperationTotals::default(); Operation::ALL.len()];
+        ClientTotals { operations, calls: 0, doubtful: BTreeSet::new(), close_error: None }
+    }
 }
 
 impl ClientTotals {
@@ -39,7 +47,7 @@ impl ClientTotals {
 
     pub(super) fn count(&mut self, call: &Call, ending: Ending) {
         self.calls += 1;
-        let totals = self.operations.entry(call.operation).or_default();
+        let totals = &mut self.operations[call.operation as usize];
         totals.calls += 1;
         match ending {
             Ending::Done { bytes, entries } => {
@@ -59,8 +67,7 @@ impl ClientTotals {
 
     /// Adds what another client did.
     pub(super) fn add(&mut self, other: ClientTotals) {
-        for (operation, more) in other.operations {
-            let totals = self.operations.entry(operation).or_default();
+        for (totals, more) in self.operations.iter_mut().zip(other.operations) {
             totals.calls += more.calls;
             totals.failed += more.failed;
             totals.bytes += more.bytes;
@@ -73,6 +80,7 @@ impl ClientTotals {
 
     /// What was counted, and the doubtful numbers.
     pub(super) fn into_parts(self) -> (BTreeMap<Operation, OperationTotals>, BTreeSet<u32>) {
-        (self.operations, self.doubtful)
+        let operations = Operation::ALL.into_iter().zip(self.operations).filter(|(_, totals)| totals.calls > 0);
+        (operations.collect(), self.doubtful)
     }
 }

@@ -65,7 +65,8 @@ fn check_delivery(
             // What it issued in its first moments is carried into the next window, and judged there.
             return None;
         }
-        if window.end_ns < layout.planned_ns && is_on_its_way(cell, layout) {
+        let goes_on = is_on_its_way(cell, layout) || (may_last(stream, layout) && all_are_carried(cell));
+        if window.end_ns < layout.planned_ns && goes_on {
             return None;
         }
         let cause = excuse_if_disturbed(nothing_completed(cell), stream, flow, window, layout);
@@ -77,17 +78,20 @@ fn check_delivery(
         };
         return Some(build_check(flow, window, layout, delivered, Some(cause)));
     }
-    if cell.work.scheduled == 0 {
+    // What was scheduled in an earlier window, and lasted until this one, is judged here.
+    let only_ended = cell.work.scheduled == 0 && may_last(stream, layout);
+    let scheduled = if only_ended { offered } else { cell.work.scheduled };
+    if scheduled == 0 {
         return None;
     }
     let own = lag_is_the_generators(cell);
     let length = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
     let flows = if flow.is_some() { 1 } else { layout.streams[stream].flows.len() };
     let waiting = waiting_operations(cell, flows, own, layout.plan.backlog, length);
-    let within = waiting <= cell.work.scheduled / LEFT_WAITING;
+    let within = waiting <= scheduled / LEFT_WAITING;
     let generator = !within && (own || behind_ns(cell, waiting, length) <= shift_ns(stream, flow, window, layout));
-    let value = 1.0 - waiting as f64 / cell.work.scheduled as f64;
-    let delivered = Delivered { text: share_text(value, LEAST), value, operations: cell.work.scheduled, generator };
+    let value = 1.0 - waiting as f64 / scheduled as f64;
+    let delivered = Delivered { text: share_text(value, LEAST), value, operations: scheduled, generator };
     let fault = if within {
         None
     } else if generator {
@@ -147,6 +151,18 @@ fn is_on_its_way(cell: &Counters, layout: &Layout) -> bool {
     let waiting = if layout.plan.backlog.is_zero() { 0 } else { cell.waiting };
     let few = cell.carried_in == 0 && cell.work.scheduled < TOO_FEW;
     few && cell.stuck == 0 && cell.in_flight.saturating_add(waiting) == cell.work.scheduled
+}
+
+/// Whether an operation of the stream may last as long as its work takes: it is no single read or write but a named one,
+/// such as a sequence that writes a whole file, and no schedule waits for it.
+fn may_last(stream: usize, layout: &Layout) -> bool {
+    let head = &layout.streams[stream].head;
+    !head.is_open_loop() && head.direction.is_none() && head.operation.is_some()
+}
+
+/// Whether everything that was offered is being carried, and has not been given up as stuck.
+fn all_are_carried(cell: &Counters) -> bool {
+    cell.stuck == 0 && cell.in_flight == cell.carried_in.saturating_add(cell.work.scheduled)
 }
 
 fn nothing_completed(cell: &Counters) -> Cause {
@@ -261,6 +277,37 @@ mod tests {
             let found = check_delivery(0, &cell, None, &fixture::window(&layout), &layout);
             assert_eq!(found.and_then(|found| found.fault), expected, "{cell:?}");
         }
+    }
+
+    /// A large file that is written by one sequence is no device that completes nothing.
+    #[test]
+    fn a_named_operation_of_a_closed_loop_may_last_longer_than_a_window() {
+        let cell = |carried_in, in_flight, stuck| Counters { carried_in, in_flight, stuck, ..Counters::new(1) };
+        let ended = Counters { work: FlowWork { ok: 1, ..FlowWork::default() }, ..cell(1, 0, 0) };
+        let closed = |operation: Option<&str>| {
+            let mut header = fixture::header();
+            let head = &mut header.streams[0];
+            (head.rate, head.arrival) = (None, "closed".to_owned());
+            if let Some(operation) = operation {
+                (head.direction, head.operation) = (None, Some(operation.to_owned()));
+            }
+            Layout::new(&header, &[]).unwrap()
+        };
+        let (named, reads) = (closed(Some("sequence")), closed(None));
+        let found = |cell: &Counters, layout: &Layout, end_ns: u64| {
+            let window = Window { end_ns, ..fixture::window(layout) };
+            check_delivery(0, cell, None, &window, layout)
+        };
+        let inner = named.planned_ns - 1;
+        assert!(found(&cell(1, 1, 0), &named, inner).is_none());
+        let faults = |cell: &Counters, layout, end_ns| found(cell, layout, end_ns).and_then(|found| found.fault);
+        assert_eq!(faults(&cell(1, 1, 1), &named, inner), Some(Cause::NothingCompleted), "it is stuck");
+        assert_eq!(faults(&cell(2, 1, 0), &named, inner), Some(Cause::NothingCompleted), "one of them is gone");
+        assert_eq!(faults(&cell(1, 1, 0), &named, named.planned_ns), Some(Cause::NothingCompleted), "the last window");
+        assert_eq!(faults(&cell(1, 1, 0), &reads, inner), Some(Cause::NothingCompleted), "a read does not last");
+        let end = found(&ended, &named, inner).unwrap();
+        assert_eq!((end.figure.operations, end.fault), (1, None), "it is judged where it ends");
+        assert!(found(&ended, &reads, inner).is_none());
     }
 
     #[test]

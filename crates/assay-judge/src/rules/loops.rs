@@ -107,7 +107,9 @@ pub(crate) fn warning_text(window: &Window, layout: &Layout) -> Option<String> {
         let slots = looped.slots as f64;
         let share = own_ns(time) as f64 / (slots * time.length_ns as f64).max(1.0);
         let missing = share * slots >= 0.5;
-        (share > TELL && missing && time.length_ns > 0).then(|| (loop_name(looped, layout), looped.slots, share))
+        // More than all of it is of an operation that began in an earlier window: the figures of the whole step have it.
+        (share > TELL && share <= 1.0 && missing && time.length_ns > 0)
+            .then(|| (loop_name(looped, layout), looped.slots, share))
     });
     let (name, slots, share) = late?;
     Some(format!(

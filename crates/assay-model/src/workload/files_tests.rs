@@ -347,7 +347,7 @@ window = "20s"
 #[test]
 fn each_phase_is_a_step_with_its_own_streams_times_and_criteria() {
     let workload = file(PHASED).unwrap();
-    assert!(workload.make_plan(&super::super::Adjust::default()).unwrap_err().contains("has 2 steps"));
+    assert!(workload.make_plan(&super::super::Adjust::default()).unwrap_err().contains("has 2 phases"));
     let parts = workload.in_steps();
     let plans: Vec<crate::Plan> =
         parts.iter().map(|part| part.make_plan(&super::super::Adjust::default()).unwrap()).collect();

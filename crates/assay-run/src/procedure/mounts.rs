@@ -115,7 +115,8 @@ impl<'a> MountSuite<'a> {
         resumed: bool,
     ) -> Result<MountSuite<'a>, Failure> {
         results::check_replaceable(dir, &[FILE, PAGE])?;
-        let suite = if resumed { read_earlier(dir, &fresh)? } else { fresh };
+        let asks_for_a_seed = opened.mounts.first().is_some_and(|(_, several)| several.asks_for_a_seed());
+        let suite = if resumed { read_earlier(dir, &fresh, asks_for_a_seed)? } else { fresh };
         let attempts = Attempts::new(AfterFailure::GoOn);
         let mut this = MountSuite {
             opened,
@@ -302,13 +303,14 @@ pub fn plan_suite(opened: &OpenedMounts<'_>, choices: &SuiteChoices) -> Result<S
     Ok(suite)
 }
 
-/// The suite that an earlier call left, which must be of the same mounts and workloads. It may go on to another number of rounds.
-fn read_earlier(dir: &Path, ours: &Suite) -> Result<Suite, Failure> {
+/// The suite that an earlier call left, which must be of the same mounts and workloads. It may go on to another number of rounds,
+/// and with its own seed unless another one is asked for.
+fn read_earlier(dir: &Path, ours: &Suite, asks_for_a_seed: bool) -> Result<Suite, Failure> {
     let kept: Suite = read_document(&dir.join(FILE), |_| true)?;
     let differs = [
         (kept.members != ours.members, "other mounts, or mounts with other options"),
         (kept.workloads != ours.workloads, "other workloads, or other lengths or loads of them"),
-        (kept.seed != ours.seed, "another seed"),
+        (asks_for_a_seed && kept.seed != ours.seed, "another seed"),
     ];
     if let Some((_, what)) = differs.iter().find(|(differs, _)| *differs) {
         return Err(Failure::bad_usage(format!(

@@ -2,7 +2,7 @@
 //! itself again as the other user.
 
 use assay_formats::bonnie::WantedUser;
-use assay_run::failure::{Failure, one_line};
+use assay_run::failure::{Failure, escaped_path, one_line};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -101,7 +101,7 @@ fn start_again_as(rights: Rights, name: &str, args: &[String]) -> Failure {
     let why = command.exec();
     Failure::host_unable(format!(
         "this program cannot be started as the user {name}: {why}; put {} where {name} may run it",
-        one_line(program.display())
+        escaped_path(&program)
     ))
 }
 

@@ -15,7 +15,7 @@ type Make = fn(&Place, Lay<'_>) -> Said;
 
 /// Each verb, a file that it makes, and how to make the verb do so. If a verb makes a file that is missing here,
 /// `every_file_that_is_made_is_in_the_table` fails.
-const FILES: [(&str, &str, Make); 45] = [
+const FILES: [(&str, &str, Make); 47] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
     ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
@@ -94,6 +94,8 @@ const FILES: [(&str, &str, Make); 45] = [
     ("curve", "sessions.html", |place, lay| by_sessions(place, "run/sessions.html", lay)),
     ("matrix", "matrix.json", |place, lay| matrix(place, "run/matrix.json", lay)),
     ("matrix", "matrix.html", |place, lay| matrix(place, "run/matrix.html", lay)),
+    ("suite", "suite.json", |place, lay| suite(place, "run/suite.json", lay)),
+    ("suite", "suite.html", |place, lay| suite(place, "run/suite.html", lay)),
     ("fit", "fit.json", |place, lay| fit(place, "run/fit.json", lay)),
     ("fit", "fitted.toml", |place, lay| fit(place, "run/fitted.toml", lay)),
     ("fit", "mine.toml", |place, lay| {
@@ -238,6 +240,15 @@ fn matrix(place: &Place, file: &str, lay: Lay<'_>) -> Said {
     let matrix = ["matrix", "orion", "sim:flash", "--disks", "1", "--for", "1s", "--slice", "1s"];
     place.assay(&[&matrix[..], &["--out", "run"]].concat());
     at(place, file, lay, &[&matrix[..], &["--resume", "run"]].concat())
+}
+
+/// A suite of mounts that goes on, although nothing of it is missing.
+fn suite(place: &Place, file: &str, lay: Lay<'_>) -> Said {
+    ["one", "two"].iter().for_each(|directory| fs::create_dir(place.path(directory)).unwrap());
+    let mounts = ["suite", "mounts", "a=one", "b=two", "--workloads", "commit", "--rounds", "1", "--for", "1s"];
+    let mounts = [&mounts[..], &["--memory", "none"]].concat();
+    place.assay(&[&mounts[..], &["--out", "run"]].concat());
+    at(place, file, lay, &[&mounts[..], &["--resume", "run"]].concat())
 }
 
 /// A profile that a round fits.

@@ -95,7 +95,7 @@ fn what_cannot_be_offered_at_several_loads_says_what_can_be_done() {
         (&["limit", "mailspool", "data"][..], 3, "assay workloads mailspool > mine.toml"),
         (&["curve", "mailspool", "data"], 3, "closed = true"),
         (&["limit", "bonnie", "data"], 3, "bonnie has 11 phases"),
-        (&["certify", "data"], 2, "assay certify media data"),
+        (&["certify", "data"], 4, "assay certify media data"),
         (&["certify", "mailspool", "data"], 3, "has no criteria"),
         (&["certify", "bonnie", "data"], 3, "criteria"),
         (&["certify", "media", "w.toml"], 2, "name a directory"),

@@ -99,8 +99,11 @@ const PROFILES: &[(Same, &str)] = &[
     ),
 ];
 
-const FILES: &[(Same, &str)] =
-    &[(Same::Everything, "prep disk.img --create 4MiB"), (Same::End, "run random-read disk.img --for 2s --out real")];
+const FILES: &[(Same, &str)] = &[
+    (Same::Everything, "prep disk.img --create 4MiB"),
+    (Same::End, "run random-read disk.img --for 2s --out real"),
+    (Same::End, "suite mounts a=one b=two --workloads commit --rounds 1 --for 1s --memory none --seed 1 --out suite"),
+];
 
 const DATABASES: &[(Same, &str)] = &[
     (Same::Everything, "prep sqlite:shop.db --warehouses 1"),
@@ -112,6 +115,7 @@ fn prepared() -> Place {
     let place = Place::new();
     place.write("small.toml", PROFILE);
     place.write("job.icf", SPECIFICATION);
+    ["one", "two"].iter().for_each(|directory| std::fs::create_dir(place.path(directory)).unwrap());
     place
 }
 
