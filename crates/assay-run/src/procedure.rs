@@ -161,7 +161,7 @@ fn needs_workload_for_directory(targets: &[String]) -> Result<(), Failure> {
     let Some(name) = targets.iter().find(|name| NamedDirectory::from_name(name).is_some()) else { return Ok(()) };
     let shown = crate::failure::one_line(name);
     Err(Failure::refused_for_safety(format!(
-        "{shown} is a directory, and certify does not know what works on it: name a workload for directories that has criteria, such as assay certify media {}; a workload for blocks needs a device or a file",
+        "{shown} is a directory, and certify does not know what works on it: name a workload for directories that has criteria, such as assay certify media {}; a workload for blocks needs a device or a file; nothing was written",
         assay_judge::for_a_shell(name)
     )))
 }

@@ -16,7 +16,6 @@ use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A file, identified by its file system and inode.
@@ -301,11 +300,14 @@ impl SeenProcess {
 /// It cannot be found out what is open there.
 fn match_link(wanted: &WantedObjects, link: &Path) -> io::Result<Option<PathBuf>> {
     let printed = std::fs::read_link(link)?;
-    let same = match std::fs::metadata(link) {
-        Ok(meta) => {
-            let kind = rustix::fs::FileType::from_raw_mode(meta.mode());
-            let inode = Inode { device: DevNum::from_stat(meta.dev()), inode: meta.ino() };
-            let number = DevNum::from_stat(meta.rdev());
+    // What the kernel knows of an open file without asking a server, which may be gone: kind and numbers never change.
+    let stat = rustix::fs::statx(rustix::fs::CWD, link, AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS);
+    let same = match stat.map_err(io::Error::from) {
+        Ok(stat) => {
+            let kind = rustix::fs::FileType::from_raw_mode(stat.stx_mode.into());
+            let device = DevNum { major: stat.stx_dev_major, minor: stat.stx_dev_minor };
+            let inode = Inode { device, inode: stat.stx_ino };
+            let number = DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor };
             let block = kind == rustix::fs::FileType::BlockDevice;
             let is_lock = || wanted.disk == Some(number) && holds_its_lock(link);
             wanted.inodes.contains(&inode) || (block && wanted.devices.iter().any(|d| d.0 == number) && !is_lock())

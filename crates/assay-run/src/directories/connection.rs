@@ -106,7 +106,7 @@ impl Drop for Connection {
             if !matches!(self.process.try_wait(), Ok(None)) {
                 return;
             }
-            std::thread::sleep(LOOK);
+            std::thread::park_timeout(LOOK);
         }
         let _ = self.process.kill();
         let _ = self.process.try_wait();
