@@ -11,6 +11,9 @@ pub const KEY: i32 = 4711;
 /// Whoever may run a test may take part, as in the original.
 const MODE: c_int = 0o666;
 
+/// How long one call waits for the others: whoever waits looks in between whether it shall end.
+pub const PATIENCE: std::time::Duration = std::time::Duration::from_millis(200);
+
 /// A set of semaphores of the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Semaphores {
@@ -22,8 +25,8 @@ pub struct Semaphores {
 pub enum Waited {
     /// All others are there.
     AllAreThere,
-    /// A signal arrived; this process waits no longer.
-    Interrupted,
+    /// Somebody is still missing after [`PATIENCE`], or a signal arrived.
+    NotYet,
 }
 
 impl Semaphores {
@@ -52,7 +55,7 @@ impl Semaphores {
             .map_err(|why| unable("there are no semaphores to wait at", why, "make them first with -p N"))
     }
 
-    /// Removes the set. Whoever waits at it waits no longer, and fails.
+    /// Removes the set. A process that waits at it ends with an error.
     ///
     /// # Errors
     /// Host: there is none, or it is another user's.
@@ -78,22 +81,25 @@ impl Semaphores {
         })
     }
 
-    /// Waits until all others have arrived, or a signal does.
+    /// Waits until all others have arrived, for [`PATIENCE`] at most.
     ///
     /// # Errors
     /// Host: the set is gone.
     pub fn wait_for_all(self, meeting: u16) -> Result<Waited, Trouble> {
         match self.change(meeting, 0, 0) {
             Ok(()) => Ok(Waited::AllAreThere),
-            Err(Errno::INTR) => Ok(Waited::Interrupted),
+            Err(Errno::INTR | Errno::AGAIN) => Ok(Waited::NotYet),
             Err(why) => Err(unable("the semaphores are gone", why, "make them again with -p N")),
         }
     }
 
     fn change(self, meeting: u16, by: i16, flags: i16) -> Result<(), Errno> {
         let mut change = libc::sembuf { sem_num: meeting, sem_op: by, sem_flg: flags };
-        // SAFETY: semop reads one `sembuf`, which lives until the call returns.
-        number_or_error(unsafe { libc::semop(self.number, &raw mut change, 1) }).map(drop)
+        let limit = libc::timespec { tv_sec: 0, tv_nsec: PATIENCE.as_nanos() as libc::c_long };
+        // SAFETY: semtimedop reads one `sembuf` and one `timespec`, which live until the call returns.
+        let done =
+            unsafe { libc::syscall(libc::SYS_semtimedop, self.number, &raw mut change, 1usize, &raw const limit) };
+        number_or_error(done as c_int).map(drop)
     }
 }
 
@@ -131,9 +137,11 @@ mod tests {
         let opened = Semaphores::open(key, 2).unwrap();
         assert_eq!(made, opened);
         opened.arrive(1).unwrap();
-        let other = std::thread::spawn(move || made.arrive(1).and_then(|()| made.wait_for_all(1)));
-        assert_eq!(opened.wait_for_all(1).unwrap(), Waited::AllAreThere);
-        assert_eq!(other.join().unwrap().unwrap(), Waited::AllAreThere);
+        assert_eq!(opened.wait_for_all(1).unwrap(), Waited::NotYet, "the other one is missing");
+        let other = std::thread::spawn(move || made.arrive(1));
+        while opened.wait_for_all(1).unwrap() == Waited::NotYet {}
+        other.join().unwrap().unwrap();
+        assert_eq!(made.wait_for_all(1).unwrap(), Waited::AllAreThere);
         assert!(opened.arrive(1).unwrap_err().to_string().contains("more processes came"));
         opened.arrive(0).unwrap();
         Semaphores::remove(key).unwrap();

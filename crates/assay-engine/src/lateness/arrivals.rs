@@ -87,7 +87,7 @@ impl Lateness {
     }
 
     /// Every arrival and completion is punctual, whatever the sources are.
-    pub(crate) fn is_always_punctual(&mut self) {
+    pub(crate) fn assume_punctual(&mut self) {
         (self.may_be_late, self.examined_before) = (false, Instant::from_ns(0));
     }
 

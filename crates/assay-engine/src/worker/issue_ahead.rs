@@ -35,7 +35,7 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
             && self.agenda.open_loop
         {
             self.ahead.how = Some(Self::issue_ahead);
-            self.lateness.is_always_punctual();
+            self.lateness.assume_punctual();
         }
         self
     }

@@ -6,7 +6,7 @@ use crate::export::{Sink, is_measured, write_error};
 use assay_base::Span;
 use assay_model::Plan;
 use assay_model::files::{FileSize, PlannedFiles, TreeShape};
-use assay_record::{Header, Histograms, Interval};
+use assay_record::{CloseReason, Header, Histograms, Interval};
 use std::fmt::Write;
 
 /// The words of the operations that move the bytes of a test.
@@ -88,6 +88,13 @@ impl RowCollector {
         for flow in running.flows.iter().filter_map(|flow| interval.flows.get(*flow)) {
             figure.amount += if running.test.counts_bytes() { flow.bytes } else { flow.ok };
             figure.longest = figure.longest.max(Span::from_ns(flow.service.max_ns));
+        }
+    }
+
+    /// The phase is over. One that was cut short has no figure: it would look like that of the whole test.
+    pub fn end_phase(&mut self, reason: CloseReason) {
+        if reason != CloseReason::Completed {
+            self.running = None;
         }
     }
 
@@ -177,6 +184,10 @@ impl Sink for RowCollector {
     fn take_interval(&mut self, interval: &Interval, _: &mut dyn Write) -> Result<(), String> {
         self.add_interval(interval);
         Ok(())
+    }
+
+    fn end_segment(&mut self, reason: CloseReason) {
+        self.end_phase(reason);
     }
 
     fn take_histograms(&mut self, _: &Histograms, _: &mut dyn Write) -> Result<(), String> {

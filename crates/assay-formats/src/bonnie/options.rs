@@ -54,7 +54,7 @@ pub struct Arguments {
     /// The memory in MiB; 0 where it does not matter.
     pub memory_mib: Option<u64>,
     /// How often all is done.
-    pub times: u32,
+    pub times: Option<u32>,
     /// Whose rights are kept.
     pub user: Option<WantedUser>,
     /// Whether the table goes to standard error.
@@ -238,7 +238,7 @@ impl Written {
             files: file_tests(self.value('n'))?,
             machine: self.value('m').map(one_line),
             memory_mib: self.number('r', "MiB of memory", 0..=MOST_MIB)?,
-            times: self.number('x', "a number of times", 1..=1_000_000)?.unwrap_or(1) as u32,
+            times: self.number('x', "a number of times", 1..=1_000_000)?.map(|times| times as u32),
             user: self.wanted_user()?,
             quiet: self.has('q'),
             manner,
@@ -250,6 +250,9 @@ impl Written {
         }
         if manner.direct && !manner.fast && arguments.block.is_some() {
             return Err("-D cannot move single bytes, which have no direct I/O: add -f".to_owned());
+        }
+        if arguments.memory_mib == Some(0) && arguments.block.as_ref().is_some_and(|block| block.size_mib.is_none()) {
+            return Err("-r 0 says no memory from which the size of the file follows: write it as -s SIZE".to_owned());
         }
         Ok(Command::Run(Box::new(arguments)))
     }
@@ -416,7 +419,7 @@ mod tests {
         let usual = run("");
         assert_eq!(
             (usual.directory.as_str(), usual.times, usual.manner, usual.quiet),
-            (".", 1, FileManner::default(), false)
+            (".", None, FileManner::default(), false)
         );
         let block = BlockTests { size_mib: None, chunk: 8192, seeks: 8192, seekers: 5 };
         assert_eq!((usual.block, usual.files.unwrap().files), (Some(block), 16384));
@@ -425,7 +428,7 @@ mod tests {
         let files = FileTests { files: 4096, largest: 4096, smallest: 512, directories: 8, chunk: 4096 };
         assert_eq!((all.block, all.files), (Some(block), Some(files)));
         assert!(all.quiet && all.manner == FileManner { fast: true, synchronous: true, direct: true });
-        assert_eq!((all.directory.as_str(), all.times, all.seed, all.memory_mib), ("/mnt", 3, Some(42), Some(0)));
+        assert_eq!((all.directory.as_str(), all.times, all.seed, all.memory_mib), ("/mnt", Some(3), Some(42), Some(0)));
         assert_eq!(all.user, Some(WantedUser { user: "joe".to_owned(), group: Some("staff".to_owned()) }));
         assert_eq!(all.synchronisation, Some(Synchronisation::Semaphore));
         for (text, mib) in [("64", 64), ("64m", 64), ("4g", 4096), ("4G:64k", 4096)] {

@@ -7,6 +7,9 @@ use std::fmt::Write;
 
 /// Of a hundred seeks so many are written back.
 const WRITTEN_BACK: u32 = 10;
+/// Of a hundred seeks of the client that writes, so many at most: each of the other clients draws until it has a seek that
+/// does not write.
+const MOST_WRITTEN_BACK: u32 = 80;
 /// The longest that a test may take.
 const LONGEST: &str = "7d";
 
@@ -26,7 +29,7 @@ pub fn workload_texts(arguments: &Arguments, memory_mib: u64) -> Vec<String> {
 impl BlockTests {
     /// The size of the large file, in MiB.
     pub fn mib(&self, memory_mib: u64) -> u64 {
-        self.size_mib.unwrap_or_else(|| memory_mib.saturating_mul(2).max(1))
+        self.size_mib.unwrap_or_else(|| memory_mib.saturating_mul(2))
     }
 }
 
@@ -49,20 +52,16 @@ fn block_text(arguments: &Arguments, block: &BlockTests, memory_mib: u64) -> Str
 fn add_seeks(text: &mut String, block: &BlockTests) {
     let name = Test::Seeks.phase_name();
     let _ = writeln!(text, "\n[[phase]]\nname = \"{name}\"\nfor = \"{LONGEST}\"\ncount = {}", block.seeks);
-    let written_back = (WRITTEN_BACK * block.seekers).min(100);
-    if written_back < 100 {
-        let share = 100 - written_back;
-        let _ = writeln!(
-            text,
-            "[[phase.do]]\nname = \"seek\"\nsteps = [\"read\"]\npick = \"any\"\nat = \"random\"\nshare = \"{share}%\""
-        );
-        let _ = writeln!(
-            text,
-            "[[phase.do]]\nname = \"seek-and-write\"\nsteps = [\"rmw\"]\nat = \"random\"\nshare = \"{written_back}%\""
-        );
-        return;
-    }
-    let _ = writeln!(text, "[[phase.do]]\nname = \"seek\"\nsteps = [\"read\"]\npick = \"any\"\nat = \"random\"");
+    let written_back = (WRITTEN_BACK * block.seekers).min(MOST_WRITTEN_BACK);
+    let share = 100 - written_back;
+    let _ = writeln!(
+        text,
+        "[[phase.do]]\nname = \"seek\"\nsteps = [\"read\"]\npick = \"any\"\nat = \"random\"\nshare = \"{share}%\""
+    );
+    let _ = writeln!(
+        text,
+        "[[phase.do]]\nname = \"seek-and-write\"\nsteps = [\"rmw\"]\nat = \"random\"\nshare = \"{written_back}%\""
+    );
 }
 
 fn files_text(arguments: &Arguments, files: &FileTests) -> String {
@@ -108,15 +107,11 @@ fn files_text(arguments: &Arguments, files: &FileTests) -> String {
 /// The keys that both workloads have.
 fn head_text(arguments: &Arguments, clients: u32, chunk: u64) -> String {
     let cache = if arguments.manner.direct { "direct" } else { "drop" };
-    let mut text = format!(
+    format!(
         "name = \"bonnie\"\nmodel = \"files\"\ndescription = \"what a command line of bonnie++ asks\"\n\
          watermark = \"BONNIE-LIKE: not comparable with results of bonnie++\"\nclients = {clients}\nclosed = true\n\
          cache = \"{cache}\"\nio = \"{chunk}B\"\nduration = \"{LONGEST}\"\n"
-    );
-    if let Some(seed) = arguments.seed {
-        let _ = writeln!(text, "seed = {seed}");
-    }
-    text
+    )
 }
 
 /// A phase in which every file has its turn once.

@@ -13,7 +13,7 @@ pub use fio::Fio;
 pub use hgrm::Hgrm;
 pub use hlog::Hlog;
 
-use assay_record::{Event, FlowHistograms, Header, Histograms, Interval, PhaseKind, Times};
+use assay_record::{CloseReason, Event, FlowHistograms, Header, Histograms, Interval, PhaseKind, Times};
 use std::fmt::Write;
 
 /// Takes a log and writes text. Errors say what about the log cannot be exported.
@@ -29,6 +29,10 @@ pub trait Sink {
     fn take_interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String>;
     /// Distributions of some intervals of the segment.
     fn take_histograms(&mut self, histograms: &Histograms, out: &mut dyn Write) -> Result<(), String>;
+    /// The segment is over, for this reason. Most formats have no place for it.
+    fn end_segment(&mut self, reason: CloseReason) {
+        let _ = reason;
+    }
     /// The log is over.
     fn end_log(&mut self, out: &mut dyn Write) -> Result<(), String>;
 }

@@ -3,6 +3,7 @@
 
 use super::figures::LinkShare;
 use super::{Place, Suite};
+use crate::verdict::Verdict;
 use assay_base::Bytes;
 use serde::Serialize;
 
@@ -49,12 +50,15 @@ impl Ceilings {
         let runs: Vec<_> = places.filter_map(|place| suite.usable_run_at(place)).collect();
         let rate = median(runs.iter().filter_map(|run| run.figures.rate).collect())?;
         let memory = suite.usable_run_at(Place { round: 0, workload, member: None });
+        // A run that failed in memory had less to do, and one that follows a rate does the same everywhere.
+        let memory = memory.filter(|run| run.verdict == Verdict::Pass && !run.figures.follows_a_rate);
         let in_memory = memory.and_then(|run| run.figures.rate).filter(|_| rate > 0.0);
         let times_in_memory = in_memory.map(|memory| memory / rate);
         let client_share = median(runs.iter().filter_map(|run| run.figures.client_share).collect());
-        let shares = median(runs.iter().filter_map(|run| Some(run.figures.link.as_ref()?.share)).collect());
-        let link = runs.iter().find_map(|run| run.figures.link.clone()).zip(shares);
-        let link = link.map(|(link, share)| LinkShare { share, ..link });
+        let mut links: Vec<&LinkShare> = runs.iter().filter_map(|run| run.figures.link.as_ref()).collect();
+        links.sort_by(|a, b| a.share.total_cmp(&b.share));
+        // Not the mean of two of them: they may be different links.
+        let link = links.get(links.len() / 2).map(|link| (*link).clone());
         let mut limited_by = Vec::new();
         if let Some(link) = link.as_ref().filter(|link| link.share >= LIMITING) {
             let speed = Bytes::new(link.bytes_per_second).human_text();

@@ -18,6 +18,9 @@ pub struct RunFigures {
     /// The network link that was used most, of those whose speed is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkShare>,
+    /// Whether some of what an application waits for follows a rate, so that no target could do more of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub follows_a_rate: bool,
     /// The times of each stream in each step.
     pub streams: Vec<StreamTimes>,
 }
@@ -71,6 +74,7 @@ impl RunFigures {
                 let principal = !has_sequences || stream.direction == SEQUENCE;
                 if principal {
                     completed += stream.counts.operations as f64;
+                    figures.follows_a_rate |= stream.rate_asked.is_some();
                 }
                 figures.streams.push(stream_times(step, stream, principal));
             }

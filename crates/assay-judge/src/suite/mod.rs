@@ -26,6 +26,9 @@ use crate::words::add_new;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The most rounds that a suite can have.
+pub const MOST_ROUNDS: u32 = 100;
+
 /// The version of the JSON shape.
 pub const SCHEMA: u32 = 1;
 
@@ -126,9 +129,14 @@ impl Suite {
     /// The places of all rounds in the order in which they run. In each round another member is the first, so that no member has
     /// the advantage of always being first.
     pub fn places_of_rounds(&self) -> Vec<Place> {
+        self.places_of_first(self.rounds)
+    }
+
+    /// The places of the first rounds, whether they were asked for or not: an earlier call may have made more.
+    pub fn places_of_first(&self, rounds: u32) -> Vec<Place> {
         let count = self.members.len();
         let mut places = Vec::new();
-        for round in 1..=self.rounds {
+        for round in 1..=rounds {
             for workload in 0..self.workloads.len() {
                 for turn in 0..count {
                     let member = (turn + round as usize - 1) % count;
@@ -175,6 +183,9 @@ impl Suite {
     pub fn place_in_words(&self, place: Place) -> String {
         let workload = self.workloads.get(place.workload).map_or("", |workload| workload.name.as_str());
         match place.member.and_then(|member| self.members.get(member)) {
+            Some(member) if place.round > self.rounds => {
+                format!("{workload} on {}, round {}", member.label, place.round)
+            }
             Some(member) => format!("{workload} on {}, round {} of {}", member.label, place.round, self.rounds),
             None => format!("{workload} in memory, as a ceiling"),
         }

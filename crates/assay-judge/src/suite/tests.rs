@@ -58,8 +58,8 @@ fn run(prng: &mut Prng, place: Place, slower: f64) -> SuiteRun {
             p99_ns: time(7e6),
         }
     });
-    let figures =
-        RunFigures { rate: Some(200.0 / slower), client_share: Some(0.2), link: None, streams: streams.into() };
+    let (rate, client_share) = (Some(200.0 / slower), Some(0.2));
+    let figures = RunFigures { rate, client_share, streams: streams.into(), ..RunFigures::default() };
     let directory = format!("run-{}-{}-{:?}", place.round, place.workload, place.member);
     SuiteRun { place, verdict: Verdict::Pass, reason: "all held".to_owned(), directory, figures }
 }
@@ -198,6 +198,16 @@ fn what_limits_a_member_is_named() {
     assert_eq!(ceilings[1].limited_by, ["limited by the client (97% of its processors)"]);
     assert!((ceilings[1].times_in_memory.unwrap() - 2.06).abs() < 1e-9);
     assert_eq!(ceilings[3].times_in_memory, None, "the other workload did not run in memory");
+    let in_memory = suite.runs.iter().position(|run| run.place.member.is_none()).unwrap();
+    let with = |verdict: Verdict, follows_a_rate: bool| {
+        let mut suite = suite.clone();
+        suite.runs[in_memory].verdict = verdict;
+        suite.runs[in_memory].figures.follows_a_rate = follows_a_rate;
+        suite.compare().ceilings[0].times_in_memory
+    };
+    assert!(with(Verdict::Pass, false).is_some());
+    assert_eq!(with(Verdict::Pass, true), None, "the same rate is everywhere the same");
+    assert_eq!(with(Verdict::Fail, false), None, "what failed in memory is no ceiling");
     let told = suite.compare().told;
     assert_eq!(told, 16, "the run in memory is compared with none");
 }

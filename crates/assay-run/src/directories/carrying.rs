@@ -4,7 +4,7 @@
 use super::findings::{event, event_of_cache, events_of_end};
 use super::links::LinkMeters;
 use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request};
-use super::session::{NoAnswer, Session, TICK, Wait};
+use super::session::{ActivityWatch, NoAnswer, SILENT_AT_MOST, Session, TICK, Wait};
 use super::target::Directory;
 use crate::drive::{Collector, Drive, Meters, Sample, header_facts};
 use crate::failure::Failure;
@@ -206,7 +206,9 @@ impl Collecting<'_, '_> {
     /// Writes what comes to the log until the phase is over.
     fn collect_answers(&mut self, given_up: Span) -> PhaseEnding {
         let patience = given_up + self.run.plan.timing.interval + self.run.plan.timing.interval + SILENCE;
-        // What it does before a phase, such as dropping all files from the page cache, takes as long as it takes.
+        // What it does before a phase, such as dropping all files from the page cache, takes as long as it takes, but it does
+        // something.
+        let mut watch = ActivityWatch::begin(self.session.connection.process_id());
         let (mut heard, mut told_to_stop) = (None, false);
         loop {
             match self.session.connection.next_answer(TICK) {
@@ -218,6 +220,16 @@ impl Collecting<'_, '_> {
                 }
                 Ok(None) if heard.is_some_and(|heard| self.clock.now().since(heard) > patience) => {
                     return self.process_is_silent(patience);
+                }
+                Ok(None) if heard.is_none() => {
+                    let most = if told_to_stop { given_up } else { SILENT_AT_MOST };
+                    if watch.has_rested_for(most) {
+                        return self.process_is_silent(most);
+                    }
+                    if let Some(text) = watch.new_warning(given_up) {
+                        self.collector.observer.warn_user(&text);
+                    }
+                    self.collector.observer.time_passes();
                 }
                 Ok(None) => self.collector.observer.time_passes(),
                 Err(failure) => return self.process_ended(&failure),

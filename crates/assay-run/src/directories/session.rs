@@ -18,7 +18,7 @@ pub(super) const TICK: Duration = Duration::from_millis(250);
 const LONGEST: Span = Span::from_secs(120);
 /// How long the process may rest in one call while nobody asks for the end: to make a large tree durable on a slow disk is
 /// one call.
-const SILENT_AT_MOST: Span = Span::from_secs(3600);
+pub(super) const SILENT_AT_MOST: Span = Span::from_secs(3600);
 
 /// The process that makes the calls, and how far the run is.
 #[derive(Debug)]
@@ -117,12 +117,8 @@ impl Session {
                 );
                 return Err(NoAnswer::Hangs(text));
             }
-            if watch.rests_anew_for(wait.patience) {
-                (wait.warn)(&format!(
-                    "the process {}, which makes the calls on the directory, has waited in a call for {}; Ctrl-C ends the run",
-                    self.connection.process_id(),
-                    wait.patience
-                ));
+            if let Some(text) = watch.new_warning(wait.patience) {
+                (wait.warn)(&text);
             }
         }
     }
@@ -161,7 +157,7 @@ pub(super) enum NoAnswer {
 }
 
 /// For how long a process does nothing. One that waits for a disk also rests, so that rest alone says little.
-struct ActivityWatch {
+pub(super) struct ActivityWatch {
     clock: Clock,
     process: u32,
     seen: Option<Activity>,
@@ -170,14 +166,14 @@ struct ActivityWatch {
 }
 
 impl ActivityWatch {
-    fn begin(process: u32) -> ActivityWatch {
+    pub(super) fn begin(process: u32) -> ActivityWatch {
         let clock = Clock::start();
         let since = clock.now();
         ActivityWatch { clock, process, seen: Activity::of_process(process), since, has_warned: false }
     }
 
     /// Whether it has done nothing for this long.
-    fn has_rested_for(&mut self, time: Span) -> bool {
+    pub(super) fn has_rested_for(&mut self, time: Span) -> bool {
         let (seen, now) = (Activity::of_process(self.process), self.clock.now());
         // What the kernel does not tell is no rest.
         if seen != self.seen || seen.is_none() {
@@ -186,11 +182,16 @@ impl ActivityWatch {
         now.since(self.since) > time
     }
 
-    /// The same, told once for each rest.
-    fn rests_anew_for(&mut self, time: Span) -> bool {
+    /// What a person is told, once for each time that it does nothing for this long.
+    pub(super) fn new_warning(&mut self, time: Span) -> Option<String> {
         let rests = !self.has_warned && self.has_rested_for(time);
         self.has_warned |= rests;
-        rests
+        rests.then(|| {
+            format!(
+                "the process {}, which makes the calls on the directory, has waited in a call for {time}; Ctrl-C ends the run",
+                self.process
+            )
+        })
     }
 }
 

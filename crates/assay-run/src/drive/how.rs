@@ -86,6 +86,18 @@ impl Manner {
     }
 }
 
+impl Manner {
+    /// Refuses what only a single run can do.
+    pub fn check_suits_several_runs(&self, verb: &str) -> Result<(), Failure> {
+        if self.directory.keep {
+            return Err(Failure::bad_usage(format!(
+                "--keep is for a single run: {verb} makes several, and each would leave its files; use assay run"
+            )));
+        }
+        Ok(())
+    }
+}
+
 /// The refusal of an option that is about databases.
 fn for_databases(option: &str) -> Failure {
     Failure::bad_usage(format!("{option} is for databases, such as sqlite:shop.db"))

@@ -18,7 +18,7 @@ use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::several::{PlannedRun, Several};
 use assay_base::Multiple;
 use assay_judge::procedure::{AfterFailure, Attempts, Evidence};
-use assay_judge::suite::{Place, SCHEMA, Suite, SuiteComparison, SuiteWorkload};
+use assay_judge::suite::{MOST_ROUNDS, Place, SCHEMA, Suite, SuiteComparison, SuiteWorkload};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -139,29 +139,44 @@ impl<'a> MountSuite<'a> {
             + self.attempts_in_memory.count_open_places(&in_memory)
     }
 
-    /// Makes the runs that are left, or until no further run is made.
-    pub fn run_suite(mut self, observer: &mut dyn Observer) -> Result<Suite, Failure> {
+    /// Makes the runs that are left, or until no further run is made. Returns what was measured in any case, and why it ended
+    /// before its end.
+    pub fn run_suite(mut self, observer: &mut dyn Observer) -> (Suite, Result<(), Failure>) {
+        let ended = self.run_stages(observer);
+        (self.suite, ended)
+    }
+
+    fn run_stages(&mut self, observer: &mut dyn Observer) -> Result<(), Failure> {
         let (opened, dir) = (self.opened.all(), self.dir.clone());
-        self.run_in_memory(&opened, observer);
-        if !self.attempts_in_memory.was_cut_short() {
-            self.stage = Stage::Rounds;
-            runner::carry_out_on(&opened, &mut self, &dir, observer)?;
+        self.run_in_memory(&opened, observer)?;
+        if self.attempts_in_memory.was_cut_short() {
+            return Ok(());
         }
-        Ok(self.suite)
+        self.stage = Stage::Rounds;
+        runner::carry_out_on(&opened, self, &dir, observer)
     }
 
     /// Makes the runs in memory. They are only a ceiling: where one cannot be made, the suite goes on without it.
-    fn run_in_memory(&mut self, opened: &[&Several<'_>], observer: &mut dyn Observer) {
+    ///
+    /// # Errors
+    /// A signal ended it.
+    fn run_in_memory(&mut self, opened: &[&Several<'_>], observer: &mut dyn Observer) -> Result<(), Failure> {
         if let Err(why) = &self.opened.memory {
-            return self.add_remark(format!("no ceiling by memory: {}", why.user_message()), observer);
+            self.add_remark(format!("no ceiling by memory: {}", why.user_message()), observer);
+            return Ok(());
         }
         let dir = self.dir.clone();
         while let Some(place) = self.next() {
             let Err(why) = runner::carry_out_on(opened, self, &dir, observer) else { continue };
-            let workload = self.suite.workloads[place.workload].name.clone();
-            self.left_out.push(self.next().unwrap_or(place));
+            if opened.iter().any(|several| several.was_asked_to_stop()) {
+                return Err(why);
+            }
+            let failed = self.next().unwrap_or(place);
+            let workload = self.suite.workloads[failed.workload].name.clone();
+            self.left_out.push(failed);
             self.add_remark(format!("no ceiling by memory for {workload}: {}", why.user_message()), observer);
         }
+        Ok(())
     }
 
     fn add_remark(&mut self, remark: String, observer: &mut dyn Observer) {
@@ -191,7 +206,8 @@ impl<'a> MountSuite<'a> {
 
     /// The place of the run in a directory, as its name says it.
     fn place_of_directory(&self, directory: &str) -> Option<Place> {
-        let places = [self.suite.places_in_memory(), self.suite.places_of_rounds()].concat();
+        // Also of rounds that are not asked for any more: what failed in them is not forgotten.
+        let places = [self.suite.places_in_memory(), self.suite.places_of_first(MOST_ROUNDS)].concat();
         runner::place_named(&places, directory, |place| directory_of(&self.suite, *place))
     }
 }

@@ -80,6 +80,11 @@ impl<'a> Several<'a> {
         directory: NamedDirectory,
         settings: Settings<'a>,
     ) -> Result<Several<'a>, Failure> {
+        if settings.manner.directory.expected_file_system.is_some() {
+            return Err(Failure::bad_usage(format!(
+                "--expect-fs is for one directory: {verb} shows the type of each mount, and refuses to go on with others"
+            )));
+        }
         Several::open_named(verb, workload, vec![(name, Named::Directory(directory))], settings, &|_| Ok(()))
     }
 
@@ -108,11 +113,7 @@ impl<'a> Several<'a> {
     ) -> Result<Several<'a>, Failure> {
         let names = named.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         settings.manner.check_suits_targets(&named)?;
-        if settings.manner.directory.keep {
-            return Err(Failure::bad_usage(format!(
-                "--keep is for a single run: {verb} makes several, and each would leave its files; use assay run"
-            )));
-        }
+        settings.manner.check_suits_several_runs(verb)?;
         settings.pace = with_length(settings.pace, &workload);
         let (plan, plan_sum) = plan_with_checksum(&workload, &named, &settings)?;
         check(&plan)?;
@@ -172,6 +173,11 @@ impl<'a> Several<'a> {
     /// A message for the user that belongs to no run.
     pub(crate) fn tell_user(&self, line: &str) {
         (self.settings.tell)(line);
+    }
+
+    /// Whether a signal has asked for the end.
+    pub(crate) fn was_asked_to_stop(&self) -> bool {
+        self.prepared.stop.is_set()
     }
 
     /// Whether the command line names a seed.

@@ -14,16 +14,20 @@ use crate::progress::Progress;
 use crate::screen::print_to_stderr;
 use assay_device::probe;
 use assay_device::safety::Roots;
-use assay_formats::bonnie::{Arguments, COLUMNS, Command, Test, USAGE, parse_args, table_text, workload_texts};
-use assay_judge::{Judgement, Verdict};
+use assay_formats::bonnie::{
+    Arguments, COLUMNS, Command, Row, Synchronisation, Test, USAGE, parse_args, table_text, workload_texts,
+};
+use assay_judge::{Fold, Verdict};
 use assay_model::Plan;
 use assay_model::workload::read_workload;
 use assay_record::CloseReason;
 use assay_run::drive::Drive;
 use assay_run::failure::{Failure, code, escaped_path};
+use assay_run::host::signals::{self, StopCell};
 use assay_run::log::logfile::LogFile;
 use assay_run::log::rundir;
 use assay_run::open::prepared::Prepared;
+use assay_run::open::seed::choose_seed;
 use assay_run::open::targets::{self, Named, SmallestTarget, TargetNeeds};
 use assay_run::procedure::pace::Pace;
 use assay_run::procedure::steps::{Course, Task, never_decided, plan_steps};
@@ -63,14 +67,23 @@ fn run_tests(arguments: &Arguments, args: &[String]) -> Result<u8, Failure> {
     }
     let memory_mib = memory_mib(arguments)?;
     refuse_small_file(arguments, memory_mib)?;
-    let start = Start::open(arguments.synchronisation)?;
-    let is_table = arguments.times == 1;
-    if !is_table {
-        print_flushed(&format!("{COLUMNS}\n"));
+    if arguments.times.is_some_and(|times| times > 1) && arguments.synchronisation == Some(Synchronisation::Semaphore) {
+        return Err(Failure::bad_usage(
+            "-x and -y s do not go together, because each semaphore is for one test: repeat -p N and the command",
+        ));
     }
-    for number in 1..=arguments.times {
-        let log_dir = consent::run_dir().map(|dir| if is_table { dir } else { dir.join(format!("test-{number}")) });
-        let code = TestRun { arguments, memory_mib, start, log_dir }.carry_out()?;
+    let start = Start::open(arguments.synchronisation)?;
+    let stop = signals::stop_on_signals()?;
+    let Some(times) = arguments.times else {
+        return TestRun { arguments, memory_mib, start, stop, log_dir: consent::run_dir() }.carry_out();
+    };
+    print_result(&format!("{COLUMNS}\n"))?;
+    for number in 1..=times {
+        if stop.is_set() {
+            return Err(Failure::cut_short(format!("ended by a signal before test {number} of {times}")));
+        }
+        let log_dir = consent::run_dir().map(|dir| dir.join(format!("test-{number}")));
+        let code = TestRun { arguments, memory_mib, start, stop: stop.clone(), log_dir }.carry_out()?;
         if code != code::DONE {
             return Ok(code);
         }
@@ -109,6 +122,7 @@ struct TestRun<'a> {
     arguments: &'a Arguments,
     memory_mib: u64,
     start: Start,
+    stop: StopCell,
     log_dir: Option<PathBuf>,
 }
 
@@ -121,26 +135,36 @@ impl TestRun<'_> {
         let smallest = SmallestTarget::ForPlans(&plans);
         let needs = TargetNeeds { writes: true, smallest, beside: 0, log_dir, page_cache: &[] };
         let access = Access::default();
-        let prepared = Prepared::open_named(&named, needs, &|named, needs| access.open_targets(named, needs))?;
-        let log = match &self.log_dir {
-            Some(dir) => LogFile::create_new(&rundir::create_run_directory(dir, true)?.join("run.jsonl"))?,
+        let prepared = Prepared::from_opened(access.open_targets(&named, needs)?, self.stop.clone());
+        let directory = self.log_dir.as_deref().map(|dir| rundir::create_held(dir, true)).transpose()?;
+        let log = match &directory {
+            Some((dir, _held)) => LogFile::create_new(&dir.join("run.jsonl"))?,
             None => LogFile::without_file(),
         };
-        let speaks = !self.arguments.quiet && self.arguments.times == 1;
+        let speaks = !self.arguments.quiet && self.arguments.times.is_none();
         let (printer, heard) = Printer::new(self.arguments.machine.clone(), speaks);
         let mut log = log.heard_by(Box::new(printer));
-        self.run_one_after_another(tasks, &prepared, &mut log, &heard)?;
+        let ended = self.run_one_after_another(tasks, &prepared, &mut log, &heard);
         drop(log);
-        self.report(heard)
+        let heard = Rc::into_inner(heard).ok_or_else(|| Failure::internal_bug("the log is heard on"))?;
+        let Heard { mut figures, judged, .. } = heard.into_inner();
+        let row = figures.row();
+        if ended.is_ok() || row.figures.iter().any(Option::is_some) {
+            self.print_figures(row)?;
+        }
+        ended?;
+        self.tell_verdict(judged)
     }
 
     /// The tests of both workloads as the steps of one log.
     fn tasks(&self, named: &[(String, Named)]) -> Result<Vec<Task>, Failure> {
         let mut tasks = Vec::new();
+        // One seed for both, which stands in the line.
+        let pace = Pace { seed: Some(choose_seed(self.arguments.seed, named)), ..Pace::default() };
         for text in workload_texts(self.arguments, self.memory_mib) {
             let workload = read_workload("bonnie", &text)
                 .map_err(|faults| Failure::bad_usage(format!("these sizes make no workload: {faults}")))?;
-            tasks.extend(plan_steps(&workload, named, None, &Pace::default(), &[])?);
+            tasks.extend(plan_steps(&workload, named, None, &pace, &[])?);
         }
         let of = tasks.len() as u32;
         for (number, head) in (1..).zip(tasks.iter_mut().filter_map(|task| task.head.as_mut())) {
@@ -158,34 +182,40 @@ impl TestRun<'_> {
     ) -> Result<(), Failure> {
         let how = Drive { watermarks: vec!["RUN AS bonnie++".to_owned()], ..Drive::default() };
         let course = Course { targets: &prepared.targets, how: &how, stop: &prepared.stop };
+        let mut ended = Ok(());
         for task in tasks {
-            if let Some(test) = test_of(&task.plan) {
-                self.start.wait_before(test, &prepared.stop)?;
+            let test = test_of(&task.plan);
+            if ended.is_err() || !matches!(heard.borrow().ended, None | Some(CloseReason::Completed)) {
+                test.into_iter().for_each(|test| self.start.excuse(test));
+                continue;
             }
-            course.run_tasks(vec![task], log, &mut Progress::new(true), &never_decided)?;
-            if heard.borrow().ended != Some(CloseReason::Completed) {
-                break;
+            ended = test.map_or(Ok(()), |test| self.start.wait_before(test, &prepared.stop));
+            if ended.is_ok() {
+                ended = course.run_tasks(vec![task], log, &mut Progress::new(true), &never_decided).map(drop);
             }
         }
-        Ok(())
+        ended
     }
 
-    /// Prints what was measured, and what is against it.
-    fn report(&self, heard: Rc<RefCell<Heard>>) -> Result<u8, Failure> {
-        let heard = Rc::into_inner(heard).ok_or_else(|| Failure::internal_bug("the log is heard on"))?;
-        let Heard { mut figures, judged, .. } = heard.into_inner();
-        let judgement = judged.finish().map_err(|why| Failure::internal_bug(format!("a log without an end: {why}")))?;
-        let row = figures.row();
-        if self.arguments.times == 1 {
+    /// Prints what was measured.
+    fn print_figures(&self, row: &Row) -> Result<(), Failure> {
+        if self.arguments.times.is_none() {
             let table = table_text(row);
             if self.arguments.quiet {
                 table.lines().for_each(print_to_stderr);
             } else {
-                print_whole(&table);
+                print_result(&table)?;
             }
         }
-        print_whole(&format!("{}\n", row.text()));
-        tell_verdict(&judgement);
+        print_result(&format!("{}\n", row.text()))
+    }
+
+    /// Says on standard error what the figures prove, and where the log is; returns the exit code.
+    fn tell_verdict(&self, judged: Fold) -> Result<u8, Failure> {
+        let judgement = judged.finish().map_err(|why| Failure::internal_bug(format!("a log without an end: {why}")))?;
+        if judgement.verdict != Verdict::Pass {
+            print_to_stderr(&format!("assay: {}: {}", judgement.verdict, judgement.reason));
+        }
         if let Some(dir) = &self.log_dir {
             print_to_stderr(&format!("assay: the log is in {}", escaped_path(dir)));
         }
@@ -198,13 +228,11 @@ fn test_of(plan: &Plan) -> Option<Test> {
     Test::from_phase_name(&plan.load.files()?.current_phase().name)
 }
 
-/// Says on standard error what the figures prove.
-fn tell_verdict(judgement: &Judgement) {
-    if judgement.verdict != Verdict::Pass {
-        print_to_stderr(&format!("assay: {}: {}", judgement.verdict, judgement.reason));
+/// Prints what a script reads. Where that is not possible, whoever looks at standard error still has it.
+fn print_result(text: &str) -> Result<(), Failure> {
+    if print_flushed(text) {
+        return Ok(());
     }
-}
-
-fn print_whole(text: &str) {
-    print_flushed(text);
+    text.lines().for_each(print_to_stderr);
+    Err(Failure::host_unable("the result could not be written to standard output; it stands above on standard error"))
 }

@@ -80,15 +80,21 @@ impl Listen for Printer {
             Entry::Header(header) => self.begin_test(header),
             Entry::Interval(interval) => self.heard.borrow_mut().figures.add_interval(interval),
             Entry::Event(event) => match event.what {
-                EventKind::Stuck | EventKind::TargetLost | EventKind::ConditionBroken | EventKind::EngineFailed => {
-                    self.tell(&event.text);
-                }
-                EventKind::Warning | EventKind::IoError | EventKind::Disturbed => self.tell(&event.text),
+                EventKind::Stuck
+                | EventKind::TargetLost
+                | EventKind::ConditionBroken
+                | EventKind::EngineFailed
+                | EventKind::Warning
+                | EventKind::IoError
+                | EventKind::Disturbed => self.tell(&event.text),
                 _ => {}
             },
             Entry::Histograms(_) => {}
             Entry::Close(close) => {
-                self.heard.borrow_mut().ended = Some(close.reason);
+                let mut heard = self.heard.borrow_mut();
+                heard.figures.end_phase(close.reason);
+                heard.ended = Some(close.reason);
+                drop(heard);
                 self.end_test(close.reason);
             }
         }

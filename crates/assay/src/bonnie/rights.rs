@@ -31,10 +31,12 @@ impl Rights {
         let WantedUser { user, group } = wanted;
         let mut lines = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
         let found = lines.find(|fields| fields.len() > 3 && (fields[0] == user || fields[2] == user));
+        // A number as the list writes it: with a sign or zeros before it would be root under another name.
+        let is_number = user.parse::<u32>().is_ok_and(|number| number.to_string() == *user);
         let (number, own_group) = match (found, user.parse::<u32>()) {
             (Some(fields), _) => (fields[2].parse().ok(), fields[3].parse().ok()),
-            (None, Ok(number)) => (Some(number), Some(NO_GROUP)),
-            (None, Err(_)) => (None, None),
+            (None, Ok(number)) if is_number => (Some(number), Some(NO_GROUP)),
+            _ => (None, None),
         };
         let number = number.ok_or_else(|| unknown("user", user, USERS))?;
         let group = match group {

@@ -1,9 +1,10 @@
 //! `-p` and `-y`: several processes begin each test together.
 
-use assay_files::semaphores::{KEY, Semaphores, Waited};
+use assay_files::semaphores::{KEY, PATIENCE, Semaphores, Waited};
 use assay_formats::bonnie::{Synchronisation, Test};
 use assay_run::failure::Failure;
 use assay_run::host::signals::StopCell;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::BufRead;
 
 /// How many semaphores there are: one for each test.
@@ -17,6 +18,15 @@ pub(super) fn make_semaphores(processes: u16) -> Result<(), Failure> {
 /// Removes them.
 pub(super) fn remove_semaphores() -> Result<(), Failure> {
     Semaphores::remove(KEY).map_err(Failure::from_directory_trouble)
+}
+
+/// Whether somebody has written to standard input, or closed it; it is waited for a moment.
+fn input_is_there() -> bool {
+    let input = std::io::stdin();
+    let mut wanted = [PollFd::new(&input, PollFlags::IN)];
+    let limit = Timespec { tv_sec: 0, tv_nsec: PATIENCE.as_nanos() as i64 };
+    // What cannot be waited for is read at once.
+    !matches!(poll(&mut wanted, Some(&limit)), Ok(0) | Err(rustix::io::Errno::INTR))
 }
 
 /// What each test waits for.
@@ -59,11 +69,24 @@ impl Start {
             }
             Start::WithLine => {
                 crate::terminal::write_question(&format!("\n{}:", test.number()));
-                let mut line = String::new();
-                // At the end of the input nobody can be waited for.
-                let _ = std::io::stdin().lock().read_line(&mut line);
+                while !stop.is_set() {
+                    if input_is_there() {
+                        let mut line = String::new();
+                        // At the end of the input nobody can be waited for.
+                        let _ = std::io::stdin().lock().read_line(&mut line);
+                        break;
+                    }
+                }
                 Ok(())
             }
+        }
+    }
+
+    /// Lets the other processes go on at a test that this one does not carry out any more.
+    pub(super) fn excuse(self, test: Test) {
+        if let Start::WithOthers(semaphores) = self {
+            // Where the semaphores are gone, nobody waits.
+            let _ = semaphores.arrive(test.number() as u16);
         }
     }
 }

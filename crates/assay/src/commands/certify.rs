@@ -13,7 +13,7 @@ use assay_run::failure::Failure;
 use assay_run::host::signals;
 use assay_run::observer::Observer;
 use assay_run::open::prepared::Prepared;
-use assay_run::open::targets::{Named, RealTarget, TargetNeeds, Targets};
+use assay_run::open::targets::{self, Named, RealTarget, TargetNeeds, Targets};
 use assay_run::procedure::Procedure;
 use assay_run::procedure::certifying::Certifying;
 use assay_run::procedure::settings::Settings;
@@ -75,7 +75,10 @@ pub(crate) fn run_certification(args: &Certify) -> Result<u8, Failure> {
     let planned = settings.place.planned_directory(if args.quick { "quick" } else { "certify" })?;
     let stop = signals::stop_on_signals()?;
     let mut progress = Progress::new(false);
-    let named = procedure.parse_targets(&targets)?;
+    let mut named = procedure.parse_targets(&targets)?;
+    targets::expect_file_system(&mut named, settings.manner.directory.expected_file_system.as_deref());
+    settings.manner.check_suits_targets(&named)?;
+    settings.manner.check_suits_several_runs("certify")?;
     let opened = open_targets(&settings, &named, &procedure.workload, &planned)?;
     let mut prepared = Prepared::from_opened(opened, stop);
     let notes = prepared.set_scheduler(procedure.workload.targets.scheduler.as_deref(), print_to_stderr)?;
@@ -110,7 +113,6 @@ fn open_targets(
         let path = PathBuf::from(format!("assay-scratch-{}.dat", std::process::id()));
         return Ok(Targets::Real(vec![RealTarget::create_scratch(&path, scratch_size(Path::new("."))?, planned)?]));
     }
-    settings.manner.check_suits_targets(named)?;
     let plan = workload
         .make_plan(&Adjust { targets: named.len() as u16, ..Adjust::default() })
         .map_err(Failure::bad_workload)?;

@@ -186,7 +186,10 @@ fn of_log(args: &Export, verdict: Vec<String>) -> Result<u8, Failure> {
             }
             Ok(Entry::Event(event)) => found.as_mut().map_or(Ok(()), |sink| sink.take_event(&event, &mut text)),
             Ok(Entry::Histograms(all)) => found.as_mut().map_or(Ok(()), |sink| sink.take_histograms(&all, &mut text)),
-            Ok(_) => Ok(()),
+            Ok(Entry::Close(close)) => {
+                found.iter_mut().for_each(|sink| sink.end_segment(close.reason));
+                Ok(())
+            }
             Err(damage) if damage.torn_tail => break,
             Err(damage) => Err(format!("the log is damaged: {damage}")),
         };

@@ -7,7 +7,8 @@ use crate::args::{Access, Output, Pace};
 use crate::progress::Progress;
 use crate::stdout::{print_json, show_text};
 use assay_base::{Multiple, Span};
-use assay_judge::suite::{Suite, write_html, write_text};
+use assay_judge::Verdict;
+use assay_judge::suite::{MOST_ROUNDS, Suite, write_html, write_text};
 use assay_run::NamedDirectory;
 use assay_run::failure::{Failure, escaped_path};
 use assay_run::log::results::render_text;
@@ -58,7 +59,7 @@ pub(crate) struct Mounts {
     #[arg(required = true, value_name = "NAME=DIR", num_args = 1.., value_hint = clap::ValueHint::DirPath)]
     pub mounts: Vec<String>,
     /// Number of rounds, 1 to 100
-    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_ROUNDS)))]
     pub rounds: u32,
     /// Workloads for directories, separated by commas: names of those that come with the program, or files
     /// [default: commit,mailspool,fileserver,build]
@@ -95,13 +96,19 @@ pub(crate) fn run_suite(args: &SuiteArgs) -> Result<u8, Failure> {
     let mut progress = Progress::new(false);
     let suite = MountSuite::begin_or_resume(&opened, choices, planned, &dir, args.output.resume.is_some())?;
     let all = Span::from_ns(each.saturating_mul(suite.runs_left() as u64));
-    progress.say_line(&format!(
-        "{} runs: {} at most, and as long as their trees take to be made and compared",
-        suite.runs_left(),
-        all.human_text()
-    ));
-    let suite = suite.run_suite(&mut progress)?;
+    if suite.runs_left() > 0 {
+        progress.say_line(&format!(
+            "{} runs: {} at most, and as long as their trees take to be made and compared",
+            suite.runs_left(),
+            all.human_text()
+        ));
+    }
+    let (suite, ended) = suite.run_suite(&mut progress);
     show_suite(&suite, &dir, args.output.json, &progress)?;
+    match ended {
+        Err(why) if suite.verdict() == Verdict::Fail => progress.warn_user(&format!("error: {}", why.user_message())),
+        ended => ended?,
+    }
     Ok(suite.verdict().exit_code())
 }
 

@@ -1,7 +1,7 @@
 //! `bonnie++`: its command line, table and line, made of a run on a directory; the line of a log; and the options of runs on
 //! directories.
 
-use super::bed::{Log, Place, Said};
+use super::bed::{Log, Place, Running, Said};
 use assay_record::EventKind;
 use std::fs;
 use std::path::PathBuf;
@@ -206,10 +206,48 @@ fn processes_wait_for_each_other_before_each_test() {
     // All have met: no process can come to a test any more.
     let late = small(&place, &["-y", "s"]);
     assert!(late.code == Some(5) && late.err.contains("more processes came"), "{late:?}");
+    // A process whose others never come ends by a signal, and leaves nothing.
+    assert_eq!(place.assay(&["as", "bonnie++", "-p", "2"]).code, Some(0));
+    let mut alone = place.begin(&args);
+    until_it_waits(&mut alone);
+    alone.signal(libc::SIGTERM);
+    let ended = alone.end();
+    assert!(ended.code == Some(12), "{ended:?}");
     let removed = place.assay(&["as", "bonnie++", "-p", "-1"]);
     assert!(removed.code == Some(0) && removed.err.contains("Semaphore removed."), "{removed:?}");
     assert_eq!(place.assay(&["as", "bonnie++", "-p", "-1"]).code, Some(5));
     assert_eq!(entries(&place, "data"), [] as [PathBuf; 0]);
+}
+
+/// Waits until a process has come to the first semaphore: one of its two is left then.
+fn until_it_waits(process: &mut Running) {
+    super::bed::until("the first semaphore", || {
+        assert!(process.is_alive());
+        // SAFETY: both calls take numbers alone.
+        unsafe { libc::semctl(libc::semget(4711, 0, 0), first_test_without_chars(), libc::GETVAL) == 1 }
+    });
+}
+
+/// The number of the first test of the large file with `-f`.
+fn first_test_without_chars() -> i32 {
+    assay_formats::bonnie::Test::from_phase_name("write").unwrap().number() as i32
+}
+
+/// A full disk under the output of a script: nothing of hours of tests is lost, and nobody is told that all went well.
+#[test]
+fn a_line_that_cannot_be_written_stands_on_standard_error_and_is_no_success() {
+    let place = Place::new();
+    fs::create_dir(place.path("data")).unwrap();
+    let mut args = SMALL.to_vec();
+    if !is_root() {
+        args.drain(2..4);
+    }
+    args.extend(["-d", "data", "-q"]);
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = place.command(&args).stdout(full).stderr(std::process::Stdio::piped()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{told}");
+    assert!(told.lines().any(|line| line.starts_with("1.98,2.00a,")), "{told}");
 }
 
 /// A link of the name, and what a script gives it.

@@ -56,8 +56,17 @@ impl ChosenWorkload {
 
     /// How long a run measures at most.
     pub fn length(&self) -> Span {
-        let own = self.workload.in_steps().iter().fold(Span::ZERO, |sum, step| sum + step.timing.duration);
-        self.pace.measure.unwrap_or(own)
+        let mut length = Span::ZERO;
+        for step in self.workload.in_steps() {
+            let own = step.timing.duration;
+            length = length
+                + match self.pace.measure {
+                    // Of a phase it is a bound.
+                    Some(most) if !self.workload.timing.steps.is_empty() => own.min(most),
+                    asked => asked.unwrap_or(own),
+                };
+        }
+        length
     }
 
     pub(super) fn length_in_words(&self) -> String {
