@@ -5,6 +5,7 @@
 //! gap.
 
 use crate::database::{DatabaseHead, PerMinute};
+use crate::durability::DurabilityHead;
 use crate::foreign::WatchedDisk;
 use crate::interval::ClockSample;
 use crate::loops::LoopHead;
@@ -76,6 +77,10 @@ pub struct Header {
     /// Where the load of others cannot be told from that of the run, and why: one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unwatched: Vec<String>,
+    /// What makes the data of targets durable, one entry for each target on which operations wait for that; empty where none
+    /// do, in simulation, and in logs of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub durability: Vec<DurabilityHead>,
     /// The databases that are the targets, in the order of the targets; empty where the targets are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub databases: Vec<DatabaseHead>,

@@ -8,6 +8,7 @@
 mod cells;
 mod commits;
 mod database;
+mod durability;
 mod event;
 mod flow_counters;
 mod foreign;
@@ -26,6 +27,7 @@ mod times;
 
 pub use commits::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, CommitsWriter, Committed, LedgerEntry};
 pub use database::{DatabaseHead, DatabaseSums, PerMinute};
+pub use durability::DurabilityHead;
 pub use event::{Event, EventKind};
 pub use flow_counters::{FlowCounters, FlowWork};
 pub use foreign::{DiskWork, ForeignAccount, ForeignLoad, OwnWork, WatchedDisk};

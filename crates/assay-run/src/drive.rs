@@ -4,6 +4,7 @@
 mod benchmark;
 mod beneath;
 mod collector;
+pub(crate) mod durability;
 mod facts;
 mod how;
 pub mod integrity;
@@ -17,6 +18,7 @@ mod target_watch;
 mod watched;
 mod worker;
 
+pub(crate) use beneath::Beneath;
 pub use beneath::Disk;
 pub(crate) use collector::{Collector, Sample};
 pub(crate) use how::header_facts;

@@ -6,6 +6,7 @@
 
 mod beneath;
 mod counted;
+mod flushed;
 mod health;
 mod host;
 mod links;
@@ -17,6 +18,7 @@ mod target;
 
 pub use beneath::{Beneath, FanOut, Pieces, ServingDisks, beneath_device, beneath_file, of_another_host, pieces_of};
 pub use counted::{disk_name, disk_stat};
+pub use flushed::{FlushedDisk, MadeDurable, made_durable_of_file, made_durable_on_device, made_durable_on_mount};
 pub use health::disk_health;
 pub(crate) use host::available_memory;
 pub use host::{CgroupLimits, HostFingerprint, Throttled, current_clocksource, read_host, throttled};

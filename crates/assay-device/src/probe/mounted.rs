@@ -16,6 +16,8 @@ const SHARED: [&str; 18] = [
 ];
 /// A FUSE file system on a block device of this machine, such as ntfs-3g.
 const FUSE_ON_BLOCKS: &str = "fuseblk";
+/// The option of an overlay that names where what is written goes.
+pub(super) const UPPER_DIRECTORY: &str = "upperdir=";
 
 /// Which storage a mount reaches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -92,7 +94,7 @@ impl Underneath {
             return Underneath::without_disks(MountClass::Local);
         }
         // What is written to an overlay goes to its upper directory.
-        let upper = mount.options.split(',').find_map(|option| option.strip_prefix("upperdir="));
+        let upper = mount.options.split(',').find_map(|option| option.strip_prefix(UPPER_DIRECTORY));
         if let Some(upper) = upper.filter(|_| kind == "overlay") {
             let below = mount_of(table, Path::new(upper)).filter(|below| below.number != mount.number);
             return below.map_or(Underneath::without_disks(MountClass::Local), |below| {
@@ -140,7 +142,7 @@ impl Underneath {
 
 /// The block device of a mount. A file system on several devices, such as btrfs, has a number of the driver 0, and names one of them
 /// as its source.
-fn device_of(roots: &Roots, mount: &Mount) -> Option<DevNum> {
+pub(super) fn device_of(roots: &Roots, mount: &Mount) -> Option<DevNum> {
     if mount.device.major > 0 {
         return Some(mount.device);
     }

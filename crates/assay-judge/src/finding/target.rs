@@ -27,6 +27,32 @@ pub(crate) enum TargetFinding {
     Disturbed(String),
     /// What the run left could not be checked.
     Unchecked(String),
+    /// Operations said that data were durable, and they cannot have been.
+    NotDurable(Box<NotDurable>),
+}
+
+/// Operations that ended when data were durable, and were not.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NotDurable {
+    /// The target.
+    pub(crate) target: String,
+    /// How many there were: `7 syncs`.
+    pub(crate) syncs: String,
+    /// The device that was to be flushed.
+    pub(crate) device: String,
+    /// How that is known.
+    pub(crate) why: WhyNotDurable,
+}
+
+/// How it is known that nothing, or not all, was made durable.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum WhyNotDurable {
+    /// Nothing there ever is; why.
+    Never(String),
+    /// The device counted no flush.
+    NoFlush,
+    /// The device counted fewer flushes than such operations need, of which so many can wait for one.
+    TooFewFlushes { flushes: u64, at_once: u64 },
 }
 
 /// What a block device counted, compared with what the run issued.
@@ -48,7 +74,7 @@ impl TargetFinding {
     /// How severe it is.
     pub(crate) fn severity_class(&self) -> Class {
         match self {
-            TargetFinding::Mismatch(_) | TargetFinding::Disturbed(_) => Class::Between,
+            TargetFinding::Mismatch(_) | TargetFinding::Disturbed(_) | TargetFinding::NotDurable(_) => Class::Between,
             TargetFinding::MediaErrors { .. } | TargetFinding::Condition(_) => Class::Errors,
             TargetFinding::Foreign { .. }
             | TargetFinding::Blank { .. }
@@ -92,9 +118,38 @@ impl fmt::Display for TargetFinding {
             TargetFinding::NothingVerified => f.write_str(
                 "nothing that was read could be verified: no block of it carries the seal of a run that verifies",
             ),
+            TargetFinding::NotDurable(found) => found.fmt(f),
             TargetFinding::Condition(text) | TargetFinding::Disturbed(text) | TargetFinding::Unchecked(text) => {
                 f.write_str(text)
             }
+        }
+    }
+}
+
+/// What may be between a sync and its device.
+const SWALLOWED: &str = "what was asked for is lost on its way: a mount without barriers (nobarrier, barrier=0), a library or a \
+                         file system that swallows syncs, or a device that does not pass flushes on";
+
+impl fmt::Display for NotDurable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NotDurable { target, syncs, device, why } = self;
+        match why {
+            WhyNotDurable::Never(why) => {
+                write!(
+                    f,
+                    "nothing was made durable: {syncs} on {target} came back, and {why}; test a directory on a disk"
+                )
+            }
+            WhyNotDurable::NoFlush => write!(
+                f,
+                "nothing was made durable: {syncs} on {target} came back, and no flush reached {device}, which has a write \
+                 cache; {SWALLOWED}"
+            ),
+            WhyNotDurable::TooFewFlushes { flushes, at_once } => write!(
+                f,
+                "not all was made durable: {syncs} on {target} came back, at most {at_once} of them waited at one time, and only \
+                 {flushes} flushes reached {device}, which has a write cache; {SWALLOWED}"
+            ),
         }
     }
 }

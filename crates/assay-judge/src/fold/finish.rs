@@ -10,7 +10,7 @@ use crate::judgement::{
     CacheFigures, Course, CriterionOutcome, GeneratorFigures, Intervals, LogHistory, MeasuredTime, PlanAsRun,
     SliceList, Step, StepFigures, StreamFigures, TargetFigures, TargetTotals,
 };
-use crate::rules::{disk, loops};
+use crate::rules::{disk, durability, loops};
 use assay_record::CloseReason;
 
 /// A step that has ended.
@@ -47,6 +47,10 @@ pub(crate) fn finish_step(mut fold: StepFold) -> Finished {
     lacks::report_uncounted_figures(&fold, ended, &mut notes);
     gather_findings(&mut fold, &mut notes);
     let streams = totals_by_stream(&fold, &mut notes.warnings);
+    let mut durable = fold.durability.figures();
+    durability::add_medians(&mut durable, &streams);
+    notes.findings.extend(durability::check_durability(&durable, notes.step_number()));
+    notes.warnings.extend(durable.iter().filter_map(durability::too_fast));
     let together = totals_together(&fold);
     let groups = totals_by_group(&fold);
     let head = fold.header.clone();
@@ -58,7 +62,8 @@ pub(crate) fn finish_step(mut fold: StepFold) -> Finished {
         ended,
         notes.contradictions,
     );
-    let part = StepFigures { failure: failure_in_words(&notes.findings), ..part };
+    let mut part = StepFigures { failure: failure_in_words(&notes.findings), ..part };
+    part.targets.durability = durable;
     laws::assert_all(&part, &layout, peak);
     notes.warnings.extend(part.generator.cost.and_then(|cost| cost.throttled_warning()));
     let used = part.targets.foreign.iter();
@@ -158,6 +163,7 @@ fn step_figures(
                 CacheFigures::new(head, std::mem::take(&mut fold.measured.totals.cache), errors)
             }),
             meters,
+            durability: Vec::new(),
             foreign,
             unwatched: fold.header.unwatched,
             integrity: fold.correctness.integrity.finish(&fold.layout.plan),

@@ -14,6 +14,7 @@ pub(crate) mod counted_times;
 pub(crate) mod counters;
 pub(crate) mod database;
 pub(crate) mod distributions;
+pub(crate) mod durability;
 pub(crate) mod environment;
 pub(crate) mod events;
 pub(crate) mod failures;

@@ -14,6 +14,7 @@ use crate::fold::clocks::ClockNotice;
 use crate::fold::closing::ending_in_words;
 use crate::fold::database::Databases;
 use crate::fold::distributions::Distributions;
+use crate::fold::durability::Durability;
 use crate::fold::environment::Environment;
 use crate::fold::events::Events;
 use crate::fold::failures::FlowFailures;
@@ -35,6 +36,7 @@ use crate::fold::totals::Totals;
 use crate::judgement::{Gap, TargetTotals};
 use crate::options::Options;
 use crate::rules::disk;
+use crate::rules::durability::check_durability;
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
 use assay_record::{Close, CloseReason, Event, EventKind, Header, Histograms, Interval, LifeNews, StepHead};
@@ -62,6 +64,7 @@ pub(crate) struct StepFold {
     pub(crate) slices: Slices,
     pub(crate) measured: Measured,
     pub(crate) targets: Targets,
+    pub(crate) durability: Durability,
     pub(crate) others: Others,
     pub(crate) correctness: Correctness,
     pub(crate) environment: Environment,
@@ -109,6 +112,7 @@ impl StepFold {
                 silences: Silences::new(&layout),
             },
             targets: Targets::new(&layout),
+            durability: Durability::new(&header),
             others: Others::new(&header, &layout),
             correctness: Correctness {
                 failures: FlowFailures::default(),
@@ -159,6 +163,7 @@ impl StepFold {
         self.environment.clocks.begin_segment(header.clocks);
         self.segment = Segment::new(header);
         self.targets.continue_with_segment();
+        self.durability.continue_with_segment(header);
         self.others.continue_with_segment(header);
         self.layout.watched = self.others.watched_disks().to_vec();
         Ok(())
@@ -214,6 +219,7 @@ impl StepFold {
         let carried = self.check_accounts(interval);
         let opened = self.segment.accounts.open_in_loops(interval);
         self.targets.add_interval(interval, &self.layout);
+        self.durability.add_interval(interval);
         let disturbance = self.others.observe_interval(at_ns, interval, &self.layout);
         if let Some(at_ns) = at_ns {
             self.add_measured_interval(at_ns, interval, &carried, &opened, disturbance.as_ref());
@@ -491,6 +497,7 @@ impl StepFold {
         // Only one class of findings outweighs these, a cache between the run and the device, and it shows from the first
         // operations on.
         found.extend(disk::check_targets(&self.target_totals(), self.notes.step_number(), self.others.is_counted()).0);
+        found.extend(check_durability(&self.durability.figures(), self.notes.step_number()));
         deciding_finding(&found).filter(|finding| finding.verdict() == Verdict::Fail).map(Finding::as_sentence)
     }
 }

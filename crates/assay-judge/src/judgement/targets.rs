@@ -2,6 +2,7 @@
 //! written.
 
 use crate::judgement::cache::CacheFigures;
+use crate::judgement::durability::DurabilityFigures;
 use crate::judgement::foreign::ForeignFigures;
 use crate::judgement::meters::MeterFigures;
 use assay_record::{Pauses, TargetHead};
@@ -20,6 +21,9 @@ pub struct TargetFigures {
     /// What else was counted while the load ran, such as by the disk below a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub meters: Vec<MeterFigures>,
+    /// What was made durable on each target on which operations wait for that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub durability: Vec<DurabilityFigures>,
     /// The disks on which the load of others is counted, and what they did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign: Vec<ForeignFigures>,

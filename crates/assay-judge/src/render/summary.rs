@@ -87,6 +87,8 @@ fn compose_summary(judgement: &Judgement, following: &Following<'_>, room: Room,
 fn add_details(page: &mut Page, shown: Shown<'_>, room: Room, behind: usize) {
     let part = shown.part;
     add_criteria(page, part, room);
+    let durable = part.targets.durability.iter().take(room.choose_lines(LISTED, 1));
+    durable.for_each(|figures| page.add_words("            ", &figures.in_words(), room.choose_lines(usize::MAX, 2)));
     let mut tail = page.empty_beside();
     add_percentiles(&mut tail, shown, room);
     by_slice(&mut tail, spark::spark_line(part), room);

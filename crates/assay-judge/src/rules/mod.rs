@@ -4,6 +4,7 @@
 pub(crate) mod criterion;
 pub(crate) mod delivered;
 pub(crate) mod disk;
+pub(crate) mod durability;
 pub(crate) mod gauge;
 pub(crate) mod lateness;
 pub(crate) mod load;

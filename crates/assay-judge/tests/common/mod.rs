@@ -114,6 +114,7 @@ pub fn header(hours: u64, targets: u64) -> Header {
         loops: Vec::new(),
         watched: Vec::new(),
         unwatched: Vec::new(),
+        durability: Vec::new(),
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: Thresholds::new([]).bounds_ns().to_vec(),

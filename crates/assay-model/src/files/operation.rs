@@ -203,6 +203,11 @@ impl Operation {
         matches!(self, Append | MmapWrite | Overwrite | Rmw | Write)
     }
 
+    /// Whether it ends only when something is on stable media.
+    pub fn makes_durable(self) -> bool {
+        matches!(self, Operation::Fsync | Operation::Fdatasync | Operation::FsyncDir | Operation::Msync)
+    }
+
     /// Whether files or names are others when it has succeeded. What others own is never changed.
     pub fn changes_something(self) -> bool {
         match self {
@@ -271,5 +276,7 @@ mod tests {
         }
         let moving: Vec<&str> = Operation::ALL.into_iter().filter(|at| at.moves_bytes()).map(Operation::name).collect();
         assert_eq!(moving.join(" "), "read write append overwrite mmap-read mmap-write rmw copy-range");
+        let durable = Operation::ALL.into_iter().filter(|at| at.makes_durable()).map(Operation::name);
+        assert_eq!(durable.collect::<Vec<&str>>().join(" "), "fsync fdatasync fsync-dir msync");
     }
 }

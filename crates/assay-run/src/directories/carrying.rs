@@ -6,7 +6,8 @@ use super::links::LinkMeters;
 use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request};
 use super::session::{ActivityWatch, NoAnswer, SILENT_AT_MOST, Session, TICK, Wait};
 use super::target::Directory;
-use crate::drive::{Collector, Drive, Meters, Sample, header_facts};
+use crate::drive::durability::head_of_files;
+use crate::drive::{Beneath, Collector, Drive, Meters, Sample, header_facts};
 use crate::failure::Failure;
 use crate::host::signals::StopCell;
 use crate::host::watch::{self, Watch};
@@ -78,12 +79,26 @@ impl DirectoryRun<'_> {
             watch.clock_readings(),
         );
         let links = if self.directory.is_remote() { LinkMeters::of_machine() } else { LinkMeters::none() };
-        let in_real_time = RealTimeFacts { meters: links.meter_heads(), ..RealTimeFacts::default() };
+        let mut disks = Beneath::none();
+        let made = self.directory.made_durable();
+        let durability = made.and_then(|made| head_of_files(self.plan, made, &mut disks));
+        // Disks come first: what is durable names them by their places.
+        let meters = disks.meter_heads().into_iter().chain(links.meter_heads()).collect();
+        let in_real_time =
+            RealTimeFacts { meters, durability: durability.into_iter().collect(), ..RealTimeFacts::default() };
         let facts = HeaderFacts { in_real_time, ..facts };
         let header = header::make_header(self.plan, facts);
         let collector = Collector::open_segment(self.plan, header, log, observer);
-        let mut collecting =
-            Collecting { run: self, session: &mut session, collector, watch, meters: Meters::new(), links, clock };
+        let mut collecting = Collecting {
+            run: self,
+            session: &mut session,
+            collector,
+            watch,
+            meters: Meters::new(),
+            disks,
+            links,
+            clock,
+        };
         collecting.carry_out_phase(files)
     }
 
@@ -158,6 +173,7 @@ struct Collecting<'a, 'b> {
     collector: Collector<'b>,
     watch: Watch,
     meters: Meters,
+    disks: Beneath,
     links: LinkMeters,
     clock: Clock,
 }
@@ -270,7 +286,8 @@ impl Collecting<'_, '_> {
     fn write_interval(&mut self, counted: ClientInterval, theirs: HostSample) {
         self.watch.changes_since_last().into_iter().for_each(|event| self.collector.write_event(event));
         let host = Some(cost_of_both(self.meters.sample_host(), theirs));
-        let (clocks, meters) = (self.watch.clock_readings(), self.links.take_rises());
+        let clocks = self.watch.clock_readings();
+        let meters = self.disks.sample_rises().into_iter().chain(self.links.take_rises()).collect();
         let sample = Sample { host, clocks, meters, ..Sample::default() };
         let ClientInterval { mut interval, histograms, entries } = counted;
         for (flow, items) in interval.flows.iter_mut().zip(entries) {

@@ -384,13 +384,15 @@ fn facts_of(place: &Place) -> Result<PlaceFacts, Trouble> {
     if room.f_files > 0 {
         facts.insert("free files".to_owned(), room.f_favail.to_string());
     }
-    let mounted = place.mount_number().and_then(|number| mount_with_number(&Roots::of_machine(), number));
+    let mount_number = place.mount_number();
+    let mounted = mount_number.and_then(|number| mount_with_number(&Roots::of_machine(), number));
     facts.extend(mounted.into_iter().flat_map(mount_facts));
     Ok(PlaceFacts {
         file_system,
         size: room.f_blocks.saturating_mul(room.f_frsize),
         block: room.f_frsize.min(1 << 20) as u32,
         facts,
+        mount_number,
     })
 }
 

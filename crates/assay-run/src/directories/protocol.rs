@@ -203,6 +203,8 @@ pub(super) struct PlaceFacts {
     pub(super) block: u32,
     /// Further facts by name, for the log.
     pub(super) facts: BTreeMap<String, String>,
+    /// The number of its mount (`stx_mnt_id` of statx(2)), where the kernel says it.
+    pub(super) mount_number: Option<u64>,
 }
 
 /// A tree that was made.

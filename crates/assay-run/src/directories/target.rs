@@ -4,7 +4,8 @@ use super::child::CLASS_FACT;
 use super::protocol::{Examine, PathBytes, PlaceFacts};
 use super::session::Session;
 use crate::failure::{Failure, one_line};
-use assay_device::probe::MountClass;
+use assay_device::probe::{MadeDurable, MountClass, made_durable_on_mount};
+use assay_device::safety::Roots;
 use assay_record::TargetHead;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,8 @@ pub struct NamedDirectory {
     path: PathBuf,
     /// Whether it is not there yet: a directory on a tmpfs, which the process that makes the calls finds or mounts.
     is_in_memory: bool,
+    /// Whether it is only a ceiling for others: whether its data are durable does not matter.
+    pub is_ceiling: bool,
     /// The type that its file system must have.
     pub file_system: Option<String>,
 }
@@ -31,12 +34,13 @@ impl NamedDirectory {
             Some(path) => Path::new(path),
             None => Some(Path::new(name)).filter(|path| path.is_dir())?,
         };
-        Some(NamedDirectory { path: path.to_owned(), is_in_memory: false, file_system: None })
+        Some(NamedDirectory { path: path.to_owned(), is_in_memory: false, is_ceiling: false, file_system: None })
     }
 
     /// A directory in memory, for comparison: nobody named it.
     pub fn in_memory() -> NamedDirectory {
-        NamedDirectory { path: PathBuf::from(MEMORY_NAME), is_in_memory: true, file_system: None }
+        let path = PathBuf::from(MEMORY_NAME);
+        NamedDirectory { path, is_in_memory: true, is_ceiling: true, file_system: None }
     }
 
     /// Whether a name says by itself that it is a directory.
@@ -55,6 +59,7 @@ impl NamedDirectory {
 pub struct Directory {
     name: String,
     path: PathBuf,
+    is_ceiling: bool,
     facts: PlaceFacts,
     session: Mutex<Session>,
 }
@@ -68,7 +73,8 @@ impl Directory {
             run_directory: PathBytes::new(log_dir),
         };
         let (session, facts) = Session::open(examine, &one_line(name))?;
-        Ok(Directory { name: name.to_owned(), path: named.path.clone(), facts, session: Mutex::new(session) })
+        let (path, is_ceiling) = (named.path.clone(), named.is_ceiling);
+        Ok(Directory { name: name.to_owned(), path, is_ceiling, facts, session: Mutex::new(session) })
     }
 
     /// As the user named it.
@@ -85,6 +91,18 @@ impl Directory {
     pub(super) fn is_remote(&self) -> bool {
         let class = self.facts.facts.get(CLASS_FACT);
         class.is_some_and(|class| *class != MountClass::Local.to_string())
+    }
+
+    /// What makes data durable there; `None` for a ceiling, which decides nothing.
+    /// The path is not touched: a file system that hangs would hold this process.
+    pub(super) fn made_durable(&self) -> Option<MadeDurable> {
+        if self.is_ceiling {
+            return None;
+        }
+        let unknown =
+            || MadeDurable::Unknown("the kernel does not say on which mount it is (Linux 5.8 does)".to_owned());
+        let number = self.facts.mount_number;
+        Some(number.map_or_else(unknown, |number| made_durable_on_mount(&Roots::of_machine(), number)))
     }
 
     pub(super) fn lock_session(&self) -> MutexGuard<'_, Session> {

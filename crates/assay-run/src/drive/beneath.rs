@@ -159,9 +159,31 @@ impl Read {
 }
 
 /// All that counts by itself in a run.
-pub(super) struct Beneath(Vec<Read>);
+pub(crate) struct Beneath(Vec<Read>);
 
 impl Beneath {
+    /// Counts nothing yet.
+    pub(crate) fn none() -> Beneath {
+        Beneath(Vec::new())
+    }
+
+    /// The place of a disk among what is counted; one that is not there is counted from now on. `None` where the kernel does
+    /// not count for it.
+    pub(crate) fn place_of_disk(&mut self, number: DevNum, holds: &str) -> Option<u16> {
+        let disk = Disk::new(number, holds)?;
+        let is_disk = |read: &Read| {
+            let head = read.reading.meter_head();
+            head.kind == DISK && head.name == disk.name
+        };
+        if let Some(place) = self.0.iter().position(is_disk) {
+            return Some(place as u16);
+        }
+        let mut read = Read { reading: Box::new(disk), before: None };
+        read.take_increase();
+        self.0.push(read);
+        Some((self.0.len() - 1) as u16)
+    }
+
     /// Starts counting now what belongs to the first `n` targets.
     pub(super) fn new(targets: &Targets, n: usize, named: &[DevNum]) -> Beneath {
         Beneath::from_readings(disks_below(targets, n, named))
@@ -188,12 +210,12 @@ impl Beneath {
         beneath
     }
 
-    pub(super) fn meter_heads(&self) -> Vec<MeterHead> {
+    pub(crate) fn meter_heads(&self) -> Vec<MeterHead> {
         self.0.iter().map(|counter| counter.reading.meter_head()).collect()
     }
 
     /// The rise of each counter of each of them.
-    pub(super) fn sample_rises(&mut self) -> Vec<Vec<u64>> {
+    pub(crate) fn sample_rises(&mut self) -> Vec<Vec<u64>> {
         self.0.iter_mut().map(Read::take_increase).collect()
     }
 }

@@ -3,6 +3,7 @@
 
 use super::beneath::Beneath;
 use super::collector::{Collector, Sample};
+use super::durability;
 use super::facts;
 use super::how::{Drive, header_facts};
 use super::meters::Meters;
@@ -176,7 +177,8 @@ impl<'a> RealTimeRun<'a> {
             let watch = Watch::new(clock, readings, self.targets.disks_beneath(usize::from(self.plan.load.targets)));
             let engine = facts::engine_facts(staffing, self.targets, &facts, &scheduling, chosen, alone, clock);
             let facts = header_facts(self.plan, self.targets, self.cache, self.how, engine, watch.clock_readings());
-            let beneath = Beneath::new(self.targets, usize::from(self.plan.load.targets), &self.how.manner.disks);
+            let mut beneath = Beneath::new(self.targets, usize::from(self.plan.load.targets), &self.how.manner.disks);
+            let durability = durability::heads_of_blocks(self.plan, self.targets, &mut beneath);
             let unchecked = self.how.manner.unchecked;
             let (mut databases, carried) = (Vec::new(), self.begin_databases()?);
             for ((target, database), carried) in self.driven_databases().zip(&carried) {
@@ -193,6 +195,7 @@ impl<'a> RealTimeRun<'a> {
                 meters: beneath.meter_heads(),
                 watched: watched.disk_heads(),
                 unwatched: watched.unwatched_disks().to_vec(),
+                durability,
             };
             let facts = HeaderFacts { in_real_time, ..facts };
             let mut collector =

@@ -4,8 +4,8 @@ use crate::log::tool::tool_version;
 use assay_base::Span;
 use assay_model::{PhaseKind as PlannedKind, Plan};
 use assay_record::{
-    CacheHead, ClockSample, DatabaseHead, FlowHead, Header, LoopHead, MeterHead, PhaseHead, PhaseKind, StepHead,
-    StreamHead, TargetHead, Thresholds, WatchedDisk,
+    CacheHead, ClockSample, DatabaseHead, DurabilityHead, FlowHead, Header, LoopHead, MeterHead, PhaseHead, PhaseKind,
+    StepHead, StreamHead, TargetHead, Thresholds, WatchedDisk,
 };
 use std::collections::BTreeMap;
 
@@ -54,6 +54,8 @@ pub struct RealTimeFacts {
     pub watched: Vec<WatchedDisk>,
     /// The disks on which it cannot be told, and why.
     pub unwatched: Vec<String>,
+    /// What makes the data of targets durable.
+    pub durability: Vec<DurabilityHead>,
 }
 
 /// Makes the header of `plan`.
@@ -82,6 +84,7 @@ pub fn make_header(plan: &Plan, facts: HeaderFacts) -> Header {
         meters: facts.in_real_time.meters,
         watched: facts.in_real_time.watched,
         unwatched: facts.in_real_time.unwatched,
+        durability: facts.in_real_time.durability,
         databases: facts.in_real_time.databases,
         per_minute: crate::databases::per_minute(plan),
         thresholds_ns: exact_thresholds(plan).bounds_ns().to_vec(),

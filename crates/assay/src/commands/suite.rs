@@ -131,6 +131,7 @@ fn open_mounts<'a>(
             let mount = NamedMount { label: MEMORY.to_owned(), directory: path.to_owned() };
             let mut target = mount.target()?;
             target.file_system = Some(TMPFS.to_owned());
+            target.is_ceiling = true;
             Ok(open_directory(args, workloads, access, path.to_owned(), target)?)
         }
         None => open_directory(args, workloads, access, MEMORY.to_owned(), NamedDirectory::in_memory()),

@@ -28,6 +28,7 @@ mod change;
 mod directories;
 mod directories_hung;
 mod directories_mounts;
+mod durable;
 mod errors;
 mod flushes;
 mod integrity;

@@ -110,6 +110,7 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
             .collect(),
         watched: Vec::new(),
         unwatched: Vec::new(),
+        durability: Vec::new(),
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: thresholds.bounds_ns().to_vec(),

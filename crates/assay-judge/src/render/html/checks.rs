@@ -6,8 +6,10 @@
 use super::figures::part_of_whole;
 use super::figures::{count_text, percent_text, time_text};
 use crate::judgement::{
-    CriterionOutcome, DamagedPlace, GeneratorFigures, Outcome, StepFigures, TargetFigures, TargetTotals,
+    CriterionOutcome, DamagedPlace, DurabilityFigures, GeneratorFigures, Outcome, StepFigures, TargetFigures,
+    TargetTotals,
 };
+use crate::rules;
 use assay_base::Bytes;
 
 /// Above `OFF`, a difference between the block device's counters and our own is a warning; above `FAR_OFF` the run
@@ -58,9 +60,23 @@ pub(crate) fn all_checks(part: &StepFigures) -> Vec<Check> {
         check_prepared(&part.targets),
         check_blanks(&part.targets),
     ]);
+    checks.extend(part.targets.durability.iter().map(check_durability));
     checks.extend(check_integrity(&part.targets));
     checks.extend(check_generator(&part.generator));
     checks
+}
+
+/// Rule of proof: what was said to be durable was flushed. Flushes are those of everybody, so that enough of them are no proof.
+fn check_durability(figures: &DurabilityFigures) -> Check {
+    let is_broken = !rules::durability::check_durability(std::slice::from_ref(figures), 1).is_empty();
+    let mark = match figures.flushes {
+        _ if is_broken => Mark::Bad,
+        None => Mark::Note,
+        Some(_) if rules::durability::too_fast(figures).is_some() => Mark::Warn,
+        Some(_) => Mark::Good,
+    };
+    let why = "A sync that reaches no device is fast, and keeps nothing through a loss of power.";
+    new_check(mark, "Made durable", format!("{}: {}", figures.target, figures.in_words()), why)
 }
 
 fn check_delivered(outcome: &CriterionOutcome) -> Check {
