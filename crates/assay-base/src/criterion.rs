@@ -5,6 +5,7 @@
 //! reads response over 1ms below 5% per 1h
 //! reads response mean at most 30ms per run
 //! reads response p99.9 at most 5ms per 10s
+//! reads service p99 at most 5ms per 10s of at least 1000 operations
 //! reads rate at least 5000/s per 10s
 //! reads throughput at least 500MiB/s per run
 //! sales errors at most 0.1% per run
@@ -157,6 +158,8 @@ pub struct Criterion {
     pub bound: Bound,
     /// The length of each window; `None` is the whole measured time.
     pub window: Option<Span>,
+    /// The fewest operations from which a window says anything: a percentile of too few is one of their times. 0: any number.
+    pub least_operations: u64,
 }
 
 impl Criterion {
@@ -187,6 +190,12 @@ impl Criterion {
 
     /// Parses the words of a whole criterion; an error about their form shows `text`.
     fn from_words(words: &[&str], text: &str) -> Result<Criterion, String> {
+        let (words, least_operations) = match words {
+            [rest @ .., "of", "at", "least", number, "operations"] => {
+                (rest, number.parse().map_err(|_| not_a_criterion(text))?)
+            }
+            words => (words, 0),
+        };
         let (rest, window) = match words {
             [rest @ .., "per", "run"] => (rest, None),
             [rest @ .., "per", window] => (rest, Some(parse_unit(window)?)),
@@ -225,7 +234,7 @@ impl Criterion {
             }
             _ => return Err(not_a_criterion(text)),
         };
-        Ok(Criterion { stream: stream.to_owned(), measure, bound, window })
+        Ok(Criterion { stream: stream.to_owned(), measure, bound, window, least_operations })
     }
 
     /// Whether it is a mean of a stream some of whose operations may fail by another of `criteria`. It cannot be judged: an
@@ -241,7 +250,7 @@ impl Criterion {
     }
 
     fn without_measure(stream: &str, bound: Bound, window: Option<Span>) -> Criterion {
-        Criterion { stream: stream.to_owned(), measure: Measure::Response, bound, window }
+        Criterion { stream: stream.to_owned(), measure: Measure::Response, bound, window, least_operations: 0 }
     }
 
     /// The threshold whose operations this criterion counts; `None` for a criterion that counts none.
@@ -279,8 +288,12 @@ impl fmt::Display for Criterion {
             write!(f, "{} {}", self.stream, self.bound)?;
         }
         match self.window {
-            Some(window) => write!(f, " per {window}"),
-            None => f.write_str(" per run"),
+            Some(window) => write!(f, " per {window}")?,
+            None => f.write_str(" per run")?,
+        }
+        match self.least_operations {
+            0 => Ok(()),
+            least => write!(f, " of at least {least} operations"),
         }
     }
 }
@@ -340,6 +353,8 @@ mod tests {
             "log throughput at least 500MiB/s per run",
             "sales errors at most 0.1% per run",
             "errors errors at most 0% per 10s",
+            "syncs service over 10ms at most 1% per 5min of at least 1000 operations",
+            "syncs service mean at most 2ms per run of at least 7 operations",
         ] {
             assert_eq!(text.parse::<Criterion>().unwrap().to_string(), text);
         }
@@ -395,6 +410,8 @@ mod tests {
             "reads errors at most 5",
             "reads errors below 1%",
             "reads response errors at most 1%",
+            "reads p99 at most 1ms per 1s of at least ten operations",
+            "reads p99 at most 1ms of at least operations",
         ] {
             assert!(Criterion::parse_typed(bad, Span::from_secs(1)).is_err(), "{bad}");
         }

@@ -387,6 +387,9 @@ pub struct HostSample {
     /// Number of periods of these quotas in which threads were stopped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub throttled_periods: u64,
+    /// Time in which something that could run on this machine waited for a processor, nanoseconds; absent where it is not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_pressure_ns: Option<u64>,
 }
 
 /// The longest run whose log has distributions at least each [`SHORT_RUN_GROUP`].

@@ -280,6 +280,12 @@ impl Made<'_> {
     }
 
     fn add_criterion(&mut self, stream: &str, measure: Measure, bound: Bound, window: Span) {
-        self.workload.criteria.push(Criterion { stream: stream.to_owned(), measure, bound, window: Some(window) });
+        self.workload.criteria.push(Criterion {
+            stream: stream.to_owned(),
+            measure,
+            bound,
+            window: Some(window),
+            least_operations: 0,
+        });
     }
 }

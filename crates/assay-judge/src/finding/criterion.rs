@@ -4,7 +4,7 @@ use crate::finding::class::Class;
 use crate::finding::flaw::Late;
 use crate::finding::others::OthersUse;
 use crate::judgement::{BrokenTarget, Figure};
-use crate::words::{bound_text, broken_on, measured_sentence, place_in_words};
+use crate::words::{bound_text, broken_on, measured_sentence, percent_text, place_in_words};
 use assay_base::Criterion;
 use std::fmt;
 
@@ -30,6 +30,10 @@ pub(crate) enum What {
     Flawed(At, Late),
     /// It is broken, perhaps only because others used a disk of the run.
     BesideOthers(At, OthersUse),
+    /// It is broken, perhaps only because something waited for a processor, for this share of the window.
+    BusyProcessors(At, f64),
+    /// Its window has fewer operations than it asks for.
+    TooFew(At),
     /// It was broken in a window that was cut short, perhaps only because the generator was late; the value as text.
     HeldBack(String),
     /// The same, perhaps only because others used a disk of the run.
@@ -107,6 +111,22 @@ impl fmt::Display for CriterionFinding {
             }
             What::Flawed(at, why) => write!(f, "{}, but {why}", self.in_words(at, "")),
             What::BesideOthers(at, others) => write!(f, "{}, but {others}", self.in_words(at, "")),
+            What::BusyProcessors(at, pressure) => write!(
+                f,
+                "{}, but processors were too busy: for {} of that time something waited for one",
+                self.in_words(at, ""),
+                percent_text(pressure.min(1.0))
+            ),
+            What::TooFew(at) => {
+                let (found, least) = (at.figure.operations, criterion.least_operations);
+                let place = place_in_words(&at.figure, at.planned, at.own_ns);
+                let stream = &criterion.stream;
+                write!(
+                    f,
+                    "{place}: too few: {found} operations of {stream}, and its bound needs {least} in each slice to say anything; \
+                     choose longer slices"
+                )
+            }
             What::CutBesideOthers(value, others) => {
                 write!(f, "{criterion} was {value} when it was cut short, but {others}")
             }

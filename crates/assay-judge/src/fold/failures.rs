@@ -260,6 +260,8 @@ mod tests {
             within: false,
             generator: false,
             others: false,
+            too_few: false,
+            processors: false,
         };
         let at = crate::finding::criterion::At { figure, planned: 1, own_ns: None };
         let broken = || What::BrokenInCut(at.clone(), crate::finding::criterion::BrokenOn { targets: vec![], of: 1 });

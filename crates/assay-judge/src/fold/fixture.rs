@@ -38,5 +38,6 @@ pub(crate) fn window(layout: &Layout) -> Window {
         late: Vec::new(),
         loops: vec![Default::default(); layout.loops.len()],
         disturbed: None,
+        processor_pressure: None,
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Window {
     pub loops: Vec<LoopTime>,
     /// The part of it in which others disturbed a target, where they did.
     pub disturbed: Option<Box<Disturbed>>,
+    /// The share of its time in which something waited for a processor, where the log counts it.
+    pub processor_pressure: Option<f64>,
 }
 
 impl Window {
@@ -88,6 +90,29 @@ struct OpenWindow {
     late: Vec<Late>,
     loops: Vec<LoopTime>,
     disturbed: Option<Box<Disturbed>>,
+    pressure: PressedTime,
+}
+
+/// In how much of a time something waited for a processor.
+#[derive(Clone, Copy, Debug, Default)]
+struct PressedTime {
+    pressed_ns: u64,
+    of_ns: u64,
+}
+
+impl PressedTime {
+    /// Adds an interval in which it was counted.
+    fn add_interval(&mut self, placed: &Placed<'_>) {
+        if let Some(pressed_ns) = placed.interval.host.and_then(|host| host.cpu_pressure_ns) {
+            self.pressed_ns = self.pressed_ns.saturating_add(pressed_ns);
+            self.of_ns = self.of_ns.saturating_add(placed.length_ns());
+        }
+    }
+
+    /// As a share; `None` where it was not counted.
+    fn share(self) -> Option<f64> {
+        (self.of_ns > 0).then(|| self.pressed_ns as f64 / self.of_ns as f64)
+    }
 }
 
 /// The ways in which the time of a window can be irregular.
@@ -218,6 +243,7 @@ impl OpenWindow {
             self.invalid.get_or_insert(Flaw::NoBucket(bucket));
         }
         self.intervals += u64::from(!drains);
+        self.pressure.add_interval(placed);
         if !drains {
             let own = self.loops.iter_mut().zip(&layout.loops).enumerate();
             own.for_each(|(index, (time, looped))| time.add_interval(index, looped, placed));
@@ -359,6 +385,7 @@ impl Windows {
             late: if layout.times.lateness { vec![Late::default(); layout.targets.len()] } else { Vec::new() },
             loops: vec![LoopTime::default(); layout.loops.len()],
             disturbed: None,
+            pressure: PressedTime::default(),
         }
     }
 
@@ -426,6 +453,7 @@ impl Windows {
             late: open.late,
             loops: open.loops,
             disturbed: open.disturbed,
+            processor_pressure: open.pressure.share(),
         }
     }
 }

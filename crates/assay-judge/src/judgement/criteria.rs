@@ -165,4 +165,10 @@ pub struct Figure {
     /// Set where it may be within the bound without what others did on the disks of the run.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_false")]
     pub others: bool,
+    /// Set where it is of fewer operations than the criterion asks for, so that it says nothing.
+    #[serde(default, skip_serializing_if = "crate::judgement::skip::is_false")]
+    pub too_few: bool,
+    /// Set where it may be within the bound if nothing had waited for a processor.
+    #[serde(default, skip_serializing_if = "crate::judgement::skip::is_false")]
+    pub processors: bool,
 }

@@ -52,6 +52,10 @@ struct Firsts {
     flaw: Option<(Figure, Late)>,
     /// Over the bound, perhaps because of what others did on the disks.
     others: Option<(Figure, OthersUse)>,
+    /// Of fewer operations than the criterion asks for.
+    too_few: Option<Figure>,
+    /// Over the bound, perhaps because something waited for a processor, for this share of the window.
+    processors: Option<(Figure, f64)>,
 }
 
 /// The state of a criterion while the log is read.
@@ -154,7 +158,7 @@ impl Tracker {
         let others =
             disturbed_figure(&figures).map(|figure| gauge.others_in_window(figure, window, layout).unwrap_or_default());
         self.tally.windows += 1;
-        let holds = self.decide_window(&figures, flaw, others);
+        let holds = self.decide_window(&figures, flaw, others, window.processor_pressure);
         // Where figures are equal, the one over all targets together is kept.
         self.worst.take_figure(&figures.together);
         for (target, figure) in &figures.alone {
@@ -167,7 +171,13 @@ impl Tracker {
         Observed { holds, unkept }
     }
 
-    fn decide_window(&mut self, figures: &Figures, flaw: Option<Late>, others: Option<OthersUse>) -> bool {
+    fn decide_window(
+        &mut self,
+        figures: &Figures,
+        flaw: Option<Late>,
+        others: Option<OthersUse>,
+        pressure: Option<f64>,
+    ) -> bool {
         let culprit = culprit_figure(figures);
         let pushed =
             figures.alone.iter().map(|(_, figure)| figure).chain([&figures.together]).find(|figure| figure.generator);
@@ -177,12 +187,20 @@ impl Tracker {
             self.firsts.broken.get_or_insert_with(|| figure.clone());
             return false;
         }
-        self.tally.unproven += u64::from(pushed.is_some() || flaw.is_some() || disturbed.is_some());
+        let too_few = all_figures(figures).find(|figure| figure.too_few);
+        let pressed = all_figures(figures).find(|figure| figure.processors).zip(pressure);
+        let proves_nothing =
+            pushed.is_some() || flaw.is_some() || disturbed.is_some() || too_few.is_some() || pressed.is_some();
+        self.tally.unproven += u64::from(proves_nothing);
         self.disturbed += u64::from(disturbed.is_some());
         if let Some(disturbed) = disturbed {
             self.firsts.others.get_or_insert(disturbed);
         } else if let Some(figure) = pushed {
             self.firsts.generator.get_or_insert_with(|| figure.clone());
+        } else if let Some((figure, pressure)) = pressed {
+            self.firsts.processors.get_or_insert_with(|| (figure.clone(), pressure));
+        } else if let Some(figure) = too_few {
+            self.firsts.too_few.get_or_insert_with(|| figure.clone());
         } else if let Some(why) = flaw {
             self.firsts.flaw.get_or_insert_with(|| (figures.together.clone(), why));
         }
@@ -192,7 +210,7 @@ impl Tracker {
     /// The reasons against PASS. `planned` is how many windows there should be.
     pub(crate) fn findings(&self, planned: u64, step: u32) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let Firsts { broken, generator, cut, flaw, others } = &self.firsts;
+        let Firsts { broken, generator, cut, flaw, others, too_few, processors } = &self.firsts;
         if let Some(figure) = broken {
             let Tally { broken, windows, held_before, .. } = self.tally;
             findings.push(self.finding_at(
@@ -213,6 +231,13 @@ impl Tracker {
         }
         if let Some(figure) = generator {
             findings.push(self.finding_at(figure, What::ByTheGenerator(self.place_of_figure(figure, planned)), step));
+        }
+        if let Some((figure, pressure)) = processors {
+            let what = What::BusyProcessors(self.place_of_figure(figure, planned), *pressure);
+            findings.push(self.finding_at(figure, what, step));
+        }
+        if let Some(figure) = too_few {
+            findings.push(self.finding_at(figure, What::TooFew(self.place_of_figure(figure, planned)), step));
         }
         if let Some((figure, why)) = flaw {
             findings.push(self.finding_at(
@@ -273,9 +298,11 @@ impl Tracker {
             Outcome::Incomplete if self.gauge.is_none() => Outcome::Invalid,
             outcome => outcome,
         };
-        let Firsts { broken, generator, cut, flaw, others } = self.firsts;
+        let Firsts { broken, generator, cut, flaw, others, too_few, processors } = self.firsts;
         let others = others.map(|(figure, _)| figure);
-        let first = broken.or(cut).or(others).or(generator).or(flaw.map(|(figure, _)| figure));
+        let processors = processors.map(|(figure, _)| figure);
+        let unproven = others.or(generator).or(processors).or(too_few).or(flaw.map(|(figure, _)| figure));
+        let first = broken.or(cut).or(unproven);
         CriterionOutcome {
             asked: asked_requirement(&self.criterion, self.over.window_ns),
             outcome,
@@ -305,7 +332,12 @@ fn asked_requirement(criterion: &Criterion, window_ns: u64) -> Requirement {
 }
 
 fn is_broken(figure: &Figure) -> bool {
-    !figure.within && !figure.generator && !figure.others
+    !figure.within && !figure.generator && !figure.others && !figure.too_few && !figure.processors
+}
+
+/// The figure over all targets together, and that of each.
+fn all_figures(figures: &Figures) -> impl Iterator<Item = &Figure> {
+    std::iter::once(&figures.together).chain(figures.alone.iter().map(|(_, figure)| figure))
 }
 
 /// The first figure that others may have pushed over the bound.

@@ -140,6 +140,8 @@ fn build_check(
         within: fault.is_none(),
         generator,
         others: fault == Some(Cause::Others),
+        too_few: false,
+        processors: false,
     };
     DeliveryCheck { target: flow.map(|flow| usize::from(layout.flows[flow].target)), figure, fault }
 }

@@ -8,6 +8,7 @@ use crate::fold::window::{Window, sum_of_flows};
 use crate::judgement::{Figure, UnkeptBound};
 use crate::rules::lateness;
 use crate::rules::loops;
+use crate::rules::pressure;
 use crate::rules::unfinished::at_least;
 use crate::rules::value::Value;
 use assay_base::Criterion;
@@ -155,7 +156,7 @@ impl Gauge {
                 let value = at_least(value, cell, window, streams, shares)?;
                 let text = format!("at least {}", value.value_text(&self.criterion.bound));
                 let figure = self.figure_of(value, text, target, window, layout);
-                (!figure.within).then_some(figure)
+                (!figure.within && !figure.too_few).then_some(figure)
             };
             let Some(by_the_device) = figure(by_the_device) else {
                 return Some(Figure { generator: true, ..figure(measured)? });
@@ -191,7 +192,14 @@ impl Gauge {
         }
         let generator = self.without_the_generator(value, cell, target, window, layout).is_within(bound);
         let others = !generator && self.holds_without_others(cell, target, window, layout, length_ns);
-        Some(Figure { generator, others, ..figure })
+        let processors = !generator && !others && pressure::may_hold_without(value, bound, window.processor_pressure);
+        Some(Figure { generator, others, processors, ..figure })
+    }
+
+    /// Whether a value is of fewer operations than the criterion asks for, and could keep the bound among as many.
+    fn is_of_too_few(&self, value: Value) -> bool {
+        let missing = self.criterion.least_operations.saturating_sub(value.operation_count());
+        missing > 0 && value.among_more(missing).is_within(&self.criterion.bound)
     }
 
     /// Whether the bound may hold in a window if the part in which others disturbed its targets is left out, and everything
@@ -251,6 +259,8 @@ impl Gauge {
             text,
             operations: value.operation_count(),
             within: value.is_within(&self.criterion.bound),
+            too_few: self.is_of_too_few(value),
+            processors: false,
             generator: false,
             others: false,
         }
@@ -416,6 +426,31 @@ mod tests {
         let alone: Vec<_> = figures.alone.iter().map(|(target, it)| (*target, it.within, it.generator)).collect();
         assert_eq!(alone, [(0, false, true), (1, false, false)]);
     }
+    /// 1800 of 2000 are over the bound of 5 %.
+    #[test]
+    fn busy_processors_and_too_few_operations_are_marked_and_a_slow_device_is_not() {
+        for (pressure, least, processors, too_few) in [
+            (None, 0, false, false),
+            (Some(0.5), 0, false, false),
+            (Some(0.86), 0, true, false),
+            (None, 2_000, false, false),
+            (None, 36_000, false, false),
+            (None, 36_001, false, true),
+        ] {
+            let (gauge, window, layout) = bad(false);
+            let window = Window { processor_pressure: pressure, ..window };
+            let criterion = Criterion { least_operations: least, ..gauge.criterion };
+            let figure = Gauge::new(criterion, Scope::Stream(0)).read_window(&window, &layout).unwrap().together;
+            let found = (figure.within, figure.processors, figure.too_few);
+            assert_eq!(found, (false, processors, too_few), "{pressure:?} {least}");
+        }
+        let (gauge, mut window, layout) = bad(false);
+        window.streams[0].response.counts = vec![10, 0, 0];
+        let criterion = Criterion { least_operations: 11, ..gauge.criterion };
+        let figure = Gauge::new(criterion, Scope::Stream(0)).read_window(&window, &layout).unwrap().together;
+        assert!(figure.within && figure.too_few, "ten good ones say nothing either");
+    }
+
     #[test]
     fn the_targets_of_a_criterion_are_those_of_its_streams() {
         let mut header = fixture::header();

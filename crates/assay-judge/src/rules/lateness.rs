@@ -228,6 +228,7 @@ mod tests {
             late: vec![late],
             loops: Vec::new(),
             disturbed: None,
+            processor_pressure: None,
         }
     }
 

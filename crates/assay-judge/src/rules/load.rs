@@ -292,6 +292,8 @@ mod tests {
             within: false,
             generator: false,
             others: false,
+            too_few: false,
+            processors: false,
         };
         for (cause, stream, target, found) in [
             (Some(Cause::Device), "reads", Some("disk"), 1),

@@ -10,6 +10,7 @@ pub(crate) mod lateness;
 pub(crate) mod load;
 pub(crate) mod loops;
 pub(crate) mod own_lag;
+pub(crate) mod pressure;
 pub(crate) mod tally;
 pub(crate) mod unfinished;
 pub(crate) mod value;

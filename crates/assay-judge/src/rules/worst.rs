@@ -93,6 +93,8 @@ mod tests {
             within: false,
             generator: false,
             others: false,
+            too_few: false,
+            processors: false,
         }
     }
 

@@ -265,6 +265,8 @@ fn figure(hour: u64, target: Option<usize>, value: f64, within: bool) -> Figure 
         within,
         generator: false,
         others: false,
+        too_few: false,
+        processors: false,
     }
 }
 

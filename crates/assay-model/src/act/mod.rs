@@ -100,6 +100,7 @@ pub fn standard_criteria(window: Span) -> Vec<Criterion> {
             measure: Measure::Response,
             bound: Bound::Over { over: Span::from_ms(ms), below },
             window: Some(window),
+            least_operations: 0,
         });
     }
     criteria

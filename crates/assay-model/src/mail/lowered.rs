@@ -190,6 +190,7 @@ impl Mail {
                     measure: Measure::Response,
                     bound: Bound::MeanAtMost(mean),
                     window,
+                    least_operations: 0,
                 });
             }
         }

@@ -203,6 +203,7 @@ impl Load {
                 measure: Measure::Response,
                 bound: Bound::OverAtMost { over: Span::from_secs(seconds), at_most: Share::from_percent(10) },
                 window: Some(slice),
+                least_operations: 0,
             });
         }
         criteria

@@ -27,6 +27,7 @@ pub(super) struct CriterionKeys {
     rate_at_least: Option<Rate>,
     throughput_at_least: Option<Throughput>,
     errors_at_most: Option<Share>,
+    operations_at_least: Option<u64>,
     window: Option<Window>,
 }
 
@@ -141,8 +142,14 @@ fn read_criterion(
         Some(Window::Of(window)) => Some(window),
         Some(Window::Run) => None,
     };
+    let least_operations = keys.operations_at_least.unwrap_or(0);
+    if least_operations > 0 && bound.is_of_work() {
+        let what = format!("{key} is a bound on what is done, so that operations_at_least says nothing");
+        return Err(source.fault_at(table.span(), what, "remove operations_at_least"));
+    }
     let stream = keys.stream.get_ref().clone();
-    let criterion = Criterion { stream, measure: keys.measure.unwrap_or(Measure::Response), bound, window };
+    let criterion =
+        Criterion { stream, measure: keys.measure.unwrap_or(Measure::Response), bound, window, least_operations };
     check_fits(key, &criterion, &of.streams, of.interval).map_err(|(what, remedy, wrong)| {
         let span = if wrong == WrongPart::Stream { keys.stream.span() } else { table.span() };
         source.fault_at(span, what, remedy)

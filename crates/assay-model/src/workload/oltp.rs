@@ -84,6 +84,7 @@ fn with_curve(
         measure: Measure::Response,
         bound: Bound::MeanAtMost(MEAN),
         window: None,
+        least_operations: 0,
     };
     let application = Some(Application::Oltp(OltpLoad { rate, curve, mix, contexts, asu_targets }));
     Some(Workload {

@@ -56,7 +56,13 @@ impl NamedDatabase {
         load.verify = Verify::Crash;
         let (window, bound) = (Some(plan.timing.slice), Bound::ErrorsAtMost(Share::from_percent(100)));
         plan.criteria = TransactionKind::ALL
-            .map(|kind| Criterion { stream: kind.stream_name().to_owned(), measure: Measure::Response, bound, window })
+            .map(|kind| Criterion {
+                stream: kind.stream_name().to_owned(),
+                measure: Measure::Response,
+                bound,
+                window,
+                least_operations: 0,
+            })
             .into();
         Ok(())
     }

@@ -18,6 +18,8 @@ use crate::observer::Observer;
 use crate::open::targets::Targets;
 use assay_base::{Bytes, Instant, Span};
 use assay_device::clock::Clock;
+use assay_device::probe::processor_pressure_ns;
+use assay_device::safety::Roots;
 use assay_engine::Ending;
 use assay_engine::shell::Stop;
 use assay_files::shell::ClientInterval;
@@ -89,16 +91,9 @@ impl DirectoryRun<'_> {
         let facts = HeaderFacts { in_real_time, ..facts };
         let header = header::make_header(self.plan, facts);
         let collector = Collector::open_segment(self.plan, header, log, observer);
-        let mut collecting = Collecting {
-            run: self,
-            session: &mut session,
-            collector,
-            watch,
-            meters: Meters::new(),
-            disks,
-            links,
-            clock,
-        };
+        let (meters, pressure) = (Meters::new(), PressureMeter::new());
+        let session = &mut session;
+        let mut collecting = Collecting { run: self, session, collector, watch, meters, pressure, disks, links, clock };
         collecting.carry_out_phase(files)
     }
 
@@ -173,6 +168,7 @@ struct Collecting<'a, 'b> {
     collector: Collector<'b>,
     watch: Watch,
     meters: Meters,
+    pressure: PressureMeter,
     disks: Beneath,
     links: LinkMeters,
     clock: Clock,
@@ -285,7 +281,8 @@ impl Collecting<'_, '_> {
 
     fn write_interval(&mut self, counted: ClientInterval, theirs: HostSample) {
         self.watch.changes_since_last().into_iter().for_each(|event| self.collector.write_event(event));
-        let host = Some(cost_of_both(self.meters.sample_host(), theirs));
+        let host = cost_of_both(self.meters.sample_host(), theirs);
+        let host = Some(HostSample { cpu_pressure_ns: self.pressure.take_rise(), ..host });
         let clocks = self.watch.clock_readings();
         let meters = self.disks.sample_rises().into_iter().chain(self.links.take_rises()).collect();
         let sample = Sample { host, clocks, meters, ..Sample::default() };
@@ -409,6 +406,25 @@ impl Collecting<'_, '_> {
             let event = event(EventKind::Warning, text, self.clock.now());
             self.collector.write_event(event);
         }
+    }
+}
+
+/// For how long something waited for a processor, since the last look. The calls of clients wait for their threads, and for
+/// workers of the kernel, so that busy processors look like a slow file system.
+struct PressureMeter {
+    before_ns: Option<u64>,
+}
+
+impl PressureMeter {
+    fn new() -> PressureMeter {
+        PressureMeter { before_ns: processor_pressure_ns(&Roots::of_machine()) }
+    }
+
+    /// `None` where the kernel does not count it.
+    fn take_rise(&mut self) -> Option<u64> {
+        let now = processor_pressure_ns(&Roots::of_machine());
+        let before = std::mem::replace(&mut self.before_ns, now);
+        now?.checked_sub(before?)
     }
 }
 

@@ -41,10 +41,17 @@ impl OnLoop {
         fs::create_dir(&point).unwrap();
         let made = losetup::attach(&image, &["--direct-io=on"]).map(|device| OnLoop { place, device });
         let made = made.and_then(|made| {
+            made.set_write_cache("write back");
             succeeds(&format!("mkfs.{kind}"), &["-q", &made.device])?;
             succeeds("mount", &["-o", options, &made.device, text_of(&point)]).map(|()| made)
         });
         made.inspect_err(|why| eprintln!("skipped: no {kind} can be mounted: {why}")).ok()
+    }
+
+    /// What the queue of the device says of its cache. A loop device keeps it when another file is put behind it.
+    fn set_write_cache(&self, cache: &str) {
+        let name = self.device.strip_prefix("/dev/").unwrap();
+        fs::write(format!("/sys/block/{name}/queue/write_cache"), cache).unwrap();
     }
 
     fn directory(&self, name: &str) -> PathBuf {
@@ -64,6 +71,7 @@ impl OnLoop {
 impl Drop for OnLoop {
     fn drop(&mut self) {
         let _ = succeeds("umount", &[text_of(&self.place.path("mount"))]);
+        self.set_write_cache("write back");
         let _ = succeeds("losetup", &["-d", &self.device]);
     }
 }
@@ -111,8 +119,7 @@ fn without_barriers_nothing_is_durable_whatever_the_times_are() {
 #[test]
 fn a_device_without_a_write_cache_needs_no_flush_and_says_so() {
     let Some(on) = OnLoop::new("ext4", "defaults") else { return };
-    let name = on.device.strip_prefix("/dev/").unwrap();
-    fs::write(format!("/sys/block/{name}/queue/write_cache"), "write through").unwrap();
+    on.set_write_cache("write through");
     let result = on.run("append", &on.directory("data"), "run");
     assert_eq!(flushes_per_sync(&result), 0.0, "the kernel leaves flushes out");
     assert!(!result["reason"].as_str().unwrap().contains("nothing was made durable"), "{result}");

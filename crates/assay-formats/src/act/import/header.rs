@@ -156,6 +156,7 @@ fn standard_criteria(head: &Head, flows: &[Flow], several: bool, slice: Span) ->
             measure: if head.major < 6 && is_queued(&flow.name) { Measure::Response } else { Measure::Service },
             bound: Bound::Over { over, below },
             window: Some(slice),
+            least_operations: 0,
         }));
     }
     criteria
