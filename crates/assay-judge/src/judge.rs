@@ -5,7 +5,7 @@ use crate::finding::log::LogFinding;
 use crate::finding::target::TargetFinding;
 use crate::fold::finish::{Finished, finish_step};
 use crate::fold::step::StepFold;
-use crate::judgement::{Damaged, Gain, Judgement, SCHEMA, Step};
+use crate::judgement::{Damaged, Gain, Judgement, SCHEMA, Step, answer_in_words};
 use crate::options::Options;
 use crate::rules::disk;
 use crate::verdict::Verdict;
@@ -244,6 +244,12 @@ impl Fold {
             warnings.extend(done.step.warnings.iter().map(|warning| format!("{label}{warning}")));
         }
         warnings.extend(left_undone(&finished, steps).filter(|_| worst == Verdict::Fail));
+        let is_quick = self.watermarks.iter().any(|mark| mark.starts_with("QUICK"));
+        // Where nothing broke, the first step answers: those behind it are at another load.
+        let answering = if worst == Verdict::Pass { &finished[0].step } else { chosen };
+        let answer = head.question.as_ref().map(|question| {
+            answer_in_words(question, verdict, &reason, answering.part.streams.answered_by.as_ref(), is_quick)
+        });
         if self.damage_left_out > 0 {
             warnings.push(format!("{} more damaged places are not listed", self.damage_left_out));
         }
@@ -258,6 +264,7 @@ impl Fold {
             schema: SCHEMA,
             verdict,
             reason,
+            answer,
             deciding,
             name: head.name.clone(),
             model: head.model.clone(),

@@ -121,7 +121,7 @@ fn absurd_numbers_in_intervals() {
                 resident_bytes: MAX,
                 throttled_ns: MAX,
                 throttled_periods: MAX,
-                cpu_pressure_ns: Some(MAX),
+                cpu_pressure_ns: MAX,
             })
         },
     ];

@@ -33,6 +33,10 @@ pub struct Header {
     pub signer: Option<String>,
     /// Run name: the workload's name unless the user gave another.
     pub name: String,
+    /// What the result answers in one line, by its name: the service whose fitness is asked for. Absent where no such line is asked
+    /// for, and in logs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
     /// Which step of a certification this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepHead>,

@@ -387,9 +387,10 @@ pub struct HostSample {
     /// Number of periods of these quotas in which threads were stopped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub throttled_periods: u64,
-    /// Time in which something that could run on this machine waited for a processor, nanoseconds; absent where it is not read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_pressure_ns: Option<u64>,
+    /// Time in which something that could run on this machine waited for a processor, nanoseconds; 0 where nothing did, and where
+    /// that is not read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cpu_pressure_ns: u64,
 }
 
 /// The longest run whose log has distributions at least each [`SHORT_RUN_GROUP`].

@@ -20,6 +20,7 @@ const PREFIX: usize = 18;
 
 /// One line of a log.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "one entry is written or read at a time, most of them intervals")]
 pub enum Entry {
     /// Opens a segment.
     Header(Box<Header>),

@@ -35,8 +35,8 @@ impl Distributions {
         }
     }
 
-    /// Adds a flow's distributions; returns its stream and the responses. The error says what is wrong with them.
-    pub(crate) fn add_flow(&mut self, flow: &FlowHistograms, layout: &Layout) -> Result<(usize, &Filled), String> {
+    /// Adds a flow's distributions; returns its stream, with response, service and lag. The error says what is wrong with them.
+    pub(crate) fn add_flow(&mut self, flow: &FlowHistograms, layout: &Layout) -> Result<(usize, &[Filled; 3]), String> {
         let index = usize::from(flow.flow);
         let head = layout.flows.get(index);
         let head = head.ok_or_else(|| format!("distributions of flow {index}, which is not there"))?;
@@ -50,7 +50,7 @@ impl Distributions {
             add_times(&mut self.flows[index], &self.latest);
         }
         add_times(&mut self.streams[stream], &self.latest);
-        Ok((stream, &self.latest[0]))
+        Ok((stream, &self.latest))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Ends a step: collects its findings, lets the most severe one decide, and makes the step's result.
 
+use crate::fold::answer::AnswerFold;
 use crate::fold::notes::Notes;
 use crate::fold::reason::{decide_verdict, failure_in_words};
 use crate::fold::series::Lines;
@@ -47,7 +48,7 @@ pub(crate) fn finish_step(mut fold: StepFold) -> Finished {
     lacks::report_uncounted_figures(&fold, ended, &mut notes);
     gather_findings(&mut fold, &mut notes);
     let streams = totals_by_stream(&fold, &mut notes.warnings);
-    let mut durable = fold.durability.figures();
+    let mut durable = fold.correctness.durability.figures();
     durability::add_medians(&mut durable, &streams);
     notes.findings.extend(durability::check_durability(&durable, notes.step_number()));
     notes.warnings.extend(durable.iter().filter_map(durability::too_fast));
@@ -146,6 +147,7 @@ fn step_figures(
             per_minute,
             loops: std::mem::take(&mut fold.measured.loops).finish(&fold.layout, &fold.slices.rests),
             phases: std::mem::take(&mut fold.measured.phases).finish(&fold.layout, &listed),
+            answered_by: fold.measured.answer.take().and_then(AnswerFold::finish),
             ..streams
         }
         .with_throughput(fold.measured.totals.any_ran_ns),

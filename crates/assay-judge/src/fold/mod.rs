@@ -7,6 +7,7 @@
 //! and asserts the `laws` that its figures obey.
 
 pub(crate) mod accounts;
+pub(crate) mod answer;
 pub(crate) mod changes;
 pub(crate) mod clocks;
 pub(crate) mod closing;

@@ -10,6 +10,7 @@ use crate::finding::log::{Contradiction, LogFinding};
 use crate::finding::target::TargetFinding;
 use crate::finding::{Finding, FindingKind, deciding_finding};
 use crate::fold::accounts::Place;
+use crate::fold::answer::AnswerFold;
 use crate::fold::clocks::ClockNotice;
 use crate::fold::closing::ending_in_words;
 use crate::fold::database::Databases;
@@ -52,6 +53,7 @@ pub(crate) struct Measured {
     pub(crate) series: SeriesFold,
     pub(crate) steady: SteadyFold,
     pub(crate) silences: Silences,
+    pub(crate) answer: Option<AnswerFold>,
 }
 
 /// One step while the log is read.
@@ -64,7 +66,6 @@ pub(crate) struct StepFold {
     pub(crate) slices: Slices,
     pub(crate) measured: Measured,
     pub(crate) targets: Targets,
-    pub(crate) durability: Durability,
     pub(crate) others: Others,
     pub(crate) correctness: Correctness,
     pub(crate) environment: Environment,
@@ -78,6 +79,7 @@ pub(crate) struct Correctness {
     failures: FlowFailures,
     pub(crate) integrity: IntegrityFold,
     pub(crate) databases: Databases,
+    pub(crate) durability: Durability,
 }
 
 /// What the events of a step tell.
@@ -110,14 +112,15 @@ impl StepFold {
                 series: SeriesFold::new(&header, &layout, threshold),
                 steady: SteadyFold::new(&header, &layout),
                 silences: Silences::new(&layout),
+                answer: AnswerFold::new(header.question.is_some(), &criteria, header.slice_ns, &layout),
             },
             targets: Targets::new(&layout),
-            durability: Durability::new(&header),
             others: Others::new(&header, &layout),
             correctness: Correctness {
                 failures: FlowFailures::default(),
                 integrity: IntegrityFold::default(),
                 databases: Databases::new(header.databases.len()),
+                durability: Durability::new(&header),
             },
             environment,
             happened: Happened::default(),
@@ -163,7 +166,7 @@ impl StepFold {
         self.environment.clocks.begin_segment(header.clocks);
         self.segment = Segment::new(header);
         self.targets.continue_with_segment();
-        self.durability.continue_with_segment(header);
+        self.correctness.durability.continue_with_segment(header);
         self.others.continue_with_segment(header);
         self.layout.watched = self.others.watched_disks().to_vec();
         Ok(())
@@ -219,7 +222,7 @@ impl StepFold {
         let carried = self.check_accounts(interval);
         let opened = self.segment.accounts.open_in_loops(interval);
         self.targets.add_interval(interval, &self.layout);
-        self.durability.add_interval(interval);
+        self.correctness.durability.add_interval(interval);
         let disturbance = self.others.observe_interval(at_ns, interval, &self.layout);
         if let Some(at_ns) = at_ns {
             self.add_measured_interval(at_ns, interval, &carried, &opened, disturbance.as_ref());
@@ -329,9 +332,13 @@ impl StepFold {
         // The line follows its last interval; the middle of its intervals is taken as its place.
         let back = line.last.saturating_sub(line.first).saturating_mul(self.layout.interval_ns) / 2;
         let at = self.placement.reached_ns().saturating_sub(back.saturating_add(self.layout.interval_ns));
-        let Measured { distributions, series, phases, .. } = &mut self.measured;
+        let Measured { distributions, series, phases, answer, .. } = &mut self.measured;
         for flow in &line.flows {
-            let (stream, responses) = distributions.add_flow(flow, &self.layout)?;
+            let (stream, times) = distributions.add_flow(flow, &self.layout)?;
+            if let Some(answer) = answer {
+                answer.add_times(at, stream, times);
+            }
+            let responses = &times[0];
             series.add_times(at, stream, responses, &self.layout);
             phases.add_times(line.phase, stream, responses);
         }
@@ -497,7 +504,7 @@ impl StepFold {
         // Only one class of findings outweighs these, a cache between the run and the device, and it shows from the first
         // operations on.
         found.extend(disk::check_targets(&self.target_totals(), self.notes.step_number(), self.others.is_counted()).0);
-        found.extend(check_durability(&self.durability.figures(), self.notes.step_number()));
+        found.extend(check_durability(&self.correctness.durability.figures(), self.notes.step_number()));
         deciding_finding(&found).filter(|finding| finding.verdict() == Verdict::Fail).map(Finding::as_sentence)
     }
 }

@@ -103,8 +103,8 @@ struct PressedTime {
 impl PressedTime {
     /// Adds an interval in which it was counted.
     fn add_interval(&mut self, placed: &Placed<'_>) {
-        if let Some(pressed_ns) = placed.interval.host.and_then(|host| host.cpu_pressure_ns) {
-            self.pressed_ns = self.pressed_ns.saturating_add(pressed_ns);
+        if let Some(host) = placed.interval.host {
+            self.pressed_ns = self.pressed_ns.saturating_add(host.cpu_pressure_ns);
             self.of_ns = self.of_ns.saturating_add(placed.length_ns());
         }
     }

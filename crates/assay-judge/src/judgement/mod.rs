@@ -4,6 +4,7 @@
 //! begins with the measured phase and does not advance during gaps. A figure that was not counted is absent, never
 //! zero. Stream and target names are taken from the log: hostile input for every renderer.
 
+mod answer;
 mod cache;
 mod course;
 mod criteria;
@@ -29,6 +30,8 @@ mod targets;
 mod throughput;
 mod time;
 
+pub use answer::AnswerFigures;
+pub(crate) use answer::answer_in_words;
 pub use cache::CacheFigures;
 pub use course::{Course, Gap};
 pub use criteria::{BrokenTarget, CriterionOutcome, Deciding, Figure, Outcome, Requirement};

@@ -28,6 +28,9 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Why, in one or two sentences; names the step when there are several.
     pub reason: String,
+    /// The answer to the header's `question`, in one line; absent where nothing is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     /// The slice that decided, where one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deciding: Option<Deciding>,

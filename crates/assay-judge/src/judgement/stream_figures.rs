@@ -1,5 +1,6 @@
 //! What the streams of a step did: each by itself, all together, in each phase, and per minute.
 
+use crate::judgement::answer::AnswerFigures;
 use crate::judgement::database::PerMinuteFigures;
 use crate::judgement::loops::LoopFigures;
 use crate::judgement::phases::PhaseFigures;
@@ -32,6 +33,9 @@ pub struct StreamFigures {
     /// Each measured phase, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseFigures>,
+    /// The percentile by which the step answers the header's `question`; absent where nothing is asked, or known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<AnswerFigures>,
 }
 
 impl StreamFigures {

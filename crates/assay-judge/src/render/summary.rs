@@ -79,6 +79,10 @@ fn compose_summary(judgement: &Judgement, following: &Following<'_>, room: Room,
             add_details(&mut page, Shown::from_judgement(judgement), room, last.len());
         }
     }
+    if let Some(answer) = &judgement.answer {
+        last.add_blank_line();
+        last.add_text("", answer);
+    }
     page.append(last);
     page
 }

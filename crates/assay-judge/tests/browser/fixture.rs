@@ -437,6 +437,7 @@ fn judgement(size: Size, verdict: Verdict, reason: &str) -> Judgement {
         schema: SCHEMA,
         verdict,
         reason: reason.to_owned(),
+        answer: None,
         deciding: None,
         name: "orders volume".into(),
         model: "act-storage".into(),

@@ -115,6 +115,7 @@ pub fn header(hours: u64, targets: u64) -> Header {
         watched: Vec::new(),
         unwatched: Vec::new(),
         durability: Vec::new(),
+        question: None,
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: Thresholds::new([]).bounds_ns().to_vec(),

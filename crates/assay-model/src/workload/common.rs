@@ -51,6 +51,9 @@ macro_rules! workload_file {
             seed: Option<u64>,
             #[serde(default)]
             criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
+            certify: Option<toml::Spanned<super::certificate::CertifyKeys>>,
+            #[serde(default)]
+            limits: std::collections::BTreeMap<String, toml::Spanned<super::certificate::LimitKeys>>,
         }
 
         impl $name {
@@ -69,6 +72,8 @@ macro_rules! workload_file {
                     verify: self.verify,
                     seed: self.seed,
                     criterion: std::mem::take(&mut self.criterion),
+                    certify: self.certify.take(),
+                    limits: std::mem::take(&mut self.limits),
                     $($($of_devices: self.$of_devices.take(),)*)?
                     ..super::common::Common::default()
                 }
@@ -96,6 +101,8 @@ pub(super) struct Common {
     pub seed: Option<u64>,
     pub cache: Option<toml::Spanned<super::cached::CacheKeys>>,
     pub criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
+    pub certify: Option<toml::Spanned<super::certificate::CertifyKeys>>,
+    pub limits: std::collections::BTreeMap<String, toml::Spanned<super::certificate::LimitKeys>>,
 }
 
 impl Workload {
@@ -160,6 +167,7 @@ impl Workload {
                 super::criteria::CriteriaContext { streams, slice: self.timing.slice, interval: self.timing.interval };
             self.criteria = super::criteria::read_criteria(source, &common.criterion, &of)?;
         }
-        Ok(self)
+        let tables = super::certificate::CertificateTables { certify: common.certify, limits: common.limits };
+        self.with_certificate(source, tables)
     }
 }

@@ -34,7 +34,14 @@ pub(super) struct CriterionKeys {
 /// Bytes per second: `500MiB/s`.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(try_from = "String")]
-struct Throughput(Bytes);
+pub(super) struct Throughput(Bytes);
+
+impl Throughput {
+    /// Bytes in a second.
+    pub(super) fn bytes_per_second(self) -> Bytes {
+        self.0
+    }
+}
 
 impl TryFrom<String> for Throughput {
     type Error = String;

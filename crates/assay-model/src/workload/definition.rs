@@ -1,5 +1,6 @@
 //! What a workload is: everything except the number of targets and the multiple of its load.
 
+use super::certificate::{Certificate, Limits};
 use super::step::Step;
 use crate::files::PlannedFiles;
 use crate::lives;
@@ -51,6 +52,10 @@ pub struct Workload {
     pub seed: Option<u64>,
     /// What decides the verdict.
     pub criteria: Vec<Criterion>,
+    /// How it is certified, where the file says so.
+    pub certificate: Option<Certificate>,
+    /// Other bounds, by name.
+    pub limits: Vec<Limits>,
     /// See [`Notes::derivation`](crate::plan::Notes::derivation).
     pub derivation: Vec<Derivation>,
     /// What the reader of a report must know.
@@ -227,6 +232,8 @@ impl Workload {
             caches: Caches::default(),
             seed: None,
             criteria: criteria(SLICE),
+            certificate: None,
+            limits: Vec::new(),
             derivation: Vec::new(),
             notes: Vec::new(),
             watermarks: Vec::new(),

@@ -5,6 +5,7 @@ mod act;
 mod address;
 mod arrival;
 mod cached;
+mod certificate;
 mod common;
 mod criteria;
 mod definition;
@@ -39,6 +40,7 @@ mod warm_up;
 mod words;
 
 pub use crate::plan::MOST_STREAMS;
+pub use certificate::{BesideStep, Certificate, CertifiedTime, Limits, QuickLook, StressStep};
 pub use common::LARGEST_BOUND;
 pub use definition::{Application, Caches, IN_FLIGHT_BOUND, Load, Sealing, Targets, Timing, Verification, Workload};
 pub use fitted::fitted_text;

@@ -115,6 +115,8 @@ impl Workload {
             caches: self.caches.clone(),
             seed: self.seed,
             criteria: Vec::new(),
+            certificate: None,
+            limits: Vec::new(),
             derivation: self.derivation.clone(),
             notes: self.notes.clone(),
             watermarks: self.watermarks.clone(),

@@ -420,11 +420,11 @@ impl PressureMeter {
         PressureMeter { before_ns: processor_pressure_ns(&Roots::of_machine()) }
     }
 
-    /// `None` where the kernel does not count it.
-    fn take_rise(&mut self) -> Option<u64> {
+    /// 0 where the kernel does not count it.
+    fn take_rise(&mut self) -> u64 {
         let now = processor_pressure_ns(&Roots::of_machine());
         let before = std::mem::replace(&mut self.before_ns, now);
-        now?.checked_sub(before?)
+        now.zip(before).map_or(0, |(now, before)| now.saturating_sub(before))
     }
 }
 

@@ -29,6 +29,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The name of the fact that says which class of storage a mount reaches.
 pub(super) const CLASS_FACT: &str = "mount class";
+/// The name of the fact that says the type of its file system as the table of mounts has it.
+pub(super) const TYPE_FACT: &str = "mount type";
 /// How many threads compare a tree, at most: more only wait for each other.
 const MOST_VERIFIERS: u32 = 16;
 /// Files that this process has open besides those of the tree.
@@ -400,7 +402,7 @@ fn facts_of(place: &Place) -> Result<PlaceFacts, Trouble> {
 fn mount_facts(mounted: Mounted) -> Vec<(String, String)> {
     let mut facts = vec![
         ("mount source".to_owned(), mounted.source),
-        ("mount type".to_owned(), mounted.kind),
+        (TYPE_FACT.to_owned(), mounted.kind),
         ("mount point".to_owned(), mounted.point),
         ("mount options".to_owned(), mounted.options.join(",")),
         (CLASS_FACT.to_owned(), mounted.class.to_string()),

@@ -87,6 +87,11 @@ impl Directory {
         format!("assay clean {}", assay_judge::for_a_shell(&self.path.to_string_lossy()))
     }
 
+    /// Whether it is on an overlay, whose file system is that of another directory.
+    pub(crate) fn is_on_overlay(&self) -> bool {
+        self.facts.facts.get(super::child::TYPE_FACT).is_some_and(|kind| kind == "overlay")
+    }
+
     /// Whether its file system is reached over a network, as far as the kernel says it.
     pub(super) fn is_remote(&self) -> bool {
         let class = self.facts.facts.get(CLASS_FACT);

@@ -120,6 +120,8 @@ pub struct Drive {
     pub committed_before: Vec<LoggedCommits>,
     /// Id of the key that will sign the result.
     pub signer: Option<String>,
+    /// What the result answers in one line, by its name.
+    pub question: Option<String>,
     /// Other clocks than those of the machine, for a test.
     pub readings: Option<Readings>,
 }
@@ -155,6 +157,7 @@ pub(crate) fn header_facts(
         measured_before_ns,
         clocks,
         signer: how.signer.clone(),
+        question: how.question.clone(),
         watermarks,
         targets: heads,
         cache: cache.map(Lookaside::cache_head),

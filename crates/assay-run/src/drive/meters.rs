@@ -26,7 +26,7 @@ impl Meters {
             resident_bytes: now.resident_bytes,
             throttled_ns: now.throttled_ns.saturating_sub(before.throttled_ns),
             throttled_periods: now.throttled_periods.saturating_sub(before.throttled_periods),
-            cpu_pressure_ns: None,
+            cpu_pressure_ns: 0,
         }
     }
 }
@@ -40,6 +40,6 @@ fn read_host() -> HostSample {
         resident_bytes: usage::resident_bytes(),
         throttled_ns: throttled.ns,
         throttled_periods: throttled.periods,
-        cpu_pressure_ns: None,
+        cpu_pressure_ns: 0,
     }
 }

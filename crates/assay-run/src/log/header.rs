@@ -27,6 +27,8 @@ pub struct HeaderFacts {
     pub clocks: Option<ClockSample>,
     /// Id of the key that will sign the result.
     pub signer: Option<String>,
+    /// What the result answers in one line, by its name.
+    pub question: Option<String>,
     /// The watermarks that limit the result.
     pub watermarks: Vec<String>,
     /// The targets.
@@ -66,6 +68,7 @@ pub fn make_header(plan: &Plan, facts: HeaderFacts) -> Header {
         created: facts.created,
         clocks: facts.clocks,
         signer: facts.signer,
+        question: facts.question,
         name: plan.name.clone(),
         step: facts.step,
         continues: facts.measured_before_ns.is_some(),

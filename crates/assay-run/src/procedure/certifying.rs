@@ -47,6 +47,7 @@ pub struct Certifying<'a> {
 impl Certifying<'_> {
     /// Runs the steps that are left, in the directory `planned` or in that of an earlier call; returns it.
     pub fn run_steps(&self, planned: &Path, observer: &mut dyn Observer) -> Result<PathBuf, Failure> {
+        self.refuse_overlay()?;
         let seed = choose_seed(self.settings.pace.seed.or(self.procedure.workload.seed), self.named_or_scratch());
         let tasks = self.step_tasks(seed)?;
         let prepared = if self.procedure.quick { self.prepare_targets(observer)? } else { self.require_preparation()? };
@@ -69,12 +70,15 @@ impl Certifying<'_> {
         }
         if matches!(self.opened, Targets::Directory(_)) {
             watermarks.push(WARM_METADATA.to_owned());
+        } else if self.procedure.workload.certificate.is_some() {
+            watermarks.push(WITHOUT_FILE_SYSTEM.to_owned());
         }
         let how = Drive {
             manner: self.settings.manner.clone(),
             watermarks,
             prepared,
             signer: self.signer.clone(),
+            question: self.procedure.question(),
             ..Drive::default()
         };
         let course = Course { targets: self.opened, how: &how, stop: self.stop };
@@ -82,6 +86,18 @@ impl Certifying<'_> {
             self.is_decided(log, observer, ended, &certain)
         })?;
         Ok(dir)
+    }
+
+    /// A service keeps its data on a volume and not in the layer of a container, whose file system is another one.
+    fn refuse_overlay(&self) -> Result<(), Failure> {
+        let Targets::Directory(directory) = self.opened else { return Ok(()) };
+        if self.procedure.workload.certificate.is_none() || !directory.is_on_overlay() {
+            return Ok(());
+        }
+        let (name, service) = (one_line(directory.directory_name()), one_line(&self.procedure.workload.name));
+        Err(Failure::refused_for_safety(format!(
+            "{name} is on an overlay, such as the layer of a container: name a directory on the volume where {service} keeps its data; nothing was made"
+        )))
     }
 
     fn begin_fold(&self) -> Fold {
@@ -138,13 +154,14 @@ impl Certifying<'_> {
         let steps = self.procedure.steps_on_targets(self.opened.target_count() as u16, self.settings.pace.measure)?;
         let of = steps.len() as u32;
         // A quick look is never whole, and has a watermark of its own.
-        let whole = (!self.procedure.quick).then(|| self.procedure.full_length());
+        let usual = (!self.procedure.quick).then(|| self.procedure.full_length());
         let mut tasks = Vec::new();
         for (step, number) in steps.into_iter().zip(1..) {
             let seed = seed.wrapping_add(u64::from(number - 1));
             let adjusted = self.settings.pace.workload_adjustments(&self.procedure.workload, seed, step.targets);
             let mut plan = self.procedure.plan_step(&step, adjusted)?;
             plan.notes.remarks.extend(self.notes.iter().cloned());
+            let whole = step.whole.or(usual);
             let Step { title, stress, .. } = step;
             let head = StepHead { number, of, title, stress, until_certain: !self.to_the_end, of_workload: false };
             let committed_before = Vec::new();
@@ -200,6 +217,8 @@ impl Certifying<'_> {
     }
 }
 
+/// What the certificate of a service on a device does not say.
+const WITHOUT_FILE_SYSTEM: &str = "WITHOUT A FILE SYSTEM: its journal is not in this result";
 /// What a certificate of a directory does not say.
 const WARM_METADATA: &str =
     "METADATA WARM: names and attributes of files may come from this host's memory; only data are dropped from it";

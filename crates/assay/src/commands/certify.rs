@@ -9,14 +9,14 @@ use crate::{again, candidates};
 use assay_base::{Bytes, Multiple};
 use assay_model::workload::{Adjust, Workload};
 use assay_run::certificate::signing::Signer;
-use assay_run::failure::Failure;
+use assay_run::failure::{Failure, one_line};
 use assay_run::host::signals;
 use assay_run::observer::Observer;
 use assay_run::open::prepared::Prepared;
 use assay_run::open::targets::{self, Named, RealTarget, TargetNeeds, Targets};
-use assay_run::procedure::Procedure;
 use assay_run::procedure::certifying::Certifying;
 use assay_run::procedure::settings::Settings;
+use assay_run::procedure::{Procedure, ProcedureOptions};
 use clap_complete::engine::ArgValueCompleter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -33,6 +33,13 @@ pub(crate) struct Certify {
     /// Take a quick look: a test of about a minute whose result is not a certification
     #[arg(long)]
     pub quick: bool,
+    /// Also test the load beside a neighbour that appends to another file of the same file system and never syncs it, for a
+    /// workload that says how fast, such as etcd
+    #[arg(long)]
+    pub beside: bool,
+    /// Judge by other bounds that the workload has under this name, such as openshift of etcd; the certificate names them
+    #[arg(long, value_name = "NAME")]
+    pub limits: Option<String>,
     /// Run all steps to their end, even when the verdict is already certain to be FAIL
     #[arg(long)]
     pub keep_going: bool,
@@ -61,7 +68,21 @@ const KEPT_FREE: u64 = 512 << 20;
 
 /// Runs the procedure.
 pub(crate) fn run_certification(args: &Certify) -> Result<u8, Failure> {
-    let (procedure, targets) = Procedure::from_words(&args.targets, args.quick, args.at, args.test.act_kind())?;
+    let options = ProcedureOptions {
+        quick: args.quick,
+        at: args.at,
+        model: args.test.act_kind(),
+        beside: args.beside,
+        limits: args.limits.as_deref(),
+    };
+    let (procedure, targets) = Procedure::from_words(&args.targets, options)?;
+    let answers_a_question = procedure.question().is_some();
+    if targets.is_empty() && answers_a_question {
+        let name = one_line(&procedure.workload.name).to_string();
+        return Err(Failure::bad_usage(format!(
+            "certify {name} needs a place: name a directory on the disk that you ask about, such as assay certify {name} /var/lib/{name}"
+        )));
+    }
     if targets.is_empty() && !args.quick {
         return Err(Failure::bad_usage(
             "certify needs a device; without one: assay certify --quick looks a scratch file here",

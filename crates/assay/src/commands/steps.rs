@@ -9,7 +9,7 @@ use assay_formats::act::conf::Kind;
 use assay_model::Plan;
 use assay_run::failure::{Failure, code};
 use assay_run::open::targets::Named;
-use assay_run::procedure::{Procedure, Step};
+use assay_run::procedure::{Procedure, ProcedureOptions, Step};
 
 /// The speed for which the time of a preparation is given, because the drive's own speed is not known before it is
 /// written.
@@ -33,7 +33,8 @@ pub(crate) fn explain_certification(
     pace: &Pace,
     json: bool,
 ) -> Result<u8, Failure> {
-    let (procedure, names) = Procedure::from_words(words, false, load, model)?;
+    let (procedure, names) =
+        Procedure::from_words(words, ProcedureOptions { at: load, model, ..ProcedureOptions::default() })?;
     let named = procedure.parse_targets(&names)?;
     let sizes = sizes_of(&named)?;
     let seed = assay_run::open::seed::choose_seed(pace.seed.or(procedure.workload.seed), &[]);

@@ -111,6 +111,7 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
         watched: Vec::new(),
         unwatched: Vec::new(),
         durability: Vec::new(),
+        question: None,
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: thresholds.bounds_ns().to_vec(),

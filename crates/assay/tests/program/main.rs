@@ -25,6 +25,7 @@ mod beneath;
 mod bonnie;
 mod cache;
 mod certain;
+mod certificates;
 mod certifying;
 mod cleaning;
 mod client_time;

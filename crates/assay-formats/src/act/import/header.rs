@@ -87,6 +87,7 @@ pub(super) fn build_header(head: &Head, flows: &[Flow], schedule: &Schedule, pla
         watched: Vec::new(),
         unwatched: Vec::new(),
         durability: Vec::new(),
+        question: None,
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: (0..=LARGEST).map(|e| head.unit.one_unit().as_ns() << e).collect(),

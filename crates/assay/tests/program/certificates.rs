@@ -1,0 +1,242 @@
+//! Certificates of workloads that say how they are certified: their own steps, windows and bounds, other bounds by name, and
+//! an answer in one line. The load is a single client that commits; whether it is fast enough is the machine's matter, so
+//! that bounds here are either of no concern or impossible to keep.
+
+use super::bed::{Place, in_one_line};
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+const COMMITS: &str = r#"
+name = "commits"
+model = "files"
+clients = 1
+rate = "40/s"
+arrival = "steady"
+stands_for = "40 commits"
+duration = "4s"
+slice = "2s"
+interval = "500ms"
+cache = "warm"
+io = "1KiB"
+[tree]
+files = 2
+size = "16KiB"
+[[do]]
+name = "commit"
+steps = ["open", "append", "fdatasync", "close"]
+[[criterion]]
+stream = "fdatasync"
+measure = "service"
+p99_at_most = "30s"
+operations_at_least = 50
+[certify]
+for = "4s"
+slice = "2s"
+[certify.quick]
+for = "3s"
+slice = "1s"
+[[certify.quick.criterion]]
+stream = "fdatasync"
+measure = "service"
+p99_at_most = "20s"
+[certify.stress]
+load = "2x"
+for = "2s"
+slice = "1s"
+[[certify.stress.criterion]]
+stream = "fdatasync"
+measure = "service"
+max_at_most = "60s"
+[limits.strict]
+[[limits.strict.criterion]]
+stream = "fdatasync"
+measure = "service"
+p99_at_most = "1us"
+"#;
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("w.toml", COMMITS);
+    fs::create_dir(place.path("data")).unwrap();
+    place
+}
+
+fn result(place: &Place, run: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(place.path(run).join("verdict.json")).unwrap()).unwrap()
+}
+
+fn is_empty(place: &Place) -> bool {
+    fs::read_dir(place.path("data")).unwrap().next().is_none()
+}
+
+#[test]
+fn a_certificate_has_the_steps_that_its_workload_names_and_answers_in_the_last_line() {
+    let place = place();
+    let said = place.assay(&["certify", "w.toml", "data", "--keep-going", "--out", "run"]);
+    let json = result(&place, "run");
+    let steps = json["steps"].as_array().unwrap_or_else(|| panic!("{said:?}"));
+    let titles: Vec<&str> = steps.iter().map(|step| step["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["load test at 1x, one directory", "stress test at 2x, one directory"]);
+    for (step, slice_ms, slices, bound) in [(&steps[0], 2000, 2, "over 30s"), (&steps[1], 1000, 2, "over 60s")] {
+        assert_eq!(step["slice_ns"].as_u64(), Some(slice_ms * 1_000_000), "{}", step["title"]);
+        assert_eq!(step["slices"].as_array().map(Vec::len), Some(slices), "{}", step["title"]);
+        let criteria = step["criteria"].as_array().unwrap();
+        let judged = criteria.iter().map(|criterion| criterion["criterion"].as_str().unwrap()).collect::<Vec<_>>();
+        assert!(judged.len() == 2 && judged[1].contains(bound), "{judged:?}");
+        assert!(criteria[1]["outcome"] != "not-applied", "a stress step with criteria is judged");
+    }
+    let answer = json["answer"].as_str().unwrap();
+    let last = said.out.trim_end().rsplit("\n\n").next().unwrap().replace('\n', " ");
+    assert_eq!(last, answer, "{}", said.out);
+    if said.code == Some(0) {
+        assert!(answer.starts_with("commits: fit, p99 ") && answer.contains(" of 30000 ms, worst 2 s "), "{answer}");
+    }
+    assert!(!json["watermarks"].to_string().contains("SHORT"), "{}", json["watermarks"]);
+    assert!(is_empty(&place));
+    let page = fs::read_to_string(place.path("run/report.html")).unwrap();
+    assert!(page.contains("commits: "), "the page answers too");
+    // The log answers the same.
+    let again = in_one_line(&place.assay(&["judge", "run"]).out);
+    assert!(again.ends_with(&in_one_line(answer)), "{again}");
+}
+
+#[test]
+fn a_quick_look_is_short_has_its_own_bounds_and_is_no_certificate() {
+    let place = place();
+    let said = place.assay(&["certify", "w.toml", "data", "--quick", "--out", "run"]);
+    let json = result(&place, "run");
+    assert!(json["watermarks"].to_string().contains("QUICK"), "{said:?}");
+    assert_eq!(json["slices"].as_array().map(Vec::len), Some(3), "{said:?}");
+    assert!(json["criteria"][1]["criterion"].as_str().unwrap().contains("over 20s"), "{}", json["criteria"]);
+    if said.code == Some(0) {
+        assert!(
+            json["answer"].as_str().unwrap().starts_with("commits: fit in a quick look, p99 "),
+            "{}",
+            json["answer"]
+        );
+    }
+    assert!(is_empty(&place));
+}
+
+#[test]
+fn other_bounds_by_name_decide_and_are_written_into_the_certificate() {
+    let place = place();
+    let said = place.assay(&["certify", "w.toml", "data", "--limits", "strict", "--keep-going", "--out", "run"]);
+    assert_eq!(said.code, Some(10), "no disk syncs in a microsecond: {said:?}");
+    let json = result(&place, "run");
+    let answer = json["answer"].as_str().unwrap();
+    assert!(answer.starts_with("commits (limits strict): not fit: step 1 of 2"), "{answer}");
+    assert!(answer.contains("of 0.00 ms") && answer.ends_with("times the bound"), "{answer}");
+    let notes = json["steps"][0]["plan"].to_string();
+    assert!(notes.contains("limits strict: fdatasync service over 1us at most 1%"), "{notes}");
+    let said = place.assay(&["certify", "w.toml", "data", "--limits", "lax"]);
+    assert!(said.code == Some(2) && in_one_line(&said.err).contains("there are strict"), "{said:?}");
+    assert!(is_empty(&place));
+}
+
+#[test]
+fn a_percentile_of_too_few_operations_is_never_fit() {
+    let place = place();
+    place.write("w.toml", &COMMITS.replace("operations_at_least = 50", "operations_at_least = 1000"));
+    let said = place.assay(&["certify", "w.toml", "data", "--keep-going", "--out", "run"]);
+    let json = result(&place, "run");
+    let answer = json["answer"].as_str().unwrap();
+    if said.code == Some(11) {
+        assert!(
+            answer.starts_with("commits: nothing is known: ") && answer.contains("too few: 80 operations"),
+            "{answer}"
+        );
+    }
+    assert!(said.code != Some(0), "{said:?}");
+}
+
+#[test]
+fn what_cannot_be_certified_says_why_and_makes_nothing() {
+    let place = place();
+    place.write("plain.toml", COMMITS.split("[certify]").next().unwrap());
+    for (args, code, told) in [
+        (&["certify", "w.toml", "data", "--beside"][..], 2, "does not say what writes beside it"),
+        (&["certify", "w.toml", "data", "--beside", "--quick"], 2, "one step only"),
+        (&["certify", "plain.toml", "data", "--limits", "strict"], 2, "no others"),
+        (&["certify", "plain.toml", "data", "--quick"], 2, "leave out"),
+        (&["certify", "w.toml"], 2, "needs a place"),
+        (&["certify", "w.toml", "w.toml"], 2, "name a directory"),
+        (&["certify", "w.toml", "data", "--expect-fs", "minix"], 4, "minix"),
+    ] {
+        let said = place.assay(args);
+        let err = in_one_line(&said.err);
+        assert!(said.code == Some(code) && err.contains(told), "{args:?}: {said:?}");
+        assert!(is_empty(&place), "{args:?}");
+    }
+}
+
+/// A file system of another kind in the place of `data`, until the program has said what it says there.
+fn said_on(place: &Place, mount: &[&str], args: &[&str]) -> Option<(Option<i32>, String)> {
+    let point = place.path("data");
+    let mounted = Command::new("mount").args(mount).arg(&point).output().is_ok_and(|output| output.status.success());
+    if !mounted {
+        eprintln!("skipped: no {mount:?} can be mounted");
+        return None;
+    }
+    let said = place.assay(args);
+    let unmounted = Command::new("umount").arg(&point).status().unwrap();
+    assert!(unmounted.success());
+    Some((said.code, format!("{} {}", in_one_line(&said.out), in_one_line(&said.err))))
+}
+
+#[test]
+fn memory_overlays_read_only_and_small_file_systems_are_told_from_a_disk() {
+    let place = place();
+    let quick = ["certify", "w.toml", "data", "--quick", "--out", "run"];
+    if let Some((code, said)) = said_on(&place, &["-t", "tmpfs", "-o", "size=64m", "assay-test"], &quick) {
+        assert_eq!(code, Some(11), "{said}");
+        assert!(said.contains("commits: nothing is known: nothing was made durable"), "{said}");
+    }
+    if let Some((code, said)) = said_on(&place, &["-t", "tmpfs", "-o", "size=64m,ro", "assay-test"], &quick) {
+        assert_eq!(code, Some(5), "{said}");
+    }
+    let small = ["certify", "large.toml", "data", "--quick"];
+    place.write("large.toml", &COMMITS.replace("size = \"16KiB\"", "size = \"64MiB\""));
+    if let Some((code, said)) = said_on(&place, &["-t", "tmpfs", "-o", "size=16m", "assay-test"], &small) {
+        assert_eq!(code, Some(4), "{said}");
+    }
+    for name in ["upper", "work", "lower"] {
+        fs::create_dir(place.path(name)).unwrap();
+    }
+    let at = |name: &str| place.path(name).to_string_lossy().into_owned();
+    let layers = format!("lowerdir={},upperdir={},workdir={}", at("lower"), at("upper"), at("work"));
+    let overlay = ["certify", "w.toml", "data", "--quick", "--out", "over"];
+    if let Some((code, said)) = said_on(&place, &["-t", "overlay", "-o", &layers, "overlay"], &overlay) {
+        assert_eq!(code, Some(4), "{said}");
+        assert!(said.contains("is on an overlay") && said.contains("nothing was made"), "{said}");
+    }
+    assert!(is_empty(&place));
+}
+
+#[test]
+fn how_far_it_goes_is_said_in_commits_and_curves_and_comparisons_work() {
+    let place = place();
+    let said = place.assay(&["limit", "w.toml", "data", "--from", "1x", "--to", "2x", "--for", "2s", "--out", "limit"]);
+    let path: Value = serde_json::from_str(&fs::read_to_string(place.path("limit/limit.json")).unwrap()).unwrap();
+    assert_eq!(path["counted"]["name"], "commits", "{said:?}");
+    if said.code == Some(0) {
+        assert!(in_one_line(&said.out).contains("80 commits"), "{}", said.out);
+    }
+    let said = place
+        .assay(&["curve", "w.toml", "data", "--max", "2x", "--points", "50%,100%", "--for", "2s", "--out", "curve"]);
+    let curve: Value = serde_json::from_str(&fs::read_to_string(place.path("curve/curve.json")).unwrap()).unwrap();
+    assert_eq!(curve["points"].as_array().map(Vec::len), Some(2), "{said:?}");
+    assert!(is_empty(&place));
+}
+
+#[test]
+fn a_certificate_is_explained_step_by_step() {
+    let place = place();
+    let said = place.assay(&["explain", "certify", "w.toml", "data"]);
+    assert!(said.code == Some(0), "{said:?}");
+    for part in ["load test at 1x, one directory", "stress test at 2x, one directory"] {
+        assert!(said.out.contains(part), "{}", said.out);
+    }
+    assert!(is_empty(&place));
+}
