@@ -41,6 +41,16 @@ pub struct Entry {
     pub number: u64,
 }
 
+impl Entry {
+    /// Appends the name that it has with this check.
+    pub fn write_name(self, check: u16, text: &mut String) {
+        text.push(self.kind.letter());
+        push_digits(text, self.number, 10, 7);
+        text.push('-');
+        push_digits(text, check.into(), 16, 4);
+    }
+}
+
 /// The names of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
@@ -61,19 +71,19 @@ impl Names {
     /// The name of an entry with letters behind it, so that it has this many bytes; the name itself where that is not
     /// shorter. The letters follow from the run and the number, so that they are known again.
     pub fn name_of_length(&self, entry: Entry, bytes: usize) -> String {
-        let Entry { kind, number } = entry;
         let hash = self.hash(entry);
-        let check = u16::from_be_bytes([hash.as_bytes()[0], hash.as_bytes()[1]]);
         let mut name = String::with_capacity(bytes.max(LONGEST));
-        name.push(kind.letter());
-        push_digits(&mut name, number, 10, 7);
-        name.push('-');
-        push_digits(&mut name, check.into(), 16, 4);
+        entry.write_name(check_in(&hash), &mut name);
         while name.len() < bytes {
             let byte = hash.as_bytes()[name.len() % hash.as_bytes().len()];
             name.push(char::from(b'a' + byte % 26));
         }
         name
+    }
+
+    /// The check in the names of an entry.
+    pub fn check_of(&self, entry: Entry) -> u16 {
+        check_in(&self.hash(entry))
     }
 
     /// The name of a file.
@@ -112,6 +122,10 @@ impl Names {
 /// Bytes of a name with the largest number: a letter, 20 digits, a hyphen, and 4 digits.
 const LONGEST: usize = 26;
 
+fn check_in(hash: &blake3::Hash) -> u16 {
+    u16::from_be_bytes([hash.as_bytes()[0], hash.as_bytes()[1]])
+}
+
 /// Appends a number with at least so many digits. The formatting of the standard library takes several times as long, and
 /// each call on a file makes a name.
 fn push_digits(text: &mut String, number: u64, base: u64, at_least: usize) {
@@ -123,7 +137,7 @@ fn push_digits(text: &mut String, number: u64, base: u64, at_least: usize) {
         rest /= base;
     }
     let shown = &digits[first.min(digits.len() - at_least)..];
-    text.extend(shown.iter().map(|digit| char::from(*digit)));
+    text.push_str(std::str::from_utf8(shown).expect("digits are ASCII"));
 }
 
 /// How the names of directories of our own begin, and how many hexadecimal digits follow.

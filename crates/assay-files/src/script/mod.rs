@@ -22,7 +22,7 @@ use crate::records::Appended;
 use assay_base::{Instant, Prng, Span};
 use assay_model::files::{DirectoryNumber, FilesPhase, FilesWorkload, Layout, Tree, TreeShape, Until};
 use phase::{Phase, Progress};
-use running::Running;
+use running::{Bound, Running};
 
 /// Separates what clients draw from what else is drawn.
 const CLIENT: u64 = 3;
@@ -54,10 +54,20 @@ struct Client {
     prng: Prng,
     /// Since when it has nothing to do.
     free: Instant,
-    running: Option<Running>,
+    running: Option<Box<Running>>,
+    /// Where the next sequence is carried out: the room of the one that ended.
+    room: Option<Box<Running>>,
     kept: Vec<Kept>,
     next_slot: u32,
     progress: Progress,
+}
+
+impl Client {
+    fn start(&mut self, sequence: Option<usize>, bound: Option<Bound>) {
+        let mut running = self.room.take().unwrap_or_default();
+        running.start(sequence, bound);
+        self.running = Some(running);
+    }
 }
 
 /// See the module.
@@ -109,6 +119,7 @@ impl Script {
                 prng: Prng::for_path(seed, &[CLIENT, client.into()]),
                 free: Instant::ZERO,
                 running: None,
+                room: None,
                 kept: Vec::new(),
                 next_slot: 0,
                 progress: Progress::default(),
@@ -253,7 +264,7 @@ impl Script {
         let phase = self.phase.as_mut().expect("a phase has begun");
         let number = phase.next;
         phase.advance();
-        self.clients[client as usize].running = Some(Running::on_file(sequence, bound));
+        self.clients[client as usize].start(Some(sequence), Some(bound));
         Begin::Sequence(Assignment { number, sequence: Some(sequence), intended, may_issue: intended.max(free) })
     }
 
@@ -264,7 +275,9 @@ impl Script {
         assert!(running.call.is_none(), "a sequence ends behind its last call");
         state.free = now;
         state.progress.done += u64::from(running.sequence.is_some());
-        !running.is_abandoned
+        let succeeded = !running.is_abandoned;
+        state.room = Some(running);
+        succeeded
     }
 
     /// Nothing more in this phase, except closing what was kept open.
@@ -273,7 +286,7 @@ impl Script {
         if state.kept.is_empty() {
             return Begin::Over;
         }
-        state.running = Some(Running::closing_kept());
+        state.start(None, None);
         let number = self.phase().next;
         Begin::Sequence(Assignment { number, sequence: None, intended: now, may_issue: now })
     }

@@ -15,7 +15,7 @@ pub(super) struct Bound {
 }
 
 /// See the module.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Running {
     /// The index of the sequence in the phase; none where the client only closes what it kept open.
     pub(super) sequence: Option<usize>,
@@ -37,26 +37,12 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// A sequence of the phase on a file.
-    pub(super) fn on_file(sequence: usize, bound: Bound) -> Running {
-        Running { sequence: Some(sequence), bound: Some(bound), ..Running::closing_kept() }
-    }
-
-    /// Closes what the client kept open.
-    pub(super) fn closing_kept() -> Running {
-        Running {
-            sequence: None,
-            list: 0,
-            step: 0,
-            progress: 0,
-            bound: None,
-            range: None,
-            mapped: 0..0,
-            source: None,
-            open: Vec::new(),
-            is_abandoned: false,
-            call: None,
-        }
+    /// Begins another sequence in the room of the one before: on a file, or, without one, to close what the client kept
+    /// open. The list of what is open stays as long as it was, so that nothing is allocated for each sequence.
+    pub(super) fn start(&mut self, sequence: Option<usize>, bound: Option<Bound>) {
+        let mut open = std::mem::take(&mut self.open);
+        open.clear();
+        *self = Running { sequence, bound, open, ..Running::default() };
     }
 
     pub(super) fn next_step(&mut self) {

@@ -105,10 +105,10 @@ impl Calls {
     /// Makes the names and the bytes that a call needs.
     pub fn prepare(&mut self, call: &Call) {
         if !call.operation.needs_descriptor() && !call.operation.is_of_directory() {
-            self.name = self.tree.name_of(call.target, call.kind);
+            self.tree.write_name(call.target, call.kind, &mut self.name);
         }
         if let Some(other) = call.other.filter(|_| call.operation != Operation::CopyRange) {
-            self.other_name = self.tree.name_of(Target::Numbered(other), Kind::File);
+            self.tree.write_name(Target::Numbered(other), Kind::File, &mut self.other_name);
         }
         let length = call.length as usize;
         match call.payload {

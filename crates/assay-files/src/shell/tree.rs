@@ -9,7 +9,7 @@ use crate::own_dir::{Directory, Entry, EntryKind, OpenError, OwnDir};
 use crate::script::Target;
 use assay_model::files::{DirectoryNumber, TreeShape};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Names of shared files have numbers from here on, which no other file has.
@@ -23,9 +23,17 @@ pub struct OpenTree {
     run: u32,
     /// Directories that stay open, by their number.
     open: Vec<OnceLock<Directory>>,
+    /// The checks of the names of files, by number: nothing where no call has asked for one yet. Each file is called by its
+    /// name again and again, and its check is a third of the time in which its name is made.
+    checks: Vec<AtomicU32>,
     /// Nobody waits for it to be made or compared any longer.
     stopped: AtomicBool,
 }
+
+/// Of so many files the checks are remembered: 16 MiB.
+const MOST_CHECKS: u32 = 1 << 22;
+/// With a check that is remembered.
+const IS_KNOWN: u32 = 1 << 16;
 
 /// A directory, whether it stays open or not.
 pub(super) enum Reached<'a> {
@@ -51,7 +59,9 @@ impl OpenTree {
         let kept = usize::try_from(shape.directories()).unwrap_or(usize::MAX).min(most_open);
         let mut open = Vec::new();
         open.resize_with(kept, OnceLock::new);
-        Arc::new(OpenTree { own, shape, run, open, stopped: AtomicBool::new(false) })
+        let mut checks = Vec::new();
+        checks.resize_with(shape.files().min(MOST_CHECKS) as usize, AtomicU32::default);
+        Arc::new(OpenTree { own, shape, run, open, checks, stopped: AtomicBool::new(false) })
     }
 
     /// The directory of the run.
@@ -104,6 +114,31 @@ impl OpenTree {
             Target::Shared(file) => names.file(FIRST_SHARED + u64::from(file)),
             Target::Directory(DirectoryNumber(0)) => ".".to_owned(),
             Target::Directory(directory) => names.directory(directory.0),
+        }
+    }
+
+    /// Writes the name of a target into a text, in the place of what is there.
+    pub(super) fn write_name(&self, target: Target, kind: Kind, text: &mut String) {
+        text.clear();
+        if let (Target::Numbered(number), Kind::File) = (target, kind)
+            && let Some(remembered) = self.checks.get(number as usize)
+            && self.shape.name_length(number).is_none()
+        {
+            let entry = entry_of(kind, number.into());
+            return entry.write_name(self.check_of(entry, remembered), text);
+        }
+        text.push_str(&self.name_of(target, kind));
+    }
+
+    /// The check of a file, remembered from the second time on. What two clients find at once is the same.
+    fn check_of(&self, file: Entry, remembered: &AtomicU32) -> u16 {
+        match remembered.load(Ordering::Relaxed) {
+            0 => {
+                let check = self.own.names().check_of(file);
+                remembered.store(IS_KNOWN | u32::from(check), Ordering::Relaxed);
+                check
+            }
+            known => known as u16,
         }
     }
 
