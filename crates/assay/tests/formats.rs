@@ -193,6 +193,9 @@ fn the_members_of_the_result_are_the_members_listed() {
     }
     let optional = [
         "steps",
+        "answer",
+        "answered_by",
+        "durability",
         "slices_left_out",
         "deciding",
         "generator",

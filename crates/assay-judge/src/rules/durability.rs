@@ -62,7 +62,7 @@ pub(crate) fn too_fast(figures: &DurabilityFigures) -> Option<String> {
     (is_plain && median > 0).then(|| {
         format!(
             "half of the syncs on {} took {} or less: only a drive that keeps its cache through a loss of power makes data \
-             durable that fast; a virtual machine's unsafe cache or a library that swallows syncs looks the same",
+             durable that fast; a virtual machine whose host ignores flushes, or a library that swallows syncs, looks the same",
             figures.target,
             figures.median_in_words().unwrap_or_default()
         )

@@ -51,9 +51,9 @@ macro_rules! workload_file {
             seed: Option<u64>,
             #[serde(default)]
             criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
-            certify: Option<toml::Spanned<super::certificate::CertifyKeys>>,
+            certify: Option<toml::Spanned<super::certify::CertifyKeys>>,
             #[serde(default)]
-            limits: std::collections::BTreeMap<String, toml::Spanned<super::certificate::LimitKeys>>,
+            limits: std::collections::BTreeMap<String, toml::Spanned<super::certify::LimitKeys>>,
         }
 
         impl $name {
@@ -101,8 +101,8 @@ pub(super) struct Common {
     pub seed: Option<u64>,
     pub cache: Option<toml::Spanned<super::cached::CacheKeys>>,
     pub criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
-    pub certify: Option<toml::Spanned<super::certificate::CertifyKeys>>,
-    pub limits: std::collections::BTreeMap<String, toml::Spanned<super::certificate::LimitKeys>>,
+    pub certify: Option<toml::Spanned<super::certify::CertifyKeys>>,
+    pub limits: std::collections::BTreeMap<String, toml::Spanned<super::certify::LimitKeys>>,
 }
 
 impl Workload {
@@ -167,7 +167,7 @@ impl Workload {
                 super::criteria::CriteriaContext { streams, slice: self.timing.slice, interval: self.timing.interval };
             self.criteria = super::criteria::read_criteria(source, &common.criterion, &of)?;
         }
-        let tables = super::certificate::CertificateTables { certify: common.certify, limits: common.limits };
+        let tables = super::certify::CertificateTables { certify: common.certify, limits: common.limits };
         self.with_certificate(source, tables)
     }
 }

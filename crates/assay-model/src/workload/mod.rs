@@ -6,6 +6,7 @@ mod address;
 mod arrival;
 mod cached;
 mod certificate;
+mod certify;
 mod common;
 mod criteria;
 mod definition;

@@ -47,12 +47,12 @@ slice = "1s"
 [[certify.stress.criterion]]
 stream = "fdatasync"
 measure = "service"
-max_at_most = "60s"
+max_at_most = "50s"
 [limits.strict]
 [[limits.strict.criterion]]
 stream = "fdatasync"
 measure = "service"
-p99_at_most = "1us"
+p99_at_most = "50us"
 "#;
 
 fn place() -> Place {
@@ -78,7 +78,7 @@ fn a_certificate_has_the_steps_that_its_workload_names_and_answers_in_the_last_l
     let steps = json["steps"].as_array().unwrap_or_else(|| panic!("{said:?}"));
     let titles: Vec<&str> = steps.iter().map(|step| step["title"].as_str().unwrap()).collect();
     assert_eq!(titles, ["load test at 1x, one directory", "stress test at 2x, one directory"]);
-    for (step, slice_ms, slices, bound) in [(&steps[0], 2000, 2, "over 30s"), (&steps[1], 1000, 2, "over 60s")] {
+    for (step, slice_ms, slices, bound) in [(&steps[0], 2000, 2, "over 30s"), (&steps[1], 1000, 2, "over 50s")] {
         assert_eq!(step["slice_ns"].as_u64(), Some(slice_ms * 1_000_000), "{}", step["title"]);
         assert_eq!(step["slices"].as_array().map(Vec::len), Some(slices), "{}", step["title"]);
         let criteria = step["criteria"].as_array().unwrap();
@@ -123,13 +123,18 @@ fn a_quick_look_is_short_has_its_own_bounds_and_is_no_certificate() {
 fn other_bounds_by_name_decide_and_are_written_into_the_certificate() {
     let place = place();
     let said = place.assay(&["certify", "w.toml", "data", "--limits", "strict", "--keep-going", "--out", "run"]);
-    assert_eq!(said.code, Some(10), "no disk syncs in a microsecond: {said:?}");
     let json = result(&place, "run");
     let answer = json["answer"].as_str().unwrap();
-    assert!(answer.starts_with("commits (limits strict): not fit: step 1 of 2"), "{answer}");
-    assert!(answer.contains("of 0.00 ms") && answer.ends_with("times the bound"), "{answer}");
+    // A machine that is busy issues operations later than such a short bound allows, and proves nothing.
+    match said.code {
+        Some(10) => {
+            assert!(answer.starts_with("commits (limits strict): not fit: step 1 of 2"), "{answer}");
+            assert!(answer.contains(" of 0.05 ms") && answer.ends_with("times the bound"), "{answer}");
+        }
+        _ => assert!(answer.starts_with("commits (limits strict): nothing is known: "), "{said:?}"),
+    }
     let notes = json["steps"][0]["plan"].to_string();
-    assert!(notes.contains("limits strict: fdatasync service over 1us at most 1%"), "{notes}");
+    assert!(notes.contains("limits strict: fdatasync service over 50us at most 1%"), "{notes}");
     let said = place.assay(&["certify", "w.toml", "data", "--limits", "lax"]);
     assert!(said.code == Some(2) && in_one_line(&said.err).contains("there are strict"), "{said:?}");
     assert!(is_empty(&place));
@@ -162,7 +167,7 @@ fn what_cannot_be_certified_says_why_and_makes_nothing() {
         (&["certify", "plain.toml", "data", "--quick"], 2, "leave out"),
         (&["certify", "w.toml"], 2, "needs a place"),
         (&["certify", "w.toml", "w.toml"], 2, "name a directory"),
-        (&["certify", "w.toml", "data", "--expect-fs", "minix"], 4, "minix"),
+        (&["certify", "w.toml", "data", "--expect-fs", "ntfs3"], 4, "ntfs3"),
     ] {
         let said = place.assay(args);
         let err = in_one_line(&said.err);
@@ -193,7 +198,8 @@ fn memory_overlays_read_only_and_small_file_systems_are_told_from_a_disk() {
         assert_eq!(code, Some(11), "{said}");
         assert!(said.contains("commits: nothing is known: nothing was made durable"), "{said}");
     }
-    if let Some((code, said)) = said_on(&place, &["-t", "tmpfs", "-o", "size=64m,ro", "assay-test"], &quick) {
+    let read_only = ["certify", "w.toml", "data", "--quick", "--out", "read-only"];
+    if let Some((code, said)) = said_on(&place, &["-t", "tmpfs", "-o", "size=64m,ro", "assay-test"], &read_only) {
         assert_eq!(code, Some(5), "{said}");
     }
     let small = ["certify", "large.toml", "data", "--quick"];
