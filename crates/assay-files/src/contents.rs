@@ -117,6 +117,14 @@ impl Contents {
         }
     }
 
+    /// Fills `buffer` with the bytes that these pieces have from `offset` on; they cover it.
+    pub fn fill_pieces(self, pieces: &[Piece], offset: u64, buffer: &mut [u8]) {
+        for piece in pieces {
+            let part = (piece.bytes.start - offset) as usize..(piece.bytes.end - offset) as usize;
+            self.fill_piece(piece, piece.bytes.start, &mut buffer[part]);
+        }
+    }
+
     /// Fills `buffer` with what a piece contains from `offset` on.
     fn fill_piece(self, piece: &Piece, offset: u64, buffer: &mut [u8]) {
         match piece.version {

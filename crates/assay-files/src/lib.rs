@@ -1,7 +1,7 @@
 //! File systems: a directory of our own, a tree of files in it, and clients that work on them.
 //!
 //! What decides is pure: [`script`] says which operation a client does next, [`ledger`] what exists, [`contents`] which
-//! bytes are where. It makes no call and reads no clock. [`shell`] makes the calls, and tells it what came of them.
+//! bytes are where; [`service`] says what the threads of a server do. They make no call and read no clock. [`shell`] makes the calls, and tells it what came of them.
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
@@ -12,6 +12,7 @@ pub mod own_dir;
 pub mod records;
 pub mod script;
 pub mod semaphores;
+pub mod service;
 pub mod shell;
 pub mod survey;
 mod trouble;

@@ -197,7 +197,7 @@ fn a_call_that_does_not_return_is_told_and_given_up_and_the_rest_is_counted() {
     let most = stuck.max();
     bed::run(&["fsfreeze", "-u", point]).unwrap();
     let PhaseEnd::GivenUp { client: Some(_), call } = report.end else { panic!("{report:?}") };
-    assert!(matches!(call.operation, Operation::Mkdir | Operation::Rmdir), "{call:?}");
+    assert!(["mkdir", "rmdir"].contains(&call.operation), "{call:?}");
     // Each client hangs in one call and one sequence.
     assert_eq!(most, Some(6));
     for what in [EventKind::Warning, EventKind::Stuck, EventKind::TargetLost] {

@@ -34,6 +34,7 @@ pub(crate) fn workload(files: u32, clients: u32, sequences: Vec<Sequence>) -> Fi
         tree,
         sequences,
         phases: Vec::new(),
+        service: None,
     }
 }
 

@@ -10,6 +10,7 @@ mod child;
 mod connection;
 mod findings;
 mod links;
+mod load;
 mod protocol;
 mod session;
 mod target;

@@ -43,8 +43,9 @@ pub const SHIPPED: [(&str, &str); 24] = [
     ("silly-512", include_str!("../../../workloads/silly-512.toml")),
 ];
 
-/// The same for workloads that are carried out in a directory, embedded from `workloads/files/`.
-pub const SHIPPED_FOR_DIRECTORIES: [(&str, &str); 14] = [
+/// The same for workloads that are carried out in a directory, embedded from `workloads/files/` and
+/// `workloads/services/`.
+pub const SHIPPED_FOR_DIRECTORIES: [(&str, &str); 25] = [
     ("bonnie", include_str!("../../../workloads/files/bonnie.toml")),
     ("metadata", include_str!("../../../workloads/files/metadata.toml")),
     ("metadata-private", include_str!("../../../workloads/files/metadata-private.toml")),
@@ -59,6 +60,17 @@ pub const SHIPPED_FOR_DIRECTORIES: [(&str, &str); 14] = [
     ("smb", include_str!("../../../workloads/files/smb.toml")),
     ("commit", include_str!("../../../workloads/files/commit.toml")),
     ("copy", include_str!("../../../workloads/files/copy.toml")),
+    ("etcd", include_str!("../../../workloads/services/etcd.toml")),
+    ("etcd-heavy", include_str!("../../../workloads/services/etcd-heavy.toml")),
+    ("k3s-etcd", include_str!("../../../workloads/services/k3s-etcd.toml")),
+    ("k3s-sqlite", include_str!("../../../workloads/services/k3s-sqlite.toml")),
+    ("postgres-wal", include_str!("../../../workloads/services/postgres-wal.toml")),
+    ("mariadb-redo", include_str!("../../../workloads/services/mariadb-redo.toml")),
+    ("rocksdb-sync", include_str!("../../../workloads/services/rocksdb-sync.toml")),
+    ("redis-always", include_str!("../../../workloads/services/redis-always.toml")),
+    ("redis-everysec", include_str!("../../../workloads/services/redis-everysec.toml")),
+    ("kafka", include_str!("../../../workloads/services/kafka.toml")),
+    ("sqlite-commit", include_str!("../../../workloads/services/sqlite-commit.toml")),
 ];
 
 /// All workloads that come with the program, each with its name and its text.

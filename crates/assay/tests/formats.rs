@@ -71,7 +71,7 @@ fn the_workload_files_shown_are_workloads() {
             // Its target is a database, which need not be there to explain it.
             transactions if transactions.contains("\"tpcc\"") => &[],
             // Nor need its directory.
-            files if files.contains("= \"files\"") => &[],
+            files if files.contains("= \"files\"") || files.contains("= \"service\"") => &[],
             _ => &["sim:flash"],
         };
         let explained = assay(&[&["explain", &name, "--json"], targets].concat(), dir.path());

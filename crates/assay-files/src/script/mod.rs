@@ -15,7 +15,7 @@ mod phase;
 mod running;
 
 pub use call::{Assignment, Begin, Call, Payload, Slot, Target};
-pub use phase::{LookAhead, Wall};
+pub use phase::{Arrivals, LookAhead, Wall};
 
 use crate::ledger::{Kind, Ledger};
 use crate::records::Appended;
@@ -224,6 +224,11 @@ impl Script {
     /// Counts what is due in this phase, where a schedule says it. It is asked for before the first sequence begins.
     pub fn look_ahead(&self) -> Option<LookAhead> {
         self.phase().look_ahead()
+    }
+
+    /// The moments of this phase's schedule, for whoever takes several of them at once; `None` where there is none.
+    pub fn arrivals(&self) -> Option<Arrivals> {
+        self.phase().arrivals()
     }
 
     /// Of each sequence of this phase: how often it was begun in the place of another one, for which there was no file,

@@ -145,6 +145,12 @@ impl Phase {
         }
     }
 
+    /// The moments of the schedule, where the phase has one and a time.
+    pub(super) fn arrivals(&self) -> Option<Arrivals> {
+        let Wanted::Scheduled(schedule) = &self.wanted else { return None };
+        Some(Arrivals { schedule: (**schedule).clone(), end: self.end? })
+    }
+
     /// The schedule from the beginning of the phase, for somebody who counts what is due; `None` where a client's
     /// sequence is wanted when the one before is done, or where each has its files once.
     pub(super) fn look_ahead(&self) -> Option<LookAhead> {
@@ -156,6 +162,37 @@ impl Phase {
             end: self.end,
             due: vec![0; self.below.len()],
         })
+    }
+}
+
+/// The moments of a schedule until its phase ends.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    schedule: Schedule,
+    end: Instant,
+}
+
+impl Arrivals {
+    /// When the phase ends.
+    pub fn end(&self) -> Instant {
+        self.end
+    }
+
+    /// The next moment; `None` where none is left.
+    pub fn next(&self) -> Option<Instant> {
+        Some(self.schedule.next_due()).filter(|due| *due < self.end)
+    }
+
+    /// The moments up to `now`, at most so many of them.
+    pub fn take_due(&mut self, now: Instant, most: usize) -> Vec<Instant> {
+        let mut due = Vec::new();
+        while due.len() < most
+            && let Some(next) = self.next().filter(|next| *next <= now)
+        {
+            due.push(next);
+            self.schedule.advance_to_next();
+        }
+        due
     }
 }
 

@@ -10,6 +10,7 @@ use super::signals::Signals;
 use super::totals::ClientTotals;
 use super::tree::OpenTree;
 use crate::script::{Assignment, Begin, Call, Script};
+use crate::service::ServiceScript;
 use assay_base::{Code, Instant, Span};
 use assay_record::{Excess, OperationTimes};
 use std::num::NonZeroU64;
@@ -20,6 +21,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) script: Mutex<Script>,
+    /// The script of a server, whose threads the clients are.
+    pub(super) service: Option<Arc<Mutex<ServiceScript>>>,
     pub(super) book: Mutex<Book>,
     pub(super) desks: Vec<Desk>,
     pub(super) incidents: Mutex<Incidents>,
@@ -231,7 +234,7 @@ impl<C: Fn() -> Instant> Client<'_, C> {
         let flow = self.shared.flows.operations[call.operation as usize];
         let begun = progress.assignment.sequence.filter(|_| progress.calls == 0);
         let issued = (self.clock)();
-        let open = OpenCall { operation: call.operation, flow, number: self.totals.calls(), issued };
+        let open = OpenCall { operation: call.operation.name(), flow, number: self.totals.calls(), issued };
         self.desk().begin_call(open, begun.map(|sequence| OpenSequence { sequence, issued }));
         let done = self.calls.execute(call);
         let completed = (self.clock)();

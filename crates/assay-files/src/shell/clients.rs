@@ -132,6 +132,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Clients<C> {
         let desks = (0..self.clients).map(|_| Desk::starting_at(begun)).collect();
         Shared {
             script: Mutex::new(script),
+            service: None,
             book: Mutex::new(book),
             desks,
             incidents: Mutex::default(),

@@ -7,7 +7,6 @@ use super::client::{Shared, lock};
 use super::overdue::{Lateness, News, OverdueCalls};
 use super::phase::{PhaseEnd, Settings};
 use super::sink::{ClientInterval, Sink};
-use super::totals::ClientTotals;
 use super::watch::{Disturbance, RunningWatch};
 use crate::script::{LookAhead, Wall};
 use assay_base::{Instant, Span};
@@ -62,7 +61,7 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
     }
 
     /// Counts and watches until all clients are done, or until they have to be stopped.
-    pub(super) fn carry_through(&mut self, threads: &[JoinHandle<ClientTotals>], sink: &mut dyn Sink) -> PhaseEnd {
+    pub(super) fn carry_through<T>(&mut self, threads: &[JoinHandle<T>], sink: &mut dyn Sink) -> PhaseEnd {
         let mut reason = None;
         let mut woken = false;
         loop {
@@ -127,10 +126,21 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
         let watch = self.watch?;
         let mut found = watch.state.take_found()?;
         if let Disturbance::Reserve(touched) = &mut found {
-            let used = lock(&self.shared.script).ledger().used();
-            touched.by_others = used.bytes <= watch.wants.bytes && used.files <= watch.wants.files;
+            let (bytes, files) = self.used();
+            touched.by_others = bytes <= watch.wants.bytes && files <= watch.wants.files;
         }
         Some(found)
+    }
+
+    /// Bytes and files that the run has itself.
+    fn used(&self) -> (u64, u64) {
+        match &self.shared.service {
+            Some(service) => lock(service).files().used(),
+            None => {
+                let used = lock(&self.shared.script).ledger().used();
+                (used.bytes, used.files)
+            }
+        }
     }
 
     fn close_intervals(&mut self, now: Instant, sink: &mut dyn Sink) {

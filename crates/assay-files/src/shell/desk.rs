@@ -5,14 +5,13 @@ use super::book::Book;
 use super::client_loops::ClientTime;
 use super::finished::Finished;
 use assay_base::Instant;
-use assay_model::files::Operation;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A call that has not returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenCall {
     /// What it does.
-    pub operation: Operation,
+    pub operation: &'static str,
     /// Its flow, where it has one.
     pub flow: Option<usize>,
     /// Which call of the client it is, counted from 0.
@@ -51,6 +50,15 @@ pub(super) struct Desk {
 /// So many that have ended are counted at once: a lock that all clients share is then taken once for all of them.
 const BATCH: usize = 64;
 
+impl DeskState {
+    fn count_batch(&mut self, book: &Mutex<Book>) {
+        if self.finished.len() >= BATCH && !self.is_collected {
+            let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
+            self.finished.drain(..).for_each(|finished| book.count(finished));
+        }
+    }
+}
+
 impl Desk {
     /// The desk of a client in a phase that begins then.
     pub(super) fn starting_at(begun: Instant) -> Desk {
@@ -71,21 +79,25 @@ impl Desk {
         }
     }
 
-    /// The call has returned, and with the last one the sequence has ended.
-    pub(super) fn end_call(&self, call: Finished, sequence: Option<Finished>, book: &Mutex<Book>) {
+    /// The call has returned, and with the last one the sequence has ended; those of a server may end several at once.
+    pub(super) fn end_call(&self, call: Finished, sequences: impl IntoIterator<Item = Finished>, book: &Mutex<Book>) {
         let mut state = self.lock();
         state.call = None;
         state.time.calls_since = call.completed;
         state.finished.push(call);
-        if let Some(sequence) = sequence {
+        for sequence in sequences {
             state.sequence = None;
             state.time.sequences_since = sequence.completed;
             state.finished.push(sequence);
         }
-        if state.finished.len() >= BATCH && !state.is_collected {
-            let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
-            state.finished.drain(..).for_each(|finished| book.count(finished));
-        }
+        state.count_batch(book);
+    }
+
+    /// Something has ended without a call.
+    pub(super) fn count_at_once(&self, ended: Vec<Finished>, book: &Mutex<Book>) {
+        let mut state = self.lock();
+        state.finished.extend(ended);
+        state.count_batch(book);
     }
 
     /// The client does nothing more in this phase.

@@ -42,6 +42,21 @@ impl Incidents {
         self.waiting.push(Event { at_ns: at.as_ns(), what, text, details });
     }
 
+    /// A call of a thread of a server on the file of this name has failed.
+    pub(super) fn note_failed_call(&mut self, call: &'static str, name: &str, offset: u64, code: Code, at: Instant) {
+        if self.told >= MOST {
+            return;
+        }
+        self.told += 1;
+        let facts = [("target", "0".to_owned()), ("file", name.to_owned()), ("operation", call.to_owned())];
+        let mut details: BTreeMap<String, String> =
+            facts.into_iter().map(|(key, fact)| (key.to_owned(), fact)).collect();
+        details.insert("offset".to_owned(), offset.to_string());
+        details.insert("errno".to_owned(), code.0.to_string());
+        let text = format!("{call} of {name} failed: {code}");
+        self.waiting.push(Event { at_ns: at.as_ns(), what: EventKind::IoError, text, details });
+    }
+
     /// Events since the last call.
     pub(super) fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.waiting)

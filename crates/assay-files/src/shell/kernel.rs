@@ -91,6 +91,30 @@ pub(super) fn cached_pages(descriptor: BorrowedFd<'_>, bytes: Range<u64>) -> Res
     number_or_error(returned).map(|_| counts[0])
 }
 
+/// Whether bytes that are written back are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FlushWait {
+    /// Writing back begins.
+    No,
+    /// Until they are with the device. They need not be durable there.
+    Yes,
+}
+
+/// Writes bytes of a file back (sync_file_range(2)).
+pub(super) fn flush_range(descriptor: BorrowedFd<'_>, bytes: Range<u64>, wait: FlushWait) -> Result<(), Errno> {
+    let offset = i64::try_from(bytes.start).map_err(|_| Errno::OVERFLOW)?;
+    let length = i64::try_from(bytes.end - bytes.start).map_err(|_| Errno::OVERFLOW)?;
+    let flags = match wait {
+        FlushWait::No => libc::SYNC_FILE_RANGE_WRITE,
+        FlushWait::Yes => {
+            libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER
+        }
+    };
+    // SAFETY: the call reads only its arguments.
+    let returned = unsafe { libc::sync_file_range(descriptor.as_raw_fd(), offset, length, flags) };
+    number_or_error(returned.into()).map(|_| ())
+}
+
 /// What a mapping is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
@@ -156,6 +180,21 @@ impl Mapping {
         let remote = libc::iovec { iov_base: self.first_byte(), iov_len: length };
         // SAFETY: the kernel reads `length` bytes of the buffer. It stores them in the mapping, which no Rust value
         // is in.
+        let returned = unsafe { libc::process_vm_writev(own_process(), &local, 1, &remote, 1, 0) };
+        Ok(number_or_error(returned as c_long)? as usize)
+    }
+
+    /// Changes bytes somewhere in those that it was made for.
+    pub(super) fn write_at(&self, offset: u64, buffer: &[u8]) -> Result<usize, Errno> {
+        let end = offset.checked_add(buffer.len() as u64).ok_or(Errno::OVERFLOW)?;
+        if !self.covers(&(offset..end)) {
+            return Err(Errno::FAULT);
+        }
+        let local = libc::iovec { iov_base: buffer.as_ptr().cast_mut().cast(), iov_len: buffer.len() };
+        // SAFETY: the offset lies within the mapping, as was just compared.
+        let address = unsafe { self.first_byte().byte_add((offset - self.bytes.start) as usize) };
+        let remote = libc::iovec { iov_base: address, iov_len: buffer.len() };
+        // SAFETY: the kernel reads the buffer, and stores in the mapping, which no Rust value is in.
         let returned = unsafe { libc::process_vm_writev(own_process(), &local, 1, &remote, 1, 0) };
         Ok(number_or_error(returned as c_long)? as usize)
     }

@@ -97,7 +97,8 @@ mod tests {
     #[test]
     fn each_step_is_told_once_and_a_return_only_after_stuck() {
         let mut overdue = OverdueCalls::new(Patience::default(), 2);
-        let call = |number| Some(OpenCall { operation: Operation::Stat, flow: None, number, issued: Instant::ZERO });
+        let call =
+            |number| Some(OpenCall { operation: Operation::Stat.name(), flow: None, number, issued: Instant::ZERO });
         let seconds = |s| Instant::ZERO + Span::from_secs(s);
         let late = |number, lateness| Some(News::Late(call(number).unwrap(), lateness));
         for (client, call, at, expected) in [

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
 use std::time::Duration;
 
 /// See the module.
@@ -10,6 +11,8 @@ pub(super) struct Signals {
     stop: AtomicBool,
     clients_done: Mutex<usize>,
     news: Condvar,
+    /// Threads that wait for each other, as those of a server do.
+    threads: Mutex<Vec<Thread>>,
 }
 
 impl Signals {
@@ -33,6 +36,17 @@ impl Signals {
     pub(super) fn wake_coordinator(&self) {
         let _guard = self.lock();
         self.news.notify_all();
+    }
+
+    /// The threads that wait for each other from now on.
+    pub(super) fn set_threads(&self, threads: Vec<Thread>) {
+        *self.threads.lock().unwrap_or_else(PoisonError::into_inner) = threads;
+    }
+
+    /// Wakes all of them but the one that says it: something may be due for them.
+    pub(super) fn wake_others(&self, number: usize) {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.iter().enumerate().filter(|(at, _)| *at != number).for_each(|(_, thread)| thread.unpark());
     }
 
     /// A phase begins: no client is done.

@@ -124,20 +124,20 @@ impl<C: Fn() -> Instant> Watcher<C> {
     }
 
     fn look(&self, reserve: &ReserveWatch, looks: u64) -> Option<Disturbance> {
-        self.begin_look(Operation::Statfs, looks);
+        self.begin_look(Operation::Statfs.name(), looks);
         let room = Room::around(self.tree.own_dir().directory());
         // What the run itself has is not known here: the coordinator finds out whether somebody else took the room.
         let touched = room.ok().and_then(|room| reserve.observe(room, Wants::default()));
         let mut found = touched.map(Disturbance::Reserve);
         if found.is_none() && looks.is_multiple_of(PATH_EVERY) {
-            self.begin_look(Operation::Stat, looks);
+            self.begin_look(Operation::Stat.name(), looks);
             found = (!self.leads_to_own_directory()).then_some(Disturbance::PathLost);
         }
         self.state.desk.lock().call = None;
         found
     }
 
-    fn begin_look(&self, operation: Operation, number: u64) {
+    fn begin_look(&self, operation: &'static str, number: u64) {
         let call = OpenCall { operation, flow: None, number, issued: (self.clock)() };
         self.state.desk.begin_call(call, None);
     }

@@ -63,9 +63,23 @@ impl Mounted {
         Mounted::image(&image, kind, point)
     }
 
+    /// An ext4 with blocks of 4 KiB that does nothing by itself: its tables are written before it is mounted, and its device does not lie in the
+    /// page cache.
+    pub fn quiet_ext4(point: &Path) -> Result<Mounted, String> {
+        let image = point.with_extension("image");
+        std::fs::File::create(&image).unwrap().set_len(320 << 20).unwrap();
+        let at_once = "lazy_itable_init=0,lazy_journal_init=0";
+        run(&["mkfs.ext4", "-q", "-b", "4096", "-E", at_once, image.to_str().unwrap()])?;
+        Mounted::image_with(&image, "ext4", point, &["--direct-io=on"])
+    }
+
     /// A file system in an image, which is mounted as it is.
     pub fn image(image: &Path, kind: &str, point: &Path) -> Result<Mounted, String> {
-        let device = run(&["losetup", "-f", "--show", image.to_str().unwrap()])?;
+        Mounted::image_with(image, kind, point, &[])
+    }
+
+    fn image_with(image: &Path, kind: &str, point: &Path, options: &[&str]) -> Result<Mounted, String> {
+        let device = run(&[&["losetup", "-f", "--show"], options, &[image.to_str().unwrap()]].concat())?;
         std::fs::create_dir_all(point).unwrap();
         let mounted = run(&["mount", "-t", kind, &device, point.to_str().unwrap()]);
         let disk = Mounted { point: point.to_owned(), device: Some(device) };

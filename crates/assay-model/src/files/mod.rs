@@ -9,6 +9,7 @@ mod name_length;
 mod operation;
 mod planned;
 mod sequence;
+pub mod service;
 mod steps;
 mod tree;
 mod workload;

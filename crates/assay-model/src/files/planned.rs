@@ -3,6 +3,7 @@
 
 use super::operation::Operation;
 use super::sequence::Sequence;
+use super::service::Service;
 use super::workload::{FilesPace, FilesPhase, FilesWorkload, Spacing, Until};
 use crate::life::Life;
 use crate::plan::{Arrival, Stream, Work};
@@ -63,6 +64,9 @@ impl PlannedFiles {
 
     /// The streams of its phase: each sequence, and each kind of operation. `None` if a rate does not fit.
     pub fn phase_streams(&self) -> Option<Vec<Stream>> {
+        if let Some(service) = &self.workload.service {
+            return self.streams_of_service(service);
+        }
         let phase = self.current_phase();
         let mut streams = Vec::new();
         for sequence in &phase.sequences {
@@ -73,6 +77,20 @@ impl PlannedFiles {
             if place == streams.len() {
                 streams.push(stream(operation.name(), operation.name(), Arrival::InSequence));
             }
+        }
+        Some(streams)
+    }
+
+    /// The commits have the schedule; everything else follows from them and from timers.
+    fn streams_of_service(&self, service: &Service) -> Option<Vec<Stream>> {
+        let phase = self.current_phase();
+        let mut streams = Vec::new();
+        for (place, described) in service.streams().into_iter().enumerate() {
+            let arrival = match phase.sequences.get(place) {
+                Some(commits) => self.arrival_of(&phase, commits)?,
+                None => Arrival::InSequence,
+            };
+            streams.push(stream(&described.name, described.operation, arrival));
         }
         Some(streams)
     }
@@ -162,6 +180,7 @@ mod tests {
             tree,
             sequences,
             phases: Vec::new(),
+            service: None,
         };
         PlannedFiles { workload, phase: 0, verify: true, stands_for: None }
     }

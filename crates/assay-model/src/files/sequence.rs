@@ -94,6 +94,11 @@ impl Sequence {
         }
     }
 
+    /// One that has no operations of its own: what it consists of is said elsewhere.
+    pub fn without_steps(name: &str) -> Sequence {
+        Sequence { steps: Vec::new(), ..Sequence::new(name, &[], 1) }
+    }
+
     /// All its operations, in order.
     pub fn operations(&self) -> impl Iterator<Item = Operation> + '_ {
         self.steps.iter().flatten().copied()

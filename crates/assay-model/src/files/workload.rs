@@ -2,6 +2,7 @@
 
 use super::operation::Operation;
 use super::sequence::{Pick, Sequence};
+use super::service::{Service, ServiceRoom};
 use super::tree::Tree;
 use assay_base::{Bytes, Multiple, Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub struct FilesWorkload {
     /// The phases; where there are none, the whole run is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<FilesPhase>,
+    /// The server whose threads the clients are; then there is no tree, and its commits are the only sequence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<Box<Service>>,
 }
 
 /// When sequences are wanted.
@@ -153,6 +157,9 @@ impl FilesWorkload {
 
     /// The names of all streams, each once: the sequences and the operations of which they consist.
     pub fn stream_names(&self) -> Vec<String> {
+        if let Some(service) = &self.service {
+            return service.streams().into_iter().map(|stream| stream.name).collect();
+        }
         let mut names: Vec<String> = Vec::new();
         for phase in self.all_phases() {
             for sequence in &phase.sequences {
@@ -165,6 +172,13 @@ impl FilesWorkload {
             }
         }
         names
+    }
+
+    /// The room that the files of its server take, where it is one, as long as its run lasts.
+    pub fn room_of_service(&self) -> Option<ServiceRoom> {
+        let service = self.service.as_ref()?;
+        let FilesPace::Open { rate, .. } = self.pace else { return None };
+        Some(service.room_at(rate))
     }
 
     /// The most bytes that files have in a phase which gives them sizes of its own, beyond those of the tree.
@@ -226,6 +240,7 @@ mod tests {
             tree,
             sequences,
             phases: Vec::new(),
+            service: None,
         }
     }
 

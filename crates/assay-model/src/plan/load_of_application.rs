@@ -6,7 +6,7 @@ use crate::files::PlannedFiles;
 use crate::mail::Mail;
 use crate::oltp::{Oltp, RATE};
 use crate::tpcc;
-use assay_base::{Counted, Multiple, Parts};
+use assay_base::{Counted, Multiple, Parts, Span};
 
 impl PlannedLoad {
     /// The OLTP load that its streams are.
@@ -46,6 +46,15 @@ impl PlannedLoad {
         match &self.application {
             Some(PlannedApplication::Files(files)) => Some(files),
             _ => None,
+        }
+    }
+
+    /// Notes how long the run lasts, from which follows how much the files of a server grow.
+    pub(crate) fn note_length(&mut self, length: Span) {
+        if let Some(PlannedApplication::Files(files)) = &mut self.application
+            && let Some(service) = &mut files.workload.service
+        {
+            service.lasts = length;
         }
     }
 

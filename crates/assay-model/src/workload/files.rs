@@ -114,13 +114,14 @@ fn meant(source: Source<'_>, file: &File) -> Result<FilesWorkload, Fault> {
         tree: tree.clone(),
         sequences,
         phases,
+        service: None,
     };
     check_phases(source, file, &workload)?;
     Ok(workload)
 }
 
 /// What 1x of the load stands for: `20 streams`.
-fn read_stands_for(source: Source<'_>, text: &Spanned<String>) -> Result<Counted, Fault> {
+pub(super) fn read_stands_for(source: Source<'_>, text: &Spanned<String>) -> Result<Counted, Fault> {
     let parts = text.get_ref().split_once(' ');
     let counted = parts.and_then(|(number, name)| Some((number.parse::<u32>().ok().filter(|n| *n > 0)?, name)));
     match counted.filter(|(_, name)| is_name(name)) {

@@ -29,6 +29,9 @@ mod profile;
 mod ramp;
 mod recorded;
 mod seek;
+mod service;
+mod service_file;
+mod service_step;
 mod size;
 mod source;
 mod stages;
@@ -61,8 +64,8 @@ use std::fmt;
 pub const LONGEST: usize = 1 << 20;
 
 /// The models a workload file can name.
-pub const MODELS: [&str; 9] =
-    ["streams", "act-storage", "act-index", "oltp", "mail", "profile", "seek", "tpcc", "files"];
+pub const MODELS: [&str; 10] =
+    ["streams", "act-storage", "act-index", "oltp", "mail", "profile", "seek", "tpcc", "files", "service"];
 
 /// Upper bound on the faults of one file that are reported.
 const MOST_FAULTS: usize = 20;
@@ -158,6 +161,7 @@ fn read_to_first_fault(file: &str, text: &str) -> Result<Workload, Fault> {
         "seek" => seek::read_seek(source),
         "tpcc" => tpcc::read_tpcc(source),
         "files" => files::read_files(source),
+        "service" => service::read_service(source),
         other => {
             let meant = nearest_known_name(other, &MODELS)
                 .map_or_else(write_one_of_models, |name| format!("did you mean {name}?"));

@@ -52,6 +52,7 @@ impl Workload {
         if load.files().is_some() && timing.warm_up != WarmUp::For(Span::ZERO) {
             return Err("a load on files has no warm-up: write a [[phase]] before the one that counts".to_owned());
         }
+        load.note_length(timing.duration);
         let mut phases = timing.in_phases(&self.load.streams)?;
         remarks.extend(lives::check_lives(&load.streams, &load.loops, timing.warm_up, timing.duration)?);
         let may_end_early = load.files().is_some_and(|files| files.current_phase().may_end_early());

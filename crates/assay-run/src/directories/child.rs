@@ -1,6 +1,7 @@
 //! The process that makes the calls on a directory. It reads requests, carries out one after the other, and says what
 //! came of each. When whoever started it is gone, it ends at once; what it has made stays for `assay clean`.
 
+use super::load::{DirectoryLoad, MOST_OPEN_DIRECTORIES, MOST_VERIFIERS, ReadyLoad, wants_of};
 use super::protocol::{
     Answer, Begin, CacheLook, Compared, Examine, Phase, PhaseEnd, PhaseOver, PlaceFacts, Refusal, Request, RunEnd,
     Stonewall, TreeMade,
@@ -13,12 +14,10 @@ use assay_device::clock::{Clock, TimeLine};
 use assay_device::probe::{Mounted, mount_with_number};
 use assay_device::safety::Roots;
 use assay_files::Trouble;
-use assay_files::own_dir::{Conditions, OwnDir, Place, Report, State, Wants, directory_in_memory};
-use assay_files::script::Script;
+use assay_files::own_dir::{Conditions, OwnDir, Place, Report, State, directory_in_memory};
 use assay_files::shell::{
-    ClientInterval, Clients, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StopHandle,
-    Verification, Watched, drop_cached_pages, drop_caches_of_host, look_at_cache, make_tree, refuse_missing_way,
-    verify_tree,
+    ClientInterval, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StopHandle, Verification,
+    Watched, drop_cached_pages, drop_caches_of_host, look_at_cache,
 };
 use assay_model::files::{CachePolicy, FilesWorkload, TreeShape};
 use assay_record::{Event, FlowInterval, Histograms, Interval, Thresholds};
@@ -31,12 +30,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 pub(super) const CLASS_FACT: &str = "mount class";
 /// The name of the fact that says the type of its file system as the table of mounts has it.
 pub(super) const TYPE_FACT: &str = "mount type";
-/// How many threads compare a tree, at most: more only wait for each other.
-const MOST_VERIFIERS: u32 = 16;
-/// Files that this process has open besides those of the tree.
-const OPEN_BESIDE: u64 = 64;
-/// The most directories of a tree that stay open.
-const MOST_OPEN_DIRECTORIES: usize = 4096;
 
 /// Carries out the requests that come from `requests`, and writes to `answers` what came of them. Returns the exit code.
 /// When nobody is left who wants something, `end_process` is called: a thread may be in a call that does not return, so
@@ -138,8 +131,8 @@ struct Run<C> {
     watched: Watched,
     workload: FilesWorkload,
     /// Before the first phase.
-    script: Option<Script>,
-    clients: Option<Clients<C>>,
+    ready: Option<ReadyLoad>,
+    load: Option<DirectoryLoad<C>>,
 }
 
 /// The directory that a person named.
@@ -197,10 +190,8 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         let directory = own.shown();
         let tree = OpenTree::new(own, shape.clone(), number, most_open as usize);
         self.stops.watch_tree(&tree);
-        let script = Script::new(&workload, shape, seed);
-        let made = refuse_missing_way(&tree, workload.cache)
-            .and_then(|()| make_tree(&tree, &script, workload.clients.min(MOST_VERIFIERS)));
-        let made = match made {
+        let ready = ReadyLoad::new(&workload, shape, seed);
+        let made = match ready.make_files(&tree, &workload) {
             Ok(made) => made,
             Err(trouble) => {
                 let left = remove_tree(tree);
@@ -210,26 +201,24 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
             }
         };
         let watched = Watched { path, wants };
-        self.run = Some(Run { tree, watched, workload, script: Some(script), clients: None });
+        self.run = Some(Run { tree, watched, workload, ready: Some(ready), load: None });
         Ok(TreeMade { directory, directories: made.directories, files: made.files, bytes: made.bytes })
     }
 
     fn carry_out_phase(&mut self, phase: &Phase) -> Result<PhaseOver, Trouble> {
         let run = self.run.as_mut().ok_or_else(out_of_turn)?;
         let settings = settings_of((self.clock_on)(phase.time_line.into()), phase);
-        let clients = match (run.clients.take(), run.script.take()) {
-            (Some(mut clients), _) => {
-                clients.change_settings(settings);
-                clients
+        let load = match (run.load.take(), run.ready.take()) {
+            (Some(mut load), _) => {
+                load.change_settings(settings);
+                load
             }
-            (None, Some(script)) => {
-                Clients::new(run.tree.clone(), script, &run.workload, settings).watching(run.watched.clone())
-            }
+            (None, Some(ready)) => ready.start(run.tree.clone(), &run.workload, settings, run.watched.clone())?,
             (None, None) => return Err(out_of_turn()),
         };
-        let clients = run.clients.insert(clients);
-        self.stops.watch(clients.stop_handle());
-        let names = clients.flows().names();
+        let load = run.load.insert(load);
+        self.stops.watch(load.stop_handle());
+        let names = load.flow_names();
         let mut places = Vec::new();
         for stream in &phase.streams {
             places.push(names.iter().position(|name| name == stream).ok_or_else(out_of_turn)?);
@@ -238,11 +227,11 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         if phase.drop_caches {
             drop_caches_of_host()?;
         }
-        let before = prepare_cache(&run.tree, clients, run.workload.cache, threads)?;
+        let before = prepare_cache(&run.tree, load, run.workload.cache, threads)?;
         self.answers.send(&Answer::PhaseBegun(before));
         let order = OrderOfLog { places, loops: phase.loops };
         let mut sending = Sending { answers: &mut self.answers, order, meters: Meters::new() };
-        let report = clients.run_phase(phase.index as usize, 0, &mut sending)?;
+        let report = load.run_phase(phase.index as usize, &mut sending)?;
         let end = match report.end {
             ClientsEnd::Whole | ClientsEnd::Nothing => PhaseEnd::Whole,
             ClientsEnd::Stopped => PhaseEnd::Stopped,
@@ -258,10 +247,8 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
     }
 
     fn end(&mut self, verify: bool, keep: bool) -> Result<RunEnd, Trouble> {
-        let Run { tree, workload, clients, .. } = self.run.take().ok_or_else(out_of_turn)?;
-        let threads = workload.clients.min(MOST_VERIFIERS);
-        let finished = clients.and_then(Clients::finish).filter(|_| verify);
-        let found = finished.map(|left| verify_tree(&tree, &left.script, &left.doubtful, &workload, threads));
+        let Run { tree, workload, load, .. } = self.run.take().ok_or_else(out_of_turn)?;
+        let found = load.and_then(|load| load.finish(&tree, &workload, verify).transpose());
         // What was compared in part proves nothing.
         let found = found.filter(|_| !tree.is_stopped());
         if keep {
@@ -318,10 +305,12 @@ fn left_of(shown: &str, report: &Report) -> Option<String> {
 /// Lets reads come from where the policy says; returns what of the files is in the page cache then, if they have pages.
 fn prepare_cache<C: Fn() -> Instant + Clone + Send + 'static>(
     tree: &OpenTree,
-    clients: &Clients<C>,
+    load: &DirectoryLoad<C>,
     policy: CachePolicy,
     threads: u32,
 ) -> Result<Option<CacheLook>, Trouble> {
+    // The files of a server are dropped when they are made, and stay warm from then on, as those of a real one.
+    let DirectoryLoad::Clients(clients) = load else { return Ok(None) };
     let Some(script) = clients.script() else { return Ok(None) };
     if policy == CachePolicy::Drop {
         drop_cached_pages(tree, script, threads)?;
@@ -363,15 +352,6 @@ fn settings_of<C>(clock: C, phase: &Phase) -> Settings<C> {
         patience: Patience { stuck: phase.stuck, given_up: phase.given_up, ..Patience::default() },
         usual: phase.length,
     }
-}
-
-/// What the tree needs of a file system, and what its clients do.
-fn wants_of(workload: &FilesWorkload, shape: &TreeShape) -> Wants {
-    let totals = shape.totals();
-    let open_files =
-        u64::from(workload.clients) * 3 + shape.directories().min(MOST_OPEN_DIRECTORIES as u64) + OPEN_BESIDE;
-    let bytes = totals.bytes.get().saturating_add(workload.bytes_beyond_tree());
-    Wants { bytes, files: totals.inodes(), open_files }
 }
 
 fn facts_of(place: &Place) -> Result<PlaceFacts, Trouble> {

@@ -18,7 +18,7 @@ pub(crate) struct Workloads {
 }
 
 /// The questions that the shipped workloads answer, each with those that do.
-const QUESTIONS: [(&str, &[&str]); 11] = [
+const QUESTIONS: [(&str, &[&str]); 12] = [
     ("Will a drive hold an Aerospike node?", &["act-storage", "act-storage-quick", "act-index"]),
     ("How many transactions does an array carry?", &["oltp", "oltp-cached", "oltp-ramp"]),
     ("How many mailboxes does it carry?", &["mail", "mail-2010"]),
@@ -30,6 +30,22 @@ const QUESTIONS: [(&str, &[&str]); 11] = [
     (
         "Which of these mounts carries my application?",
         &["fileserver", "mailspool", "smb", "media", "build", "checkout", "install", "commit", "copy"],
+    ),
+    (
+        "Will a disk hold this service?",
+        &[
+            "etcd",
+            "etcd-heavy",
+            "k3s-etcd",
+            "k3s-sqlite",
+            "postgres-wal",
+            "mariadb-redo",
+            "rocksdb-sync",
+            "redis-always",
+            "redis-everysec",
+            "kafka",
+            "sqlite-commit",
+        ],
     ),
     (
         "What do benchmarks of file systems measure?",

@@ -1,11 +1,16 @@
 //! What clients on files would do, as `assay explain` shows it: the tree, who works on it, and what they do.
 
+mod service;
+
 use crate::commands::outline::PlanLines;
 use assay_model::files::{CachePolicy, FilesPace, Layout, PlannedFiles, Sequence, TreeShape, Until};
 
 /// Adds the lines about the tree and its clients.
 pub(super) fn add_lines(files: &PlannedFiles, seed: u64, out: &mut PlanLines) {
     let workload = &files.workload;
+    if let Some(service) = &workload.service {
+        return service::add_lines(workload, service, out);
+    }
     out.add_heading("tree");
     match TreeShape::new(&workload.tree, workload.clients, seed).map(|shape| shape.totals()) {
         Some(totals) => out.add_line(format_args!(

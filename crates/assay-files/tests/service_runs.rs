@@ -1,0 +1,232 @@
+//! Services on real file systems: what is counted is what was done, what was acknowledged is there, and what is lost is
+//! named; the flushes of the device are those that the real servers cause.
+
+use crate::bed::{self, Mounted};
+use crate::service_bed::{RealService, all_shipped, at_rate, read, run_on, with_small_databases};
+use assay_base::{Bytes, Code, Span};
+use assay_files::shell::PhaseEnd;
+use assay_model::files::service::MadeBy;
+use assay_model::files::{FilesPace, FilesWorkload, Spacing};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+fn nothing(_: &Path) {}
+
+fn no_look() -> Vec<u64> {
+    Vec::new()
+}
+
+/// A service of one file, with these keys of it, and this entry.
+fn one_file(rate: u64, file: &str, entry: &str, steps: &str) -> FilesWorkload {
+    read(&format!(
+        "model = \"service\"\nrate = \"{rate}/s\"\narrival = \"steady\"\n[[file]]\nname = \"wal\"\n{file}\n[writer]\nname = \"w\"\n\
+         {entry}\nsteps = [{steps}]\n"
+    ))
+}
+
+const LOG_AND_SYNC: &str = "{ write = \"wal\", piece = \"128KiB\" }, { fdatasync = \"wal\", name = \"sync\" }";
+
+fn assert_sound(run: &RealService) {
+    assert_eq!(run.report.end, PhaseEnd::Whole);
+    assert!(run.found.is_sound() && run.found.unsure == 0, "{:?}", run.found.faults);
+    assert!(run.told.events.is_empty(), "{:?}", run.told.events);
+}
+
+/// Every shipped service for two seconds: at its own rate, or at 200 a second where that is less, with small databases.
+#[test]
+fn every_commit_is_counted_once_and_what_was_written_is_there() {
+    let place = tempfile::tempdir().unwrap();
+    for (name, workload) in all_shipped() {
+        let FilesPace::Open { rate, .. } = workload.pace else { panic!("{name} is an open load") };
+        let rate = rate.as_f64().max(200.0) as u64;
+        let mut workload = at_rate(with_small_databases(workload, Bytes::from_kib(2048)), rate, Spacing::Poisson);
+        let service = workload.service.as_mut().unwrap();
+        // What is made as a whole is made small too.
+        for file in service.files.iter_mut().filter(|file| file.made_by == MadeBy::Zeros) {
+            file.size = file.size.min(Bytes::from_kib(2048));
+        }
+        assert!(!service.assumed.is_empty(), "{name} says what nobody measured");
+        let run = run_on(place.path(), &workload, Span::from_secs(2), no_look, nothing);
+        assert_sound(&run);
+        let commits = run.done("commit");
+        assert_eq!(commits, run.sum("commit", |line| line.scheduled), "{name}");
+        assert!(commits > rate && commits < 3 * rate, "{name}: {commits}");
+        assert!(run.found.names > 0 && run.found.bytes > 0, "{name}");
+        if let Some(sync) = run.names.iter().find(|name| ["wal-sync", "log-sync", "redo-sync"].contains(&name.as_str()))
+        {
+            let syncs = run.done(sync);
+            assert!(syncs > 0 && syncs <= commits + 2, "{name}: {syncs} syncs for {commits} commits");
+        }
+    }
+}
+
+/// What somebody does to a file behind our back.
+#[derive(Clone, Copy)]
+enum Damage {
+    ChangesByte,
+    CutsEnd,
+    RemovesFile,
+}
+
+impl Damage {
+    /// Damages the only file of a run.
+    fn damage_file(self, own: &Path) {
+        let entries = std::fs::read_dir(own).unwrap().map(|entry| entry.unwrap().path());
+        let is_numbered = |path: &std::path::PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with('f');
+        let path = entries.filter(is_numbered).max().unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        match self {
+            Damage::ChangesByte => file.write_all_at(b"x", 5000).unwrap(),
+            Damage::CutsEnd => file.set_len(file.metadata().unwrap().len() - 100).unwrap(),
+            Damage::RemovesFile => std::fs::remove_file(path).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn a_lost_byte_and_a_lost_file_are_named() {
+    let place = tempfile::tempdir().unwrap();
+    let workload = one_file(500, "size = \"1MiB\"", "entry = \"700B\"", LOG_AND_SYNC);
+    for (damage, kind, text) in [
+        (Damage::ChangesByte, Code::CORRUPT, "other bytes than were written"),
+        (Damage::CutsEnd, Code::LOST, "and must have"),
+        (Damage::RemovesFile, Code::LOST, "it is not there"),
+    ] {
+        let run = run_on(place.path(), &workload, Span::from_ms(500), no_look, |own| damage.damage_file(own));
+        let fault = run.found.faults.first().expect("something is wrong");
+        assert_eq!(fault.kind, kind, "{fault:?}");
+        assert!(fault.text.contains(text) && fault.path.ends_with("(wal)"), "{fault:?}");
+    }
+}
+
+/// All primitives in one service, on a file that is written over, one that is recycled and one that is read.
+#[test]
+fn all_steps_run_and_leave_what_they_should() {
+    let place = tempfile::tempdir().unwrap();
+    let text = "model = \"service\"\nrate = \"400/s\"\n\
+        [[file]]\nname = \"ring\"\nsize = \"64KiB\"\nmade_by = \"zeros\"\nblock = \"512B\"\nwhen_full = \"start\"\n\
+        [[file]]\nname = \"index\"\nsize = \"64KiB\"\nmade_by = \"truncate\"\n\
+        [[file]]\nname = \"table\"\nsize = \"1MiB\"\nkeep = 1\n\
+        [[file]]\nname = \"db\"\nsize = \"1MiB\"\nmade_by = \"written\"\nblock = \"4KiB\"\nnumber = 3\n\
+        [[file]]\nname = \"journal\"\nsize = \"64KiB\"\n\
+        [writer]\nname = \"w\"\nentry = \"435B\"\nsteps = [{ write = \"ring\" }, { fdatasync = \"ring\" }]\n\
+        [[task]]\nname = \"index\"\neach = \"20ms\"\nsteps = [{ mmap_write = \"index\", bytes = \"12B\" }, { msync = \"index\" }]\n\
+        [[task]]\nname = \"dump\"\neach = \"100ms\"\nsteps = [{ create = \"table\" }, \
+        { write = \"table\", page = \"4KiB\", pages = 64, flush_every = 16, flush_waits = true }, { fsync = \"table\" }, \
+        { rename = \"table\" }, { fsync_dir = \"table\" }, { unlink = \"table\", of = \"old\" }]\n\
+        [[task]]\nname = \"pages\"\nafter_commits = 50\nsteps = [{ write = \"db\", page = \"4KiB\", pages_per_commit = 0.3, at = \"random\" }, \
+        { fsync = \"db\", of = \"each\" }, { extend = \"db\", bytes = \"16KiB\" }]\n\
+        [[task]]\nname = \"journal\"\neach = \"50ms\"\nsteps = [{ create = \"journal\" }, { write = \"journal\", bytes = \"12KiB\" }, \
+        { fdatasync = \"journal\" }, { write = \"journal\", bytes = \"12B\", at = \"start\" }, { unlink = \"journal\" }]\n\
+        [[task]]\nname = \"reader\"\neach = \"10ms\"\nsteps = [{ sendfile = \"ring\", page = \"4KiB\", pages = 2, at = \"follow\" }, \
+        { read = \"db\", page = \"4KiB\", pages = 1, at = \"random\" }]\n";
+    let run = run_on(place.path(), &read(text), Span::from_secs(2), no_look, nothing);
+    assert_sound(&run);
+    for stream in [
+        "w-write",
+        "w-fdatasync",
+        "index-mmap-write",
+        "index-msync",
+        "dump-create",
+        "dump-write",
+        "dump-flush-range",
+        "dump-await-range",
+        "dump-fsync",
+        "dump-rename",
+        "dump-fsync-dir",
+        "dump-unlink",
+        "pages-write",
+        "pages-fsync",
+        "pages-truncate",
+        "journal-create",
+        "journal-write",
+        "journal-unlink",
+        "reader-sendfile",
+        "reader-read",
+    ] {
+        assert!(run.done(stream) > 0, "{stream}");
+    }
+    assert_eq!(run.done("dump-write"), 64 * run.done("dump-create"));
+    assert_eq!(run.done("dump-flush-range"), 4 * run.done("dump-create"));
+    assert_eq!(run.done("journal-write"), 2 * run.done("journal-unlink"));
+    assert_eq!(run.sum("index-mmap-write", |line| line.bytes), 12 * run.done("index-msync"));
+    assert_eq!(run.sum("reader-read", |line| line.bytes), 4096 * run.done("reader-read"));
+}
+
+/// What the device of an ext4 counts: flushes, and sectors of 512 bytes written (Documentation/block/stat.rst).
+fn device_counts(device: &str) -> Vec<u64> {
+    let path = Path::new("/sys/block").join(device).join("stat");
+    let fields: Vec<u64> =
+        std::fs::read_to_string(path).unwrap().split_whitespace().map(|field| field.parse().unwrap()).collect();
+    vec![fields[15], fields[6]]
+}
+
+/// How often a device is flushed for a sync.
+enum Flushes {
+    One,
+    Two,
+    /// Once, and once more where it enters a block of 4 KiB that was unwritten.
+    OneMoreForNewBlocks,
+}
+
+/// The patterns of `flushes-per-sync.csv`, where a generator made 200 a second: an append inside a file of unwritten
+/// blocks flushes once, and once more for each block that is new; an overwrite once; a file that grows twice.
+#[test]
+fn ext4_flushes_as_often_for_each_sync_as_under_the_real_servers() {
+    if !bed::root() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let Ok(disk) = Mounted::quiet_ext4(&place.path().join("disk")) else {
+        return bed::skip("no ext4 on a loop device");
+    };
+    let device = bed::run(&["findmnt", "-no", "SOURCE", disk.point.to_str().unwrap()]).unwrap();
+    let device = device.trim_start_matches("/dev/").to_owned();
+    let allocated = "size = \"64000000B\"\nmade_by = \"fallocate\"";
+    let zeroed = "size = \"16MiB\"\nmade_by = \"zeros\"\nblock = \"8KiB\"";
+    let kept = "size = \"16MiB\"\nmade_by = \"fallocate-keep-size\"";
+    // Where nothing waits, a sync of etcd has 384, 1152 or 8320 bytes, and 1.10, 1.28 and 2.0 flushes.
+    for (what, file, entry, flushes_of) in [
+        ("etcd, 384 B", allocated, "entry = \"344B\"\ngroup = \"40B\"", Flushes::OneMoreForNewBlocks),
+        ("etcd, 1152 B", allocated, "entry = \"1112B\"\ngroup = \"40B\"", Flushes::OneMoreForNewBlocks),
+        ("etcd, 8320 B", allocated, "entry = \"8280B\"\ngroup = \"40B\"", Flushes::OneMoreForNewBlocks),
+        ("postgres", zeroed, "entry = \"1152B\"", Flushes::One),
+        ("rocksdb", kept, "entry = \"420B\"\ngroup = \"19B\"", Flushes::Two),
+        ("redis", "size = \"16MiB\"", "entry = \"144B\"", Flushes::Two),
+    ] {
+        let workload = one_file(200, file, entry, LOG_AND_SYNC);
+        let run = run_on(&disk.point, &workload, Span::from_secs(5), || device_counts(&device), nothing);
+        assert_sound(&run);
+        let syncs = run.done("sync") as f64;
+        let found = (run.after[0] - run.before[0]) as f64 / syncs;
+        let bytes = run.sum("w-write", |line| line.bytes) as f64 / syncs;
+        let expected = match flushes_of {
+            Flushes::One => 1.0,
+            Flushes::Two => 2.0,
+            Flushes::OneMoreForNewBlocks => 1.0 + (bytes / 4096.0).min(1.0),
+        };
+        // The journal's own commits, each 5 s, are one or two more among a thousand.
+        let text = format!("{what}: {found} flushes for each of {syncs} syncs of {bytes} bytes, not {expected}");
+        assert!((found / expected - 1.0).abs() < 0.03, "{text}");
+        assert_eq!(run.done("commit"), run.sum("commit", |line| line.scheduled));
+    }
+}
+
+#[test]
+fn a_file_system_that_is_full_fails_commits_and_the_rest_is_counted() {
+    if !bed::root() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let disk = Mounted::tmpfs(&place.path().join("full"), "size=2m");
+    let workload = one_file(400, "size = \"64MiB\"", "entry = \"9000B\"", LOG_AND_SYNC);
+    let run = run_on(&disk.point, &workload, Span::from_secs(1), no_look, nothing);
+    assert_eq!(run.report.end, PhaseEnd::Whole);
+    let failed = run.sum("commit", |line| {
+        line.errors.get("ENOSPC").copied().unwrap_or(0) + line.errors.get("EIO").copied().unwrap_or(0)
+    });
+    let (done, scheduled) = (run.done("commit"), run.sum("commit", |line| line.scheduled));
+    assert!(done > 50 && failed > 50 && done + failed == scheduled, "{done} done, {failed} failed of {scheduled}");
+    assert!(run.told.events.iter().any(|event| event.text.contains("write of f") && event.text.ends_with("ENOSPC")));
+    assert_eq!(run.found.unsure, 1, "nobody knows what the file is");
+}
