@@ -3,6 +3,7 @@
 use super::certificate::{BesideStep, Certificate, CertifiedTime, Limits, QuickLook, StressStep};
 use super::criteria::{CriteriaContext, CriterionKeys, Throughput, read_criteria};
 use super::definition::{LONGEST_RUN, Workload};
+use super::files_phases::load_of_clients;
 use super::names::{NAMES, is_name};
 use super::source::Source;
 use assay_base::{Bound, Bytes, Criterion, Fault, Multiple, Share, Span};
@@ -132,10 +133,14 @@ impl Workload {
 
     /// The same workload beside a neighbour that appends so many bytes a second to a file of its own.
     pub fn beside_appends(&self, append: Bytes) -> Result<Workload, String> {
-        Err(format!(
-            "{} cannot be carried out beside appends of {append} a second: only model = \"service\" can",
-            self.name
-        ))
+        let only_servers =
+            || format!("{} has no server beside which something could write: only model = \"service\" has", self.name);
+        let mut files = self.load.as_files().cloned().ok_or_else(only_servers)?;
+        let service = files.workload.service.as_ref().ok_or_else(only_servers)?.beside_appends(append)?;
+        files.workload.clients = service.thread_names().len() as u32;
+        files.workload.service = Some(Box::new(service));
+        let load = load_of_clients(files).ok_or_else(|| format!("the rate of {} is too large", self.name))?;
+        Ok(Workload { load, ..self.clone() })
     }
 }
 

@@ -246,3 +246,80 @@ fn a_certificate_is_explained_step_by_step() {
     }
     assert!(is_empty(&place));
 }
+
+/// A server with a log, whose certificate has a step beside a neighbour.
+const SERVER: &str = r#"
+name = "server"
+model = "service"
+rate = "40/s"
+arrival = "steady"
+duration = "2s"
+slice = "1s"
+interval = "500ms"
+[[file]]
+name = "log"
+size = "4MiB"
+made_by = "fallocate"
+[writer]
+name = "log"
+entry = "1100B"
+steps = [{ write = "log" }, { fdatasync = "log", name = "log-sync" }]
+[[criterion]]
+stream = "log-sync"
+measure = "service"
+p99_at_most = "30s"
+[certify]
+for = "2s"
+slice = "1s"
+[certify.beside]
+append = "1MB/s"
+for = "3s"
+slice = "1s"
+"#;
+
+#[test]
+fn beside_a_neighbour_another_file_grows_and_is_gone_afterwards() {
+    let place = place();
+    place.write("w.toml", SERVER);
+    let said = place.assay(&["certify", "w.toml", "data", "--beside", "--keep-going", "--out", "run"]);
+    let json = result(&place, "run");
+    let steps = json["steps"].as_array().unwrap_or_else(|| panic!("{said:?}"));
+    let titles: Vec<&str> = steps.iter().map(|step| step["title"].as_str().unwrap()).collect();
+    assert!(titles.len() == 2 && titles[1].starts_with("load test beside") && titles[1].contains("1x"), "{titles:?}");
+    let bytes = |step: &Value, name: &str| {
+        let streams = step["streams"].as_array().unwrap();
+        let stream = streams.iter().find(|stream| stream["name"] == name);
+        stream.and_then(|stream| stream["bytes"].as_u64())
+    };
+    assert_eq!(bytes(&steps[0], "neighbour-write"), None, "the load step is alone");
+    let appended = bytes(&steps[1], "neighbour-write").unwrap_or_else(|| panic!("{}", steps[1]["streams"]));
+    assert!(appended >= 1_000_000, "{appended} bytes in three seconds: {said:?}");
+    assert!(is_empty(&place), "{said:?}");
+}
+
+#[test]
+fn each_service_that_comes_with_the_program_can_be_certified() {
+    let place = place();
+    for name in [
+        "etcd",
+        "etcd-heavy",
+        "k3s-etcd",
+        "k3s-sqlite",
+        "postgres-wal",
+        "mariadb-redo",
+        "rocksdb-sync",
+        "redis-always",
+        "redis-everysec",
+        "kafka",
+        "sqlite-commit",
+    ] {
+        let said = place.assay(&["explain", "certify", name, "data"]);
+        assert!(said.code == Some(0), "{name}: {said:?}");
+        for part in ["load test at 1x, one directory", "stress test at 2x, one directory"] {
+            assert!(said.out.contains(part), "{name}: {}", said.out);
+        }
+    }
+    let said = place.assay(&["certify", "etcd", "data", "--limits", "none"]);
+    assert!(said.code == Some(2) && in_one_line(&said.err).contains("there are openshift"), "{said:?}");
+    assert!(is_empty(&place));
+}

@@ -8,6 +8,7 @@
 mod calls;
 mod file;
 mod making;
+mod neighbour;
 mod room;
 mod step;
 mod streams;
