@@ -10,7 +10,8 @@ use assay_files::service::{CommitGroup, FileCall, ServiceNext, ServiceScript};
 use assay_files::shell::{OpenTree, PhaseReport, ServiceThreads, Verification, make_service_files, verify_service};
 use assay_model::files::service::{MadeBy, ServiceCall};
 use assay_model::files::{FilesPace, FilesWorkload, Spacing, TreeShape};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const SEED: u64 = 7;
 
@@ -188,6 +189,29 @@ impl RealService {
     }
 }
 
+/// A server whose files are made in a directory.
+pub(crate) struct ReadyService<C> {
+    pub(crate) tree: Arc<OpenTree>,
+    pub(crate) threads: ServiceThreads<C>,
+    pub(crate) own: PathBuf,
+}
+
+/// Makes the files of a server in a directory.
+pub(crate) fn ready_on(
+    path: &Path,
+    workload: &FilesWorkload,
+    length: Span,
+) -> ReadyService<impl Fn() -> Instant + Clone + Send + 'static> {
+    let schedule = scheduled(workload);
+    let script = ServiceScript::new(workload.service.as_ref().unwrap(), SEED);
+    let tree = OpenTree::new(own_dir(path, "service"), schedule.shape().clone(), RUN, 10);
+    make_service_files(&tree, &script).unwrap_or_else(|why| panic!("{why}"));
+    let own = path.join(tree.own_dir().name());
+    let settings = settings(clock(), length);
+    let threads = ServiceThreads::new(tree.clone(), schedule, script, workload, settings);
+    ReadyService { tree, threads: threads.unwrap_or_else(|why| panic!("{why}")), own }
+}
+
 /// Runs a server on a directory, compares what it left and removes it. `look` is asked before the phase and behind it;
 /// `damage` may change something before it is compared.
 pub(crate) fn run_on(
@@ -197,14 +221,7 @@ pub(crate) fn run_on(
     look: impl Fn() -> Vec<u64>,
     damage: impl Fn(&Path),
 ) -> RealService {
-    let schedule = scheduled(workload);
-    let script = ServiceScript::new(workload.service.as_ref().unwrap(), SEED);
-    let tree = OpenTree::new(own_dir(path, "service"), schedule.shape().clone(), RUN, 10);
-    make_service_files(&tree, &script).unwrap_or_else(|why| panic!("{why}"));
-    let own = path.join(tree.own_dir().name());
-    let settings = settings(clock(), length);
-    let mut threads =
-        ServiceThreads::new(tree.clone(), schedule, script, workload, settings).unwrap_or_else(|why| panic!("{why}"));
+    let ReadyService { tree, mut threads, own } = ready_on(path, workload, length);
     let (mut told, names) = (Told::default(), threads.flows().names().to_vec());
     let before = look();
     let report = threads.run_phase(0, 0, &mut told).unwrap_or_else(|why| panic!("{why}"));

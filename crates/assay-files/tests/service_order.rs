@@ -146,3 +146,85 @@ fn postgres_spreads_a_checkpoint_and_syncs_each_file_at_its_end() {
         "then old segments are used again: {behind:?}"
     );
 }
+
+/// What a thread does each time, as the words of its calls without repetitions.
+fn order_of(service: &VirtualService, task: &str) -> Vec<&'static str> {
+    let thread = service.script.service().thread_names().iter().position(|name| *name == task).unwrap();
+    let mut order: Vec<&str> = service.calls_of(thread).iter().map(|(call, ..)| *call).collect();
+    order.dedup();
+    order
+}
+
+#[test]
+fn tasks_of_other_services_have_the_order_of_the_traced_servers() {
+    let redis = VirtualService::run(&small("redis-always", 1000), Span::from_secs(302), usual);
+    let order = order_of(&redis, "rewrite");
+    // 1024 writes and a range, which the next one waits for: 16 times for 64 MiB; then fsync and rename.
+    assert_eq!(order[..6], ["create", "write", "flush-range", "write", "flush-range", "await-range"]);
+    assert_eq!(order.iter().filter(|call| **call == "await-range").count(), 15);
+    assert_eq!(order[order.len() - 2..], ["fsync", "rename"]);
+    let rocksdb = VirtualService::run(&small("rocksdb-sync", 40_000), Span::from_secs(6), usual);
+    let order = order_of(&rocksdb, "memtable");
+    let memtable = ["create", "write", "fdatasync", "fsync-dir", "write", "fdatasync", "unlink"];
+    assert_eq!(order[..memtable.len()], memtable);
+    assert_eq!(order[memtable.len()..memtable.len() + 5], ["read", "create", "write", "truncate", "fdatasync"]);
+    let tables = rocksdb.sizes(assay_model::files::service::ServiceCall::Write, "sst");
+    assert!(tables.len() >= 62 && tables.iter().all(|bytes| *bytes == 1 << 20));
+    let kafka = VirtualService::run(&small("kafka", 310), Span::from_secs(5), usual);
+    assert_eq!(order_of(&kafka, "metadata")[..5], ["write", "fsync", "mmap-write", "msync", "write"]);
+    let written: std::collections::BTreeSet<usize> = kafka
+        .calls
+        .iter()
+        .filter(|made| kafka.kind_of(&made.call) == "log" && made.call.version.is_some())
+        .map(|made| made.call.file)
+        .collect();
+    assert_eq!(written.len(), 12, "each partition in its turn");
+    let mariadb = VirtualService::run(&small("mariadb-redo", 100), Span::from_secs(5), usual);
+    assert_eq!(order_of(&mariadb, "pages")[..4], ["write", "fdatasync", "write", "fdatasync"]);
+}
+
+#[test]
+fn sqlite_appends_two_frames_and_copies_pages_after_a_thousand() {
+    let service = VirtualService::run(&small("sqlite-commit", 500), Span::from_secs(3), usual);
+    let calls = service.calls_of(0);
+    let commit = [("write", 24), ("write", 4096), ("write", 24), ("write", 4096), ("fdatasync", 0)];
+    for (at, expected) in commit.iter().cycle().take(2500).enumerate() {
+        assert_eq!((calls[at].0, calls[at].2), *expected, "call {at}");
+    }
+    // Behind the 500th commit the same thread copies.
+    let steps = traced("sqlite-wal", "every 1000 frames");
+    let expected: Vec<&str> = steps.iter().map(our_word).collect();
+    let mut order: Vec<&str> = calls[2500..2592].iter().map(|(call, ..)| *call).collect();
+    order.dedup();
+    assert_eq!(order, expected);
+    // Then the log is overwritten from its start.
+    let first_again = service.calls.iter().filter(|made| made.thread == 0).nth(2592).unwrap();
+    assert_eq!((first_again.call.offset, first_again.call.length), (0, 24));
+}
+
+/// SQLite with a rollback journal, described in the words of a workload file.
+#[test]
+fn a_rollback_journal_can_be_described() {
+    let frames = "{ write = \"journal\", bytes = \"4B\" }, { write = \"journal\", bytes = \"4KiB\" }, { write = \"journal\", bytes = \"4B\" },";
+    let text = format!(
+        "model = \"service\"\nrate = \"100/s\"\n[[file]]\nname = \"journal\"\nsize = \"1MiB\"\n\
+         [[file]]\nname = \"db\"\nsize = \"1MiB\"\nmade_by = \"written\"\nblock = \"4KiB\"\n\
+         [writer]\nname = \"w\"\nentry = \"12824B\"\nmost = 1\nsteps = [{{ create = \"journal\" }},\
+         {{ write = \"journal\", bytes = \"512B\" }}, {frames} {frames} {frames} {{ fdatasync = \"journal\" }},\
+         {{ fsync_dir = \"journal\" }}, {{ write = \"journal\", bytes = \"12B\", at = \"start\" }}, {{ fdatasync = \"journal\" }},\
+         {{ write = \"db\", page = \"4KiB\", pages = 3, at = \"random\" }}, {{ fdatasync = \"db\" }}, {{ unlink = \"journal\" }}]\n"
+    );
+    let service = VirtualService::run(&crate::service_bed::read(&text), Span::from_secs(1), usual);
+    let mut expected = vec!["create"];
+    let steps = traced("sqlite-delete", "each commit of 1 row (3 pages)");
+    for step in &steps {
+        let times: usize = step.repeat.parse().unwrap();
+        // The directory is synchronised by fsync here, and by fdatasync there.
+        let word = if step.file == "directory" { "fsync-dir" } else { our_word(step) };
+        expected.extend(std::iter::repeat_n(word, times));
+    }
+    let calls = service.calls_of(0);
+    let found: Vec<&str> = calls[..expected.len()].iter().map(|(call, ..)| *call).collect();
+    assert_eq!(found, expected);
+    assert_eq!(calls[expected.len()].0, "create", "the next commit");
+}

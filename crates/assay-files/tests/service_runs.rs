@@ -2,9 +2,13 @@
 //! named; the flushes of the device are those that the real servers cause.
 
 use crate::bed::{self, Mounted};
-use crate::service_bed::{RealService, all_shipped, at_rate, read, run_on, with_small_databases};
+use crate::client_bed::Told;
+use crate::service_bed::{
+    ReadyService, RealService, all_shipped, at_rate, read, ready_on, run_on, with_small_databases,
+};
 use assay_base::{Bytes, Code, Span};
-use assay_files::shell::PhaseEnd;
+use assay_files::own_dir::{State, clean};
+use assay_files::shell::{OpenTree, PhaseEnd};
 use assay_model::files::service::MadeBy;
 use assay_model::files::{FilesPace, FilesWorkload, Spacing};
 use std::os::unix::fs::FileExt;
@@ -229,4 +233,73 @@ fn a_file_system_that_is_full_fails_commits_and_the_rest_is_counted() {
     assert!(done > 50 && failed > 50 && done + failed == scheduled, "{done} done, {failed} failed of {scheduled}");
     assert!(run.told.events.iter().any(|event| event.text.contains("write of f") && event.text.ends_with("ENOSPC")));
     assert_eq!(run.found.unsure, 1, "nobody knows what the file is");
+}
+
+/// A checkpoint that is spread over a minute is not written in one go because somebody ends the run.
+#[test]
+fn a_run_that_is_ended_does_not_hurry_through_what_is_spread() {
+    let place = tempfile::tempdir().unwrap();
+    let text = "model = \"service\"\nrate = \"100/s\"\n[[file]]\nname = \"log\"\nsize = \"1MiB\"\n\
+        [[file]]\nname = \"db\"\nsize = \"1MiB\"\nmade_by = \"written\"\nblock = \"4KiB\"\n\
+        [writer]\nname = \"w\"\nentry = \"100B\"\nsteps = [{ write = \"log\" }]\n\
+        [[task]]\nname = \"checkpoint\"\nafter_commits = 1\npause = \"1h\"\n\
+        steps = [{ write = \"db\", page = \"4KiB\", pages = 1000000, at = \"random\", spread = \"90%\" }]\n";
+    let ReadyService { tree, mut threads, .. } = ready_on(place.path(), &read(text), Span::from_secs(3600));
+    let stop = threads.stop_handle();
+    let flow = threads.flows().names().iter().position(|name| name == "checkpoint-write").unwrap();
+    let mut told = Told::default();
+    let report = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            stop.request_stop();
+        });
+        threads.run_phase(0, 0, &mut told).unwrap_or_else(|why| panic!("{why}"))
+    });
+    assert_eq!(report.end, PhaseEnd::Stopped);
+    let written = told.sum(flow, |line| line.ok);
+    assert!(written > 0 && written < 500_000, "{written} of 300 a second");
+    drop(threads);
+    assert_eq!(OpenTree::into_own_dir(tree).expect("nobody uses the tree").clean().state, State::Removed);
+}
+
+/// Tells the process that is killed where it works.
+const PLACE: &str = "ASSAY_KILLED_SERVICE";
+
+/// Not a test by itself, but the process that is killed.
+#[test]
+fn the_service_that_is_killed() {
+    let Ok(place) = std::env::var(PLACE) else { return };
+    let workload = one_file(500, "size = \"100000B\"\nmade_by = \"fallocate\"", "entry = \"1000B\"", LOG_AND_SYNC);
+    run_on(Path::new(&place), &workload, Span::from_secs(60), no_look, nothing);
+}
+
+#[test]
+fn what_a_killed_service_leaves_is_cleaned() {
+    let place = tempfile::tempdir().unwrap();
+    for files in [1, 3, 6] {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "service_runs::the_service_that_is_killed", "--test-threads=1"])
+            .env(PLACE, place.path())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // The marker is there besides.
+        while entries_of_only_directory(place.path()) <= files {
+            assert!(child.try_wait().unwrap().is_none(), "the process ended by itself");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let reports = clean(&bed::open(place.path())).unwrap();
+        assert_eq!(reports.len(), 1);
+        assert!(reports[0].state == State::Removed && reports[0].entries >= files as u64, "{reports:?}");
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+}
+
+/// How many entries the directory of the run has, where it is there.
+fn entries_of_only_directory(place: &Path) -> usize {
+    let own = std::fs::read_dir(place).unwrap().next().map(|entry| entry.unwrap().path());
+    own.and_then(|own| std::fs::read_dir(own).ok()).map_or(0, Iterator::count)
 }

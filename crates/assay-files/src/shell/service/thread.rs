@@ -69,7 +69,10 @@ impl<C: Fn() -> Instant> ServiceThread<'_, C> {
         let mut next = self.next_call();
         while let Some((call, state)) = next {
             if let Some(wanted) = call.wanted {
-                self.wait_for_call(wanted);
+                // What is spread over minutes is not done in one go because the run shall end.
+                if !self.wait_for_call(wanted) {
+                    break;
+                }
                 free = free.max(wanted);
             }
             let made = self.make_call(call.clone(), &state, free);
@@ -96,11 +99,12 @@ impl<C: Fn() -> Instant> ServiceThread<'_, C> {
         Some((call, state))
     }
 
-    /// Waits for the time of a call that is spread; no longer when all shall stop.
-    fn wait_for_call(&self, wanted: Instant) {
+    /// Waits for the time of a call that is spread. False if all shall stop.
+    fn wait_for_call(&self, wanted: Instant) -> bool {
         while (self.clock)() < wanted && !self.shared.signals.stops() {
             self.wait_until(wanted, LONGEST_WAIT);
         }
+        !self.shared.signals.stops()
     }
 
     fn make_call(&mut self, call: FileCall, state: &FileState, free: Instant) -> Made {

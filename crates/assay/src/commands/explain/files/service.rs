@@ -182,3 +182,47 @@ fn call_in_words(call: StepCall) -> &'static str {
         StepCall::Extend => "extend by ftruncate",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(name: &str) -> Service {
+        let workload = assay_run::workloads::find_workload(name).unwrap();
+        *workload.load.as_files().unwrap().workload.service.clone().unwrap()
+    }
+
+    fn words(service: &Service, steps: &[ServiceStep]) -> Vec<String> {
+        steps.iter().map(|step| step_in_words(service, step)).collect()
+    }
+
+    #[test]
+    fn steps_say_the_call_the_file_the_bytes_and_the_place() {
+        let etcd = service("etcd");
+        let expected = ["write of wal, in parts of at most 128KiB", "fdatasync of wal: wal-sync"];
+        assert_eq!(words(&etcd, &etcd.writer.steps), expected);
+        let expected = [
+            "write of db, 4 + 0.324 for each commit of 4KiB, anywhere",
+            "fdatasync of db; page-commit begins",
+            "write of db, 1 of 4KiB, the first two pages in turn",
+            "fdatasync of db; page-commit ends",
+        ];
+        assert_eq!(words(&etcd, &etcd.tasks[0].steps), expected);
+        assert_eq!(
+            words(&etcd, &etcd.files[0].next)[4..],
+            ["rename of the new wal", "fsync of the directory of the new wal"]
+        );
+    }
+
+    #[test]
+    fn tasks_say_what_begins_them_and_files_how_they_are_made() {
+        let etcd = service("etcd");
+        let backend = "100ms after it has ended, if there were commits, or after 10000 commits";
+        assert_eq!(beginning_in_words(&etcd, &etcd.tasks[0]), backend);
+        let prepare = etcd.tasks.iter().find(|task| task.name == "prepare").unwrap();
+        assert_eq!(beginning_in_words(&etcd, prepare), "when wal was full");
+        let mariadb = service("mariadb-redo");
+        let redo = "96MiB, filled with zeros, in blocks of 512B, with O_DIRECT; when it is full it is written over from its start";
+        assert_eq!(file_in_words(&mariadb.files[0]), redo);
+    }
+}
