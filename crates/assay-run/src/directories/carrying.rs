@@ -1,7 +1,7 @@
 //! The run of a plan on a directory: one phase of what clients do there. The tree is made before the first phase, and
 //! compared and removed after the last one, or after the one that ended early.
 
-use super::findings::{event, event_of_cache, events_of_end};
+use super::findings::{event, event_of_cache, events_of_end, reads_files};
 use super::links::LinkMeters;
 use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request};
 use super::session::{ActivityWatch, NoAnswer, SILENT_AT_MOST, Session, TICK, Wait};
@@ -259,7 +259,8 @@ impl Collecting<'_, '_> {
                 }
                 let files = self.run.plan.load.files();
                 if let Some((files, look)) = files.zip(look) {
-                    self.collector.write_event(event_of_cache(files.workload.cache, look, self.clock.now()));
+                    let reads = reads_files(&files.workload.all_phases()[files.phase as usize]);
+                    self.collector.write_event(event_of_cache(files.workload.cache, reads, look, self.clock.now()));
                 }
             }
             // Nothing else comes while a phase is carried out.
