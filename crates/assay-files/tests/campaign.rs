@@ -100,8 +100,7 @@ fn drawn_phase(prng: &mut Prng, tree: &Tree, index: u64) -> FilesPhase {
         Until::Time => Some(Span::from_us(500 + prng.uniform_below(8000))),
         _ => (prng.uniform_below(2) == 0).then(|| Span::from_us(500 + prng.uniform_below(8000))),
     };
-    let mut phase =
-        FilesPhase { name: format!("phase{index}"), span, until, files: None, count: None, sequences: Vec::new() };
+    let mut phase = FilesPhase { name: format!("phase{index}"), span, until, ..FilesPhase::default() };
     if phase.takes_every_file_once() && prng.uniform_below(4) == 0 {
         phase.files = Some(1 + prng.uniform_below(100) as u32);
     }

@@ -16,11 +16,9 @@ fn reading(cache: CachePolicy) -> FilesWorkload {
     reading.io = Bytes::from_kib(16);
     reading.phases = vec![FilesPhase {
         name: "read".to_owned(),
-        span: None,
         until: Until::Done,
-        files: None,
-        count: None,
         sequences: vec![read],
+        ..FilesPhase::default()
     }];
     FilesWorkload { cache, ..reading }
 }

@@ -20,11 +20,9 @@ fn still() -> FilesWorkload {
     still.tree.size = FileSize::Fixed(Bytes::new(10_000));
     still.phases = vec![FilesPhase {
         name: "ask".to_owned(),
-        span: None,
         until: Until::Done,
-        files: None,
-        count: None,
         sequences: still.sequences.clone(),
+        ..FilesPhase::default()
     }];
     still
 }

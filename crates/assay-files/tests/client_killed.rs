@@ -21,14 +21,8 @@ fn making() -> FilesWorkload {
     (making.tree.width, making.tree.empty) = (None, true);
     making.tree.size = FileSize::Between { from: Bytes::new(1), to: Bytes::new(20_000) };
     let sequences = vec![sequence("make", "create write fsync close", 1)];
-    making.phases = vec![FilesPhase {
-        name: "make".to_owned(),
-        span: None,
-        until: Until::Done,
-        files: None,
-        count: None,
-        sequences,
-    }];
+    making.phases =
+        vec![FilesPhase { name: "make".to_owned(), until: Until::Done, sequences, ..FilesPhase::default() }];
     making
 }
 

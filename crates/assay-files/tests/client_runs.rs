@@ -83,7 +83,7 @@ fn an_open_loop_schedules_as_its_rate_says_whatever_the_clients_do() {
 }
 
 fn phase(name: &str, until: Until, sequence: Sequence) -> FilesPhase {
-    FilesPhase { name: name.to_owned(), span: None, until, files: None, count: None, sequences: vec![sequence] }
+    FilesPhase { name: name.to_owned(), until, sequences: vec![sequence], ..FilesPhase::default() }
 }
 
 #[test]

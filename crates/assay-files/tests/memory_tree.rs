@@ -37,6 +37,8 @@ pub(crate) struct MemoryTree {
     /// Who wrote which range of a shared file.
     owners: BTreeMap<(u32, u64), u32>,
     clients: u32,
+    /// The first client works on the files of all in this phase.
+    is_collective: bool,
     /// Bytes of a record of a shared file.
     record: u64,
     /// Calls of each operation.
@@ -118,6 +120,9 @@ impl MemoryTree {
     fn check_owner(&mut self, client: u32, call: &Call) {
         if !call.operation.changes_something() {
             return;
+        }
+        if self.is_collective {
+            return assert_eq!(client, 0, "{call:?}");
         }
         let makes_other = matches!(call.operation, Operation::Link | Operation::Rename);
         if let Some(number) = call.other.filter(|_| makes_other) {
@@ -427,6 +432,7 @@ impl Bench {
     /// Carries out a phase, at most about so many calls of it where it ends by time.
     pub(crate) fn run_phase(&mut self, index: usize, usual: Span) {
         assert!(self.script.start_phase(index, self.now, usual));
+        self.tree.is_collective = self.script.phases()[index].collective;
         self.turns = (0..self.slowness.len()).map(|_| Turn::Begin).collect();
         let mut over = 0;
         while over < self.turns.len() {

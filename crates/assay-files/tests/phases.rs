@@ -8,7 +8,7 @@ use assay_model::files::{FilesPhase, FilesWorkload, Layout, Operation, Pick, Seq
 use std::collections::BTreeSet;
 
 fn phase(name: &str, until: Until, sequence: Sequence) -> FilesPhase {
-    FilesPhase { name: name.to_owned(), span: None, until, files: None, count: None, sequences: vec![sequence] }
+    FilesPhase { name: name.to_owned(), until, sequences: vec![sequence], ..FilesPhase::default() }
 }
 
 fn in_phases(files: u32, clients: u32, phases: Vec<FilesPhase>) -> FilesWorkload {
@@ -68,6 +68,33 @@ fn every_client_takes_each_of_its_files_once() {
         assert_eq!(of_one.is_sorted(), operation != Operation::Open, "{operation}");
         bench.tree.check(&bench.script);
         assert!(bench.script.wall().is_some());
+    }
+}
+
+/// As one process that makes the files of all others: each of them once, and by the first client alone.
+#[test]
+fn in_a_collective_phase_the_first_client_does_it_for_all() {
+    let collective =
+        |name, steps| FilesPhase { collective: true, ..phase(name, Until::Done, sequence(name, steps, 1)) };
+    let phases = vec![
+        collective("create", "create write close"),
+        phase("stat", Until::Done, sequence("stat", "stat", 1)),
+        collective("unlink", "unlink"),
+        phase("again", Until::Done, sequence("create", "create close", 1)),
+    ];
+    let mut bench = Bench::remembering(&in_phases(1003, 7, phases), 1);
+    for (index, operation, clients) in
+        [(0, Operation::Create, 1), (1, Operation::Stat, 7), (2, Operation::Unlink, 1), (3, Operation::Create, 7)]
+    {
+        bench.visited.clear();
+        bench.run_phase(index, Span::ZERO);
+        assert_eq!(bench.errors.first(), None, "{operation}");
+        let visits = visits(&bench, operation);
+        let numbers: BTreeSet<u32> = visits.iter().map(|(_, number)| *number).collect();
+        let busy: BTreeSet<u32> = visits.iter().map(|(client, _)| *client).collect();
+        assert_eq!((visits.len(), numbers.len(), busy.len()), (1003, 1003, clients), "{operation}");
+        assert!(busy.contains(&0), "{operation}");
+        bench.tree.check(&bench.script);
     }
 }
 

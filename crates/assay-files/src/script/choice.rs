@@ -51,8 +51,10 @@ impl Script {
     /// All units that a client takes once: numbers, directories, or records of shared files.
     fn cursor_for(&self, client: u32, sequence: usize) -> Cursor {
         let described = &self.phase().described.sequences[sequence];
-        let clients = self.clients.len() as u64;
-        let whose = u64::from(self.whose(client, described.pick));
+        let (mut whose, mut clients) = (u64::from(self.whose(client, described.pick)), self.clients.len() as u64);
+        if self.phase().described.collective {
+            (whose, clients) = (0, 1);
+        }
         let key = described.random_order.then(|| {
             let path = [ORDER, self.phase().index as u64, sequence as u64, client.into()];
             Prng::for_path(self.seed, &path).next_u64()

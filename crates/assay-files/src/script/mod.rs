@@ -255,7 +255,12 @@ impl Script {
             self.set_wall(now);
         }
         let intended = self.phase().intended(free);
-        if !self.phase().has_time_for(intended) || self.phase().is_counted_out() || self.is_worn_out(client) {
+        let is_left_to_first = self.phase().described.collective && client != 0;
+        if is_left_to_first
+            || !self.phase().has_time_for(intended)
+            || self.phase().is_counted_out()
+            || self.is_worn_out(client)
+        {
             return self.over(client, now);
         }
         let every_file = self.phase().described.takes_every_file_once();

@@ -86,7 +86,7 @@ impl std::fmt::Display for CachePolicy {
 }
 
 /// A part of a run, with streams, slices and a verdict of its own.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FilesPhase {
     /// Its name.
     pub name: String,
@@ -101,6 +101,13 @@ pub struct FilesPhase {
     /// Where it lasts a time: that it is over as soon as so many sequences were begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
+    /// Where every file is taken once: that the first client does it for all, as one process that makes the files of all
+    /// others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub collective: bool,
+    /// How long it has to last to be compared with others; a result of a shorter one says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<Span>,
     /// What clients do in it, instead of the sequences of the workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sequences: Vec<Sequence>,
@@ -141,11 +148,9 @@ impl FilesWorkload {
             let name = "run".to_owned();
             return vec![FilesPhase {
                 name,
-                span: None,
                 until: Until::Time,
-                files: None,
-                count: None,
                 sequences: self.sequences.clone(),
+                ..FilesPhase::default()
             }];
         }
         let mut phases = self.phases.clone();
@@ -262,11 +267,9 @@ mod tests {
         let own = vec![Sequence::new("ask", &[Operation::Stat], 1)];
         let phase = |name: &str, sequences| FilesPhase {
             name: name.into(),
-            span: None,
             until: Until::Done,
-            files: None,
-            count: None,
             sequences,
+            ..FilesPhase::default()
         };
         workload.phases = vec![phase("a", own), phase("b", Vec::new())];
         assert_eq!(workload.all_phases()[1].sequences, workload.sequences);

@@ -9,7 +9,8 @@ use super::files_tree::{self, TreeKeys};
 use super::names::{NAMES, is_name};
 use super::source::Source;
 use crate::files::{
-    CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, MOST_FILES, PlannedFiles, Spacing, Until,
+    CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, MOST_FILES, Pick, PlannedFiles, Sequence,
+    SequenceFiles, Spacing, Until,
 };
 use assay_base::{Bytes, Counted, Fault, Rate, Span};
 use serde::Deserialize;
@@ -58,6 +59,8 @@ struct PhaseKeys {
     until: Option<Until>,
     files: Option<Spanned<u32>>,
     count: Option<Spanned<u64>>,
+    collective: Option<Spanned<bool>>,
+    at_least: Option<Spanned<Span>>,
     #[serde(default, rename = "do")]
     sequences: Vec<Spanned<DoKeys>>,
 }
@@ -206,7 +209,9 @@ fn phases(around: Around<'_>, file: &File) -> Result<Vec<FilesPhase>, Fault> {
         let until = keys.until.unwrap_or_default();
         let files = files_of_phase(source, keys, until)?;
         let count = count_of_phase(source, keys, until)?;
-        phases.push(FilesPhase { name, span, until, files, count, sequences });
+        let collective = is_collective(source, keys, until)?;
+        let at_least = least_of_phase(source, keys)?;
+        phases.push(FilesPhase { name, span, until, files, count, collective, at_least, sequences });
     }
     Ok(phases)
 }
@@ -220,6 +225,28 @@ fn files_of_phase(source: Source<'_>, keys: &PhaseKeys, until: Until) -> Result<
         }
         files => source.value_within(files.as_ref(), 1..=MOST_FILES, "a number of files"),
     }
+}
+
+/// Whether one client does what all others would do.
+fn is_collective(source: Source<'_>, keys: &PhaseKeys, until: Until) -> Result<bool, Fault> {
+    match keys.collective.as_ref().filter(|collective| *collective.get_ref()) {
+        Some(collective) if until != Until::Done => {
+            let what = "collective means that the first client takes every file once for all others";
+            source.refuse_span(collective.span(), what, "write until = \"done\", or remove collective")
+        }
+        collective => Ok(collective.is_some()),
+    }
+}
+
+/// How long a phase has to last.
+fn least_of_phase(source: Source<'_>, keys: &PhaseKeys) -> Result<Option<Span>, Fault> {
+    let Some(least) = &keys.at_least else { return Ok(None) };
+    let is_possible = keys.span.as_ref().is_none_or(|span| least.get_ref() <= span.get_ref());
+    if least.get_ref().is_zero() || !is_possible {
+        let what = "not a time that a phase can last at least";
+        return source.refuse_span(least.span(), what, "write more than 0s, and no more than its for");
+    }
+    Ok(Some(*least.get_ref()))
 }
 
 /// After how many sequences a phase is over.
@@ -239,6 +266,15 @@ fn check_phases(source: Source<'_>, file: &File, workload: &FilesWorkload) -> Re
         let own = file.phase.get(index).map(|keys| &keys.get_ref().sequences).filter(|own| !own.is_empty());
         let tables = own.unwrap_or(&file.sequences);
         files_do::check_phase(source, tables, &phase.sequences, phase.takes_every_file_once())?;
+        let others = |sequence: &&Sequence| sequence.pick != Pick::Own || sequence.on == SequenceFiles::Shared;
+        if let Some(sequence) = phase.sequences.iter().find(others).filter(|_| phase.collective) {
+            let span = files_do::span_of(tables, &sequence.name).unwrap_or_default();
+            let what = format!(
+                "in a collective phase the first client works on the files of all, and {} does not",
+                sequence.name
+            );
+            return source.refuse_span(span, what, "remove its pick and on, or collective from the phase");
+        }
         if let Some(sequence) = phase.sequence_in_a_race() {
             let span = files_do::span_of(tables, &sequence.name).unwrap_or_default();
             let what = format!("{} is on files of others, in a phase that removes names or cuts files", sequence.name);

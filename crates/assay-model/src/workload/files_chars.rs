@@ -42,10 +42,9 @@ pub(super) fn phases_of_chars() -> [FilesPhase; 2] {
 fn phase_of_bytes(name: &str, sequence: Sequence) -> FilesPhase {
     FilesPhase {
         name: name.to_owned(),
-        span: None,
         until: Until::Done,
         files: Some(1),
-        count: None,
         sequences: vec![Sequence { io: Some(Bytes::new(1)), ..sequence }],
+        ..FilesPhase::default()
     }
 }

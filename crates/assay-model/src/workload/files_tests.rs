@@ -382,3 +382,32 @@ fn without_phases_the_workload_is_its_own_only_part() {
     assert!(!plan.timing.ends_when_done() && plan.closed_loops().is_empty() && plan.resembled_tools().is_empty());
     assert_eq!(plan.load.in_flight_bound, 50);
 }
+
+#[test]
+fn a_phase_that_one_client_does_for_all_and_one_that_has_to_last() {
+    let text = |keys: &str, more: &str| {
+        format!(
+            "model = \"files\"\nclosed = true\n[tree]\nfiles = 9\nsize = \"0B\"\nempty = true\n[[phase]]\nname = \"make\"\n{keys}\n\
+             [[phase.do]]\nname = \"make\"\nsteps = [\"create\", \"close\"]\n{more}\n"
+        )
+    };
+    let read = meant(&text("until = \"done\"\ncollective = true\nfor = \"1min\"\nat_least = \"10s\"", ""));
+    assert_eq!((read.phases[0].collective, read.phases[0].at_least), (true, Some(Span::from_secs(10))));
+    for (keys, more, what) in [
+        ("collective = true", "", "collective means that the first client takes every file once"),
+        ("until = \"stonewall\"\ncollective = true", "", "collective means"),
+        (
+            "until = \"done\"\ncollective = true",
+            "pick = \"next\"",
+            "the first client works on the files of all, and make",
+        ),
+        ("until = \"done\"\nfor = \"5s\"\nat_least = \"10s\"", "", "not a time that a phase can last at least"),
+        ("until = \"done\"\nat_least = \"0s\"", "", "not a time that a phase can last at least"),
+    ] {
+        // What only reads may be on files of others.
+        let asked = text(keys, more)
+            .replace("\"create\", \"close\"", if more.is_empty() { "\"create\", \"close\"" } else { "\"stat\"" });
+        let refused = file(&asked).unwrap_err().to_string();
+        assert!(refused.contains(what), "{keys}: {refused}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The run of a plan on a directory: one phase of what clients do there. The tree is made before the first phase, and
 //! compared and removed after the last one, or after the one that ended early.
 
-use super::findings::{event, event_of_cache, events_of_end};
+use super::findings::{event, event_of_cache, events_of_end, reads_files};
 use super::links::LinkMeters;
 use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request};
 use super::session::{ActivityWatch, NoAnswer, SILENT_AT_MOST, Session, TICK, Wait};
@@ -271,7 +271,8 @@ impl Collecting<'_, '_> {
                 }
                 let files = self.run.plan.load.files();
                 if let Some((files, look)) = files.zip(look) {
-                    self.collector.write_event(event_of_cache(files.workload.cache, look, self.clock.now()));
+                    let reads = reads_files(&files.workload.all_phases()[files.phase as usize]);
+                    self.collector.write_event(event_of_cache(files.workload.cache, reads, look, self.clock.now()));
                 }
             }
             // Nothing else comes while a phase is carried out.
@@ -297,6 +298,18 @@ impl Collecting<'_, '_> {
         self.run.stop.stop_reason().map(str::to_owned)
     }
 
+    /// What a phase shows that was over sooner than its workload asks for is marked.
+    fn mark_short_phase(&mut self, over: Instant) {
+        let Some(files) = self.run.plan.load.files() else { return };
+        let phase = &files.workload.all_phases()[files.phase as usize];
+        let lasted = over.since(Instant::ZERO);
+        if let Some(least) = phase.at_least.filter(|least| lasted < *least) {
+            let lasted = Span::from_ms(lasted.as_ns() / 1_000_000);
+            let text = format!("SHORT PHASE: {} took {lasted}, and its workload asks for at least {least}", phase.name);
+            self.collector.write_event(event(EventKind::Watermark, text, over));
+        }
+    }
+
     fn ending_of(&mut self, over: PhaseOver) -> PhaseEnding {
         let at = Instant::from_ns(over.at_ns);
         if let Some(wall) = over.stonewall {
@@ -308,6 +321,7 @@ impl Collecting<'_, '_> {
             let event = event(EventKind::StreamEnd, text, Instant::from_ns(wall.at_ns));
             self.collector.write_event(event);
         }
+        self.mark_short_phase(over.stonewall.as_ref().map_or(at, |wall| Instant::from_ns(wall.at_ns)));
         match over.end {
             PhaseEnd::Whole => PhaseEnding::new(CloseReason::Completed, None, at, true),
             PhaseEnd::Stopped if self.collector.log.write_failure().is_some() => {

@@ -2,7 +2,7 @@
 
 use super::protocol::{CacheLook, Compared, RunEnd};
 use assay_base::{Bytes, Instant};
-use assay_model::files::CachePolicy;
+use assay_model::files::{CachePolicy, FilesPhase, Operation, Sequence};
 use assay_record::{Event, EventKind};
 use std::collections::BTreeMap;
 
@@ -12,15 +12,30 @@ const MOST_NAMED: usize = 50;
 /// At most this share of the pages of files may be in the page cache before reads that should not come from there.
 const MOST_CACHED: f64 = 0.1;
 
-/// The event that says where the reads of a phase come from: a warning, where that is not what the workload wants.
-pub(super) fn event_of_cache(policy: CachePolicy, look: CacheLook, now: Instant) -> Event {
+/// The event that says where the reads of a phase come from. Reads that the workload wants from the storage, of files that
+/// lie in memory, prove nothing about the storage; where nobody knows it, or nothing is read, it is a warning.
+pub(super) fn event_of_cache(policy: CachePolicy, reads_files: bool, look: CacheLook, now: Instant) -> Event {
     let is_as_wanted = policy == CachePolicy::Warm || look.share.is_some_and(|share| share <= MOST_CACHED);
-    let kind = if is_as_wanted { EventKind::Settings } else { EventKind::Warning };
+    let comes_from_memory = reads_files && policy == CachePolicy::Drop && look.share.is_some();
+    let kind = match (is_as_wanted, comes_from_memory) {
+        (true, _) => EventKind::Settings,
+        (false, true) => EventKind::Disturbed,
+        (false, false) => EventKind::Warning,
+    };
     let share = look.share.map_or("an unknown share".to_owned(), |share| format!("{:.1}%", share * 100.0));
     let files = look.files;
-    let text =
+    let mut text =
         format!("cache = \"{policy}\": before the phase, {share} of the pages of {files} files were in the page cache");
+    if kind == EventKind::Disturbed {
+        text += ", and its reads are said to come from the storage (at most 10% may be there): somebody else reads these files, or the file system keeps what was dropped";
+    }
     event(kind, text, now)
+}
+
+/// Whether a phase reads the bytes of files.
+pub(super) fn reads_files(phase: &FilesPhase) -> bool {
+    let mut operations = phase.sequences.iter().flat_map(Sequence::operations);
+    operations.any(|operation| matches!(operation, Operation::Read | Operation::MmapRead | Operation::CopyRange))
 }
 
 /// The events that say what the comparison, where one was asked for, and the cleaning found.
@@ -103,11 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn reads_that_may_come_from_memory_against_the_workloads_will_are_warned_of() {
-        let kind = |policy, share| event_of_cache(policy, CacheLook { files: 3, share }, Instant::ZERO).what;
-        assert_eq!(kind(CachePolicy::Drop, Some(0.1)), EventKind::Settings);
-        assert_eq!(kind(CachePolicy::Drop, Some(0.11)), EventKind::Warning);
-        assert_eq!(kind(CachePolicy::Direct, None), EventKind::Warning, "nobody knows");
-        assert_eq!(kind(CachePolicy::Warm, Some(1.0)), EventKind::Settings);
+    fn reads_from_memory_that_should_come_from_the_storage_prove_nothing() {
+        let kind =
+            |policy, reads, share| event_of_cache(policy, reads, CacheLook { files: 3, share }, Instant::ZERO).what;
+        assert_eq!(kind(CachePolicy::Drop, true, Some(0.1)), EventKind::Settings);
+        assert_eq!(kind(CachePolicy::Drop, true, Some(0.11)), EventKind::Disturbed);
+        assert_eq!(kind(CachePolicy::Drop, false, Some(0.11)), EventKind::Warning, "nothing is read");
+        assert_eq!(kind(CachePolicy::Drop, true, None), EventKind::Warning, "nobody knows");
+        assert_eq!(kind(CachePolicy::Direct, true, Some(0.5)), EventKind::Warning, "direct reads do not ask the cache");
+        assert_eq!(kind(CachePolicy::Warm, true, Some(1.0)), EventKind::Settings);
     }
 }

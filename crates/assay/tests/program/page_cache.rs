@@ -202,3 +202,65 @@ fn what_is_sealed_is_left_for_a_later_job() {
     let said = place.assay(&["run", "seal.fio", "--verify", "--out", "both"]);
     assert!(said.out.contains("256 reads verified"), "{}{}", said.out, said.err);
 }
+
+/// First some names are looked at, and then all files are read, which should come from the storage.
+const READ_LATER: &str = r#"
+model = "files"
+clients = 2
+rate = "50/s"
+slice = "10s"
+cache = "drop"
+[tree]
+files = 64
+size = "64KiB"
+[[phase]]
+name = "wait"
+for = "3s"
+[[phase.do]]
+name = "look"
+steps = ["stat"]
+[[phase]]
+name = "read"
+for = "2s"
+[[phase.do]]
+name = "read-file"
+steps = ["open", "read", "close"]
+"#;
+
+/// Keeps the pages of a file in memory until the end of the test, as somebody does who works with them.
+fn use_pages(path: &Path) {
+    let file = File::open(path).unwrap();
+    let length = file.metadata().unwrap().len() as usize;
+    let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+    // SAFETY: a mapping of its own, which nothing reads or writes; it lasts as long as the process.
+    let map = unsafe { libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, flags, file.as_raw_fd(), 0) };
+    assert_ne!(map, libc::MAP_FAILED);
+}
+
+/// The same run, with and without somebody who uses the files.
+#[test]
+fn reads_of_files_that_others_keep_in_memory_prove_nothing_about_the_storage() {
+    let place = prepared();
+    if !dropped(&place.path("data.img")) {
+        return super::devices::passed_over("the page cache of this file system cannot be dropped");
+    }
+    place.write("w.toml", READ_LATER);
+    std::fs::create_dir(place.path("data")).unwrap();
+    for is_used in [false, true] {
+        let running = place.start(&["run", "w.toml", "data"], 1);
+        let own = std::fs::read_dir(place.path("data")).unwrap().next().unwrap().unwrap().path();
+        let files = std::fs::read_dir(own).unwrap().map(|entry| entry.unwrap().path());
+        let files: Vec<_> = files.filter(|path| path.is_file()).collect();
+        assert!(files.len() >= 64, "the tree is there: {files:?}");
+        if is_used {
+            files.iter().for_each(|file| use_pages(file));
+        }
+        let said = running.end();
+        let log = super::bed::Log::of(&place.path("run"));
+        let told =
+            log.events.iter().find(|event| event.text.contains("of the pages of") && event.text.contains("storage"));
+        assert_eq!(told.is_some(), is_used, "{:?}", log.events);
+        assert_eq!(said.is_of_verdict(&place.path("run")) == "INVALID", is_used, "{said:?}");
+        std::fs::remove_dir_all(place.path("run")).unwrap();
+    }
+}
