@@ -118,6 +118,9 @@ fn ceilings_in_words(ceilings: &Ceilings) -> String {
 /// How many figures differ, and how many would by chance.
 pub(super) fn chance_in_words(comparison: &SuiteComparison) -> String {
     let SuiteComparison { told, differing, .. } = comparison;
+    if *told == 0 {
+        return "No two mounts have a figure that could be told apart.".to_owned();
+    }
     format!(
         "{differing} of {told} figures differ, those of single operations included; about {:.0} would by chance alone.",
         *told as f64 / 20.0
@@ -137,7 +140,10 @@ pub(super) fn conclusions_in_words(suite: &Suite, comparison: &SuiteComparison) 
         sentences.extend(table.conclusions.iter().map(|conclusion| format!("{}.", conclusion.sentence)));
     }
     if suite.rounds < super::rounds::LEAST_ROUNDS as u32 {
-        sentences.push("Fewer than 3 rounds tell nothing: repeat it with --rounds 5.".to_owned());
+        sentences.push(
+            "Fewer than 3 rounds tell nothing: the same command with --resume and --rounds 5 goes on with it."
+                .to_owned(),
+        );
     }
     sentences
 }
