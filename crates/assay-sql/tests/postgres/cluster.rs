@@ -39,7 +39,11 @@ fn unprivileged(program: &Path) -> Command {
 
 /// An empty directory of the user who runs the server.
 fn directory() -> PathBuf {
-    let dir = tempfile::tempdir().unwrap().keep();
+    directory_in(&std::env::temp_dir())
+}
+
+fn directory_in(place: &Path) -> PathBuf {
+    let dir = tempfile::tempdir_in(place).unwrap().keep();
     if rustix::process::geteuid().is_root() {
         succeeds(Command::new("chown").arg("nobody:nogroup").arg(&dir));
     }
@@ -56,12 +60,17 @@ pub fn succeeds(command: &mut Command) -> String {
 impl Cluster {
     /// Makes a cluster, or none where the server is not installed.
     pub fn make(options: &str) -> Option<Cluster> {
+        Cluster::make_in(&std::env::temp_dir(), options)
+    }
+
+    /// The same with its files in a directory below this one.
+    pub fn make_in(place: &Path, options: &str) -> Option<Cluster> {
         let Some(programs) = programs() else {
             assert!(std::env::var_os("CI").is_none(), "PostgreSQL is not installed: scripts/test-needs installs it");
             println!("skipped: PostgreSQL is not installed");
             return None;
         };
-        let dir = directory();
+        let dir = directory_in(place);
         let data = dir.join("data");
         let mut initdb = unprivileged(&programs.join("initdb"));
         initdb.current_dir(&dir).arg("-D").arg(&data);
@@ -186,18 +195,17 @@ impl Cluster {
     }
 
     pub fn psql(&self, database: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(self.programs.join("psql"));
+        let mut command = self.client("psql");
+        command.args(["-d", database, "-XAtq", "-v", "ON_ERROR_STOP=1"]).args(arguments);
+        command
+    }
+
+    /// A program of the server's packages that connects to it.
+    pub fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
         let port = self.port.load(Ordering::Relaxed).to_string();
-        command.arg("-h").arg(&self.dir).args(["-p", &port]).args([
-            "-U",
-            "postgres",
-            "-d",
-            database,
-            "-XAtq",
-            "-v",
-            "ON_ERROR_STOP=1",
-        ]);
-        command.args(arguments).env_remove("PGOPTIONS").env("PGTZ", "UTC");
+        command.arg("-h").arg(&self.dir).args(["-p", &port, "-U", "postgres"]);
+        command.env_remove("PGOPTIONS").env("PGTZ", "UTC");
         command
     }
 }

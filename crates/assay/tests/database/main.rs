@@ -23,9 +23,13 @@ mod shop;
 #[path = "../../../assay-sql/tests/shared/disk.rs"]
 mod small;
 
+mod agreement;
 mod crash;
 mod cut;
 mod explained;
+#[allow(dead_code, reason = "shared with the tests of the room")]
+#[path = "../../../assay-files/tests/bed/mod.rs"]
+mod file_systems;
 mod full;
 mod hands;
 mod judged;
@@ -33,8 +37,10 @@ mod loops;
 mod lost;
 mod mariadb;
 mod procedures;
+mod real_etcd;
 mod refused;
 mod searched;
 mod secret;
 mod server;
 mod several;
+mod traced_calls;
