@@ -11,7 +11,7 @@ use crate::fold::placement::Placed;
 use crate::fold::rests::Rests;
 use crate::fold::window::{Window, Windows};
 use crate::options::Options;
-use crate::rules::criterion::{Over, Tracker};
+use crate::rules::criterion::{Excuse, Over, Tracker};
 use crate::rules::gauge::Unkept;
 use crate::rules::load::{LoadTracker, SliceLoad};
 use crate::rules::loops;
@@ -27,15 +27,6 @@ pub(crate) struct JudgedWindows {
     pub(crate) windows: Windows,
     /// Each with the index of its criterion.
     pub(crate) trackers: Vec<(usize, Tracker)>,
-}
-
-/// Why a window that breaks a bound is held against nobody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Excuse {
-    /// The generator was late.
-    Generator,
-    /// Others used a disk of the run.
-    Others,
 }
 
 /// What the criteria found in a window.
@@ -202,18 +193,17 @@ impl Slices {
             return found;
         }
         for (_, tracker) in &mut self.judged[index].trackers {
-            let before = (tracker.unproven_windows(), tracker.disturbed_windows());
             let observed = tracker.judge_window(window, layout);
             // In a stress step no criterion applies, so no slice is over its bound.
             if !self.stress {
                 found.within &= observed.holds;
                 found.unkept.extend(observed.unkept);
             }
-            if tracker.disturbed_windows() > before.1 {
-                found.excuse = Some(Excuse::Others);
-            } else if tracker.unproven_windows() > before.0 {
-                found.excuse = found.excuse.or(Some(Excuse::Generator));
-            }
+            // That others were at work stands before all else.
+            found.excuse = match observed.excuse {
+                Some(Excuse::Others) => Some(Excuse::Others),
+                excuse => found.excuse.or(excuse),
+            };
         }
         found
     }
@@ -310,9 +300,12 @@ fn flaw_of_slice(seen: &SliceLoad, excuse: Option<Excuse>, layout: &Layout) -> O
         Some("others used it at the same time")
     } else if !seen.proves {
         Some("the load was not offered")
-    } else if excuse.is_some() && layout.times.lateness {
-        Some("the test machine was too late to prove anything")
     } else {
-        excuse.is_some().then_some("over a bound only by the test machine's own lag")
+        match excuse? {
+            Excuse::Processors => Some("over a bound while processors were too busy"),
+            Excuse::TooFew => Some("too few operations"),
+            _ if layout.times.lateness => Some("the test machine was too late to prove anything"),
+            _ => Some("over a bound only by the test machine's own lag"),
+        }
     }
 }

@@ -24,11 +24,26 @@ pub(crate) struct Over {
     pub(crate) note: Option<String>,
 }
 
+/// Why a window proves nothing, whether its bound is kept or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Excuse {
+    /// Others used a disk of the run.
+    Others,
+    /// The generator was late.
+    Generator,
+    /// What could run waited for a processor.
+    Processors,
+    /// It has fewer operations than the criterion needs.
+    TooFew,
+}
+
 /// What a criterion found in one window.
 #[derive(Debug)]
 pub(crate) struct Observed {
     /// False where it is broken.
     pub(crate) holds: bool,
+    /// Why nobody is blamed for the window, and it proves nothing either.
+    pub(crate) excuse: Option<Excuse>,
     /// Where its bound is not kept, whatever the reason is.
     pub(crate) unkept: Vec<Unkept>,
 }
@@ -36,7 +51,7 @@ pub(crate) struct Observed {
 impl Observed {
     /// Nothing speaks against the criterion.
     fn nothing() -> Observed {
-        Observed { holds: true, unkept: Vec::new() }
+        Observed { holds: true, excuse: None, unkept: Vec::new() }
     }
 }
 
@@ -66,8 +81,6 @@ pub(crate) struct Tracker {
     gauge: Option<Gauge>,
     over: Over,
     tally: Tally,
-    /// Windows that proved nothing because of others.
-    disturbed: u64,
     firsts: Firsts,
     worst: Worst,
 }
@@ -85,7 +98,6 @@ impl Tracker {
             criterion,
             over,
             tally: Tally::default(),
-            disturbed: 0,
             firsts: Firsts::default(),
         }
     }
@@ -93,16 +105,6 @@ impl Tracker {
     /// Length of the window where it is not the slice.
     fn own_ns(&self) -> Option<u64> {
         self.over.own.then_some(self.over.window_ns)
-    }
-
-    /// Number of windows that proved nothing so far.
-    pub(crate) fn unproven_windows(&self) -> u64 {
-        self.tally.unproven
-    }
-
-    /// Number of those in which others may have been the reason.
-    pub(crate) fn disturbed_windows(&self) -> u64 {
-        self.disturbed
     }
 
     /// Number of complete windows.
@@ -158,7 +160,7 @@ impl Tracker {
         let others =
             disturbed_figure(&figures).map(|figure| gauge.others_in_window(figure, window, layout).unwrap_or_default());
         self.tally.windows += 1;
-        let holds = self.decide_window(&figures, flaw, others, window.processor_pressure);
+        let (holds, excuse) = self.decide_window(&figures, flaw, others, window.processor_pressure);
         // Where figures are equal, the one over all targets together is kept.
         self.worst.take_figure(&figures.together);
         for (target, figure) in &figures.alone {
@@ -168,16 +170,17 @@ impl Tracker {
             self.worst.take_figure(figure);
             self.worst.see_alone(*target, figure);
         }
-        Observed { holds, unkept }
+        Observed { holds, excuse, unkept }
     }
 
+    /// Whether the window holds, and why it proves nothing if it does not prove that.
     fn decide_window(
         &mut self,
         figures: &Figures,
         flaw: Option<Late>,
         others: Option<OthersUse>,
         pressure: Option<f64>,
-    ) -> bool {
+    ) -> (bool, Option<Excuse>) {
         let culprit = culprit_figure(figures);
         let pushed =
             figures.alone.iter().map(|(_, figure)| figure).chain([&figures.together]).find(|figure| figure.generator);
@@ -185,26 +188,30 @@ impl Tracker {
         if let Some(figure) = culprit {
             self.tally.count_broken();
             self.firsts.broken.get_or_insert_with(|| figure.clone());
-            return false;
+            return (false, None);
         }
         let too_few = all_figures(figures).find(|figure| figure.too_few);
         let pressed = all_figures(figures).find(|figure| figure.processors).zip(pressure);
-        let proves_nothing =
-            pushed.is_some() || flaw.is_some() || disturbed.is_some() || too_few.is_some() || pressed.is_some();
-        self.tally.unproven += u64::from(proves_nothing);
-        self.disturbed += u64::from(disturbed.is_some());
-        if let Some(disturbed) = disturbed {
+        let excuse = if let Some(disturbed) = disturbed {
             self.firsts.others.get_or_insert(disturbed);
+            Some(Excuse::Others)
         } else if let Some(figure) = pushed {
             self.firsts.generator.get_or_insert_with(|| figure.clone());
+            Some(Excuse::Generator)
         } else if let Some((figure, pressure)) = pressed {
             self.firsts.processors.get_or_insert_with(|| (figure.clone(), pressure));
+            Some(Excuse::Processors)
         } else if let Some(figure) = too_few {
             self.firsts.too_few.get_or_insert_with(|| figure.clone());
+            Some(Excuse::TooFew)
         } else if let Some(why) = flaw {
             self.firsts.flaw.get_or_insert_with(|| (figures.together.clone(), why));
-        }
-        true
+            Some(Excuse::Generator)
+        } else {
+            None
+        };
+        self.tally.unproven += u64::from(excuse.is_some());
+        (true, excuse)
     }
 
     /// The reasons against PASS. `planned` is how many windows there should be.

@@ -76,6 +76,7 @@ mod simulated;
 mod terminal;
 mod throttle;
 mod touched;
+mod traced;
 mod turns;
 mod unseen;
 mod watching;
