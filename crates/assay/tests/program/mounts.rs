@@ -181,7 +181,15 @@ fn a_broken_bound_in_a_round_that_is_not_asked_for_any_more_is_not_forgotten() {
     let long = MIX.replace("io = \"4KiB\"", "io = \"32MiB\"").replace("files = 40", "files = 4");
     let bound = "[[criterion]]\nstream = \"look\"\nshare_over = \"500us\"\nat_most = \"0%\"\n";
     place.write("broken.toml", &(long.replace("size = \"4KiB\"", "size = \"32MiB\"") + bound));
-    let broken = place.assay(&["run", "broken.toml", "b", "--for", "1s", "--out", "broken"]);
+    // A machine that was too busy proves nothing, and is asked again.
+    let mut broken = place.assay(&["run", "broken.toml", "b", "--for", "1s", "--out", "broken"]);
+    for _ in 0..9 {
+        if broken.code != Some(11) {
+            break;
+        }
+        fs::remove_dir_all(place.path("broken")).unwrap();
+        broken = place.assay(&["run", "broken.toml", "b", "--for", "1s", "--out", "broken"]);
+    }
     assert_eq!(broken.code, Some(10), "{broken:?}");
     fs::copy(place.path("broken/run.jsonl"), place.path("s/two-mix-round-2/run.jsonl")).unwrap();
     let kept = place.path("s/suite.json");
