@@ -169,8 +169,8 @@ fn device_counts(device: &str) -> Vec<u64> {
 enum Flushes {
     One,
     Two,
-    /// Once, and once more where it enters a block of 4 KiB that was unwritten.
-    OneMoreForNewBlocks,
+    /// Once, and once more where it enters a block of 4 KiB that was unwritten; bytes of a group of one entry.
+    OneMoreForNewBlocks(f64),
 }
 
 /// The patterns of `flushes-per-sync.csv`, where a generator made 200 a second: an append inside a file of unwritten
@@ -191,9 +191,9 @@ fn ext4_flushes_as_often_for_each_sync_as_under_the_real_servers() {
     let kept = "size = \"16MiB\"\nmade_by = \"fallocate-keep-size\"";
     // Where nothing waits, a sync of etcd has 384, 1152 or 8320 bytes, and 1.10, 1.28 and 2.0 flushes.
     for (what, file, entry, flushes_of) in [
-        ("etcd, 384 B", allocated, "entry = \"344B\"\ngroup = \"40B\"", Flushes::OneMoreForNewBlocks),
-        ("etcd, 1152 B", allocated, "entry = \"1112B\"\ngroup = \"40B\"", Flushes::OneMoreForNewBlocks),
-        ("etcd, 8320 B", allocated, "entry = \"8280B\"\ngroup = \"40B\"", Flushes::OneMoreForNewBlocks),
+        ("etcd, 384 B", allocated, "entry = \"344B\"\ngroup = \"40B\"", Flushes::OneMoreForNewBlocks(384.0)),
+        ("etcd, 1152 B", allocated, "entry = \"1112B\"\ngroup = \"40B\"", Flushes::OneMoreForNewBlocks(1152.0)),
+        ("etcd, 8320 B", allocated, "entry = \"8280B\"\ngroup = \"40B\"", Flushes::OneMoreForNewBlocks(8320.0)),
         ("postgres", zeroed, "entry = \"1152B\"", Flushes::One),
         ("rocksdb", kept, "entry = \"420B\"\ngroup = \"19B\"", Flushes::Two),
         ("redis", "size = \"16MiB\"", "entry = \"144B\"", Flushes::Two),
@@ -204,14 +204,16 @@ fn ext4_flushes_as_often_for_each_sync_as_under_the_real_servers() {
         let syncs = run.done("sync") as f64;
         let found = (run.after[0] - run.before[0]) as f64 / syncs;
         let bytes = run.sum("w-write", |line| line.bytes) as f64 / syncs;
-        let expected = match flushes_of {
-            Flushes::One => 1.0,
-            Flushes::Two => 2.0,
-            Flushes::OneMoreForNewBlocks => 1.0 + (bytes / 4096.0).min(1.0),
+        // A busy machine makes larger groups: each has one entry at least, and no more new blocks than groups of the mean size.
+        let new_blocks = |bytes: f64| 1.0 + (bytes / 4096.0).min(1.0);
+        let (least, most) = match flushes_of {
+            Flushes::One => (1.0, 1.0),
+            Flushes::Two => (2.0, 2.0),
+            Flushes::OneMoreForNewBlocks(of_one) => (new_blocks(of_one), new_blocks(bytes)),
         };
         // The journal's own commits, each 5 s, are one or two more among a thousand.
-        let text = format!("{what}: {found} flushes for each of {syncs} syncs of {bytes} bytes, not {expected}");
-        assert!((found / expected - 1.0).abs() < 0.03, "{text}");
+        let text = format!("{what}: {found} flushes for each of {syncs} syncs of {bytes} bytes, not {least} to {most}");
+        assert!(found > least * 0.97 && found < most * 1.03, "{text}");
         assert_eq!(run.done("commit"), run.sum("commit", |line| line.scheduled));
     }
 }
