@@ -111,19 +111,23 @@ def delaying_disk(work, mebibytes, assay):
 
 
 class TracedSyncs:
-    """How long each fdatasync of a process and of its children lasts on some of its files, by an instance of tracefs of our own.
-    Its trace is read when the block ends."""
+    """How long each fdatasync of a server on its log lasts, by an instance of tracefs of our own, which follows processes that
+    the server begins. Its trace is read when the block ends."""
 
-    def __init__(self, processes, is_chosen):
+    def __init__(self, server):
         if not os.access(TRACING, os.W_OK):
             raise Missing("there is no tracefs at /sys/kernel/tracing that can be written to")
-        self.processes, self.is_chosen, self.seconds = processes, is_chosen, []
+        self.server, self.seconds = server, []
 
     def __enter__(self):
         self.instance = tempfile.mkdtemp(prefix="assay.", dir=TRACING)
         self._write("buffer_size_kb", 8192)
         self._write("options/event-fork", 1)
-        threads = [thread for process in self.processes for thread in os.listdir(f"/proc/{process}/task")]
+        threads = []
+        for process in self.server.processes():
+            # A session may end meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                threads += os.listdir(f"/proc/{process}/task")
         self._write("set_event_pid", " ".join(threads))
         for call in ("sys_enter_fdatasync", "sys_exit_fdatasync"):
             self._write(f"events/syscalls/{call}/enable", 1)
@@ -143,7 +147,7 @@ class TracedSyncs:
                 begun[thread] = (moment, int(found[4], 16))
             elif thread in begun:
                 begin, descriptor = begun.pop(thread)
-                if self.is_chosen(descriptor):
+                if self.server.is_log(descriptor):
                     self.seconds.append(moment - begin)
 
     def _write(self, name, value):
