@@ -3,7 +3,7 @@
 #   make test   installs what the tests need, then formatting, lints and all tests
 CARGO ?= cargo
 
-.PHONY: help build demo test needs fmt lint shape unit soak campaign own-delays fuzz fuzz-smoke mutants bench bench-smoke
+.PHONY: help build demo test needs fmt lint shape unit soak campaign own-delays fuzz fuzz-smoke mutants bench bench-smoke services-verdicts
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -75,6 +75,10 @@ mutants:
 
 bench:
 	bench/run
+
+# Whether `certify etcd` and an etcd say the same of 40 settings of a disk that delays: 90 minutes. SETTINGS=4 for fewer.
+services-verdicts: build
+	scripts/services-verdicts $(or $(SETTINGS),40)
 
 # Each benchmark at its smallest size, with the tests' own build: this tests that it works, never how fast it is.
 bench-smoke:
