@@ -120,14 +120,14 @@ class TracedSyncs:
         self.server, self.seconds = server, []
 
     def __enter__(self):
-        self.instance = tempfile.mkdtemp(prefix="assay.", dir=TRACING)
-        self._write("buffer_size_kb", 8192)
-        self._write("options/event-fork", 1)
         threads = []
         for process in self.server.processes():
             # A session may end meanwhile.
             with contextlib.suppress(FileNotFoundError):
                 threads += os.listdir(f"/proc/{process}/task")
+        self.instance = tempfile.mkdtemp(prefix="assay.", dir=TRACING)
+        self._write("buffer_size_kb", 8192)
+        self._write("options/event-fork", 1)
         self._write("set_event_pid", " ".join(threads))
         for call in ("sys_enter_fdatasync", "sys_exit_fdatasync"):
             self._write(f"events/syscalls/{call}/enable", 1)
