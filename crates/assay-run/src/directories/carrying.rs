@@ -3,7 +3,7 @@
 
 use super::findings::{event, event_of_cache, events_of_end, reads_files};
 use super::links::LinkMeters;
-use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request};
+use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request, Stonewall};
 use super::session::{ActivityWatch, NoAnswer, SILENT_AT_MOST, Session, TICK, Wait};
 use super::target::Directory;
 use crate::drive::durability::head_of_files;
@@ -271,7 +271,7 @@ impl Collecting<'_, '_> {
                 }
                 let files = self.run.plan.load.files();
                 if let Some((files, look)) = files.zip(look) {
-                    let reads = reads_files(&files.workload.all_phases()[files.phase as usize]);
+                    let reads = reads_files(&files.current_phase());
                     self.collector.write_event(event_of_cache(files.workload.cache, reads, look, self.clock.now()));
                 }
             }
@@ -299,10 +299,10 @@ impl Collecting<'_, '_> {
     }
 
     /// What a phase shows that was over sooner than its workload asks for is marked.
-    fn mark_short_phase(&mut self, over: Instant) {
+    fn mark_short_phase(&mut self, begun: Instant, over: Instant) {
         let Some(files) = self.run.plan.load.files() else { return };
-        let phase = &files.workload.all_phases()[files.phase as usize];
-        let lasted = over.since(Instant::ZERO);
+        let phase = files.current_phase();
+        let lasted = over.since(begun);
         if let Some(least) = phase.at_least.filter(|least| lasted < *least) {
             let lasted = Span::from_ms(lasted.as_ns() / 1_000_000);
             let text = format!("SHORT PHASE: {} took {lasted}, and its workload asks for at least {least}", phase.name);
@@ -311,17 +311,17 @@ impl Collecting<'_, '_> {
     }
 
     fn ending_of(&mut self, over: PhaseOver) -> PhaseEnding {
-        let at = Instant::from_ns(over.at_ns);
-        if let Some(wall) = over.stonewall {
+        let (begun, at) = (Instant::from_ns(over.begun_ns), Instant::from_ns(over.at_ns));
+        let mut done = at;
+        if let Some(Stonewall { at_ns, sequences }) = over.stonewall {
+            done = Instant::from_ns(at_ns);
+            let lasted = done.since(begun);
             let text = format!(
-                "the first client had done its part after {}: all had done {} sequences by then",
-                Instant::from_ns(wall.at_ns).since(Instant::ZERO),
-                wall.sequences
+                "the first client had done its part after {lasted}: all had done {sequences} sequences by then"
             );
-            let event = event(EventKind::StreamEnd, text, Instant::from_ns(wall.at_ns));
-            self.collector.write_event(event);
+            self.collector.write_event(event(EventKind::StreamEnd, text, done));
         }
-        self.mark_short_phase(over.stonewall.as_ref().map_or(at, |wall| Instant::from_ns(wall.at_ns)));
+        self.mark_short_phase(begun, done);
         match over.end {
             PhaseEnd::Whole => PhaseEnding::new(CloseReason::Completed, None, at, true),
             PhaseEnd::Stopped if self.collector.log.write_failure().is_some() => {

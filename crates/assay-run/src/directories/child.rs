@@ -243,7 +243,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
             ClientsEnd::Disturbed(disturbance) => disturbed_end(&disturbance),
         };
         let stonewall = report.wall.map(|wall| Stonewall { at_ns: wall.at.as_ns(), sequences: wall.done.iter().sum() });
-        Ok(PhaseOver { at_ns: report.ended.as_ns(), end, stonewall })
+        Ok(PhaseOver { begun_ns: report.begun.as_ns(), at_ns: report.ended.as_ns(), end, stonewall })
     }
 
     fn end(&mut self, verify: bool, keep: bool) -> Result<RunEnd, Trouble> {

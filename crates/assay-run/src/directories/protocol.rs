@@ -223,6 +223,8 @@ pub(super) struct TreeMade {
 /// How a phase ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PhaseOver {
+    /// The time at which its clients began: behind what was done before, such as dropping all files from the page cache.
+    pub(super) begun_ns: u64,
     /// The time at which its last client was done.
     pub(super) at_ns: u64,
     /// Why it ended.

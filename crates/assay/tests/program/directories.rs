@@ -1,6 +1,7 @@
 //! Runs on a directory: what clients do there is counted, judged and removed again, and what goes wrong is told.
 
 use super::bed::{Log, Place, until};
+use assay_base::Span;
 use assay_record::{CloseReason, EventKind};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -243,4 +244,47 @@ fn explain_says_what_would_be_made_and_makes_nothing() {
     place.write("phases.toml", PHASES);
     let said = place.assay(&["explain", "phases.toml"]);
     assert!(said.code == Some(0) && said.out.matches("until every").count() >= 2, "{said:?}");
+}
+
+/// A phase of names that have to be read from a tree which is written back and dropped from the page cache before.
+const SHORT: &str = r#"
+model = "files"
+clients = 2
+closed = true
+[tree]
+files = 2000
+size = "4KiB"
+[[phase]]
+name = "ask"
+until = "stonewall"
+for = "5min"
+at_least = "1min"
+[[phase.do]]
+name = "ask"
+steps = ["stat"]
+"#;
+
+/// The time behind a word in the only event with this text.
+fn time_behind(log: &Log, text: &str, word: &str) -> Span {
+    let told = log.events.iter().find(|event| event.text.contains(text)).unwrap_or_else(|| panic!("{:?}", log.events));
+    let rest = told.text.split(word).nth(1).unwrap();
+    rest.split([',', ':']).next().unwrap().trim().parse().unwrap()
+}
+
+/// What was done before the phase is no part of it: its intervals are the other account of its time.
+#[test]
+fn a_phase_that_was_over_too_soon_is_marked_with_the_time_that_it_took() {
+    let place = place_with(SHORT);
+    let explained = place.assay(&["explain", "w.toml", "data"]);
+    assert!(explained.out.contains("a result of less than 1min is marked"), "{explained:?}");
+    let (said, log) = place.run(&["run", "w.toml", "data"]);
+    assert!(said.out.contains("SHORT PHASE: ask took "), "{said:?}");
+    let measured = Span::from_ns(log.intervals.iter().map(|interval| interval.end_ns - interval.start_ns).sum());
+    for (text, word) in [("SHORT PHASE", " took "), ("the first client had done its part", " after ")] {
+        let took = time_behind(&log, text, word);
+        assert!(took <= measured, "{text}: {took}, and {measured} were measured");
+    }
+    let long = place_with(&SHORT.replace("at_least = \"1min\"\n", ""));
+    let (said, _) = long.run(&["run", "w.toml", "data"]);
+    assert!(!said.out.contains("SHORT PHASE"), "{said:?}");
 }

@@ -43,7 +43,9 @@ pub(super) fn add_lines(files: &PlannedFiles, seed: u64, out: &mut PlanLines) {
     ));
     out.add_line(format_args!("  reads: {}", cache_in_words(workload.cache)));
     let phase = files.current_phase();
-    let heading = format!("what they do in the phase {}, {}", phase.name, end_in_words(phase.until));
+    let who = if phase.collective { "the first of them does for all" } else { "they do" };
+    let least = phase.at_least.map_or_else(String::new, |least| format!("; a result of less than {least} is marked"));
+    let heading = format!("what {who} in the phase {}, {}{least}", phase.name, end_in_words(phase.until));
     out.add_heading(&heading);
     let whole: u64 = phase.sequences.iter().map(|sequence| sequence.share).sum();
     for sequence in &phase.sequences {
