@@ -2,16 +2,13 @@
 //! sequences, and the operations of which they consist.
 
 use super::operation::Operation;
-use super::sequence::Sequence;
+use super::sequence::{SEQUENCE, Sequence};
 use super::service::Service;
 use super::workload::{FilesPace, FilesPhase, FilesWorkload, Spacing, Until};
 use crate::life::Life;
 use crate::plan::{Arrival, Stream, Work};
 use assay_base::{Counted, Multiple};
 use serde::{Deserialize, Serialize};
-
-/// The word for what a stream of sequences counts.
-const SEQUENCE: &str = "sequence";
 
 /// What clients do in the run of a plan.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -5,6 +5,9 @@ use super::operation::Operation;
 use assay_base::Bytes;
 use serde::{Deserialize, Serialize};
 
+/// The word in logs for what a stream counts that consists of several calls, each kind of which has a stream too.
+pub(super) const SEQUENCE: &str = "sequence";
+
 /// A sequence of operations, which is a stream of the log, as each of its operations is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Sequence {

@@ -28,8 +28,12 @@ fn a_service_is_its_files_its_writer_and_its_tasks() {
     let pages = &described.tasks[0].steps[0];
     let expected = Amount::Pages { page: Bytes::from_kib(4), pages: 4.0, per_commit: 0.5 };
     assert_eq!((pages.amount, pages.at), (expected, StepPlace::Random));
-    let names: Vec<String> = described.streams().into_iter().map(|stream| stream.name).collect();
+    let streams = described.streams();
+    let names: Vec<&str> = streams.iter().map(|stream| stream.name.as_str()).collect();
     assert_eq!(names, ["commit", "w-write", "w-fdatasync", "w-create", "t-write", "both", "t-fsync"]);
+    // What consists of calls is not counted among them: the sum of all would have each commit twice.
+    let made_of_calls = streams.iter().filter(|stream| stream.operation == "sequence");
+    assert_eq!(made_of_calls.map(|stream| stream.name.as_str()).collect::<Vec<_>>(), ["commit", "both"]);
     let written = serde_json::to_string(&described).unwrap();
     assert_eq!(serde_json::from_str::<Service>(&written).unwrap(), described, "{written}");
 }

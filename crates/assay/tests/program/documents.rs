@@ -107,7 +107,10 @@ fn shipped_workloads_are_listed_printed_explained_and_run() {
             if ["commit", "mailspool", "sqlite-commit", "redis-always"].contains(&name) {
                 std::fs::create_dir_all(place.path("directory")).unwrap();
                 let run = place.assay(&["run", name, "directory", "--for", "1s", "--slice", "1s", "--out", name]);
-                assert!(run.passed_or_late() && run.err.contains("all is there"), "{name}: {}{}", run.out, run.err);
+                // A percentile of a server needs more operations than a second has, and says so.
+                let is_too_short = printed.out.contains("operations_at_least") && run.code == Some(11);
+                let is_as_said = run.passed_or_late() || is_too_short && run.out.contains("too few");
+                assert!(is_as_said && run.err.contains("all is there"), "{name}: {}{}", run.out, run.err);
             }
             continue;
         }

@@ -4,11 +4,10 @@
 use super::Service;
 use super::calls::ServiceCall;
 use super::step::ServiceStep;
+use crate::files::sequence::SEQUENCE;
 
-/// The name of the stream of commits, and the word for what it counts.
+/// The name of the stream of commits. Each is made by calls that have streams too, as a sequence is.
 pub const COMMIT: &str = "commit";
-/// The word for what a stream counts that consists of several calls.
-const SPAN: &str = "sequence";
 
 /// A stream of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,13 +29,13 @@ pub(super) fn stream_of_call(owner: &str, step: &ServiceStep, call: ServiceCall)
 impl Service {
     /// Its streams, in the order of the log: first the commits.
     pub fn streams(&self) -> Vec<ServiceStream> {
-        let mut streams = vec![ServiceStream { name: COMMIT.to_owned(), operation: COMMIT }];
+        let mut streams = vec![ServiceStream { name: COMMIT.to_owned(), operation: SEQUENCE }];
         for (owner, step) in self.all_steps() {
             for call in step.calls(self.files[step.file].made_by) {
                 add_stream(&mut streams, stream_of_call(owner, step, call), call.name());
             }
             if let Some(span) = &step.from_here {
-                add_stream(&mut streams, span.clone(), SPAN);
+                add_stream(&mut streams, span.clone(), SEQUENCE);
             }
         }
         streams
