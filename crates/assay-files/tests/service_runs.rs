@@ -64,6 +64,25 @@ fn every_commit_is_counted_once_and_what_was_written_is_there() {
     }
 }
 
+/// The writer is always at a group of many calls: its commits are issued and not durable.
+#[test]
+fn commits_of_the_group_that_is_being_made_durable_are_in_flight_and_do_not_wait() {
+    let place = tempfile::tempdir().unwrap();
+    let text = "model = \"service\"\nrate = \"400/s\"\narrival = \"steady\"\n[[file]]\nname = \"wal\"\nsize = \"1MiB\"\n\
+                [[file]]\nname = \"db\"\nsize = \"1MiB\"\nmade_by = \"written\"\nblock = \"4KiB\"\n\
+                [writer]\nname = \"w\"\nentry = \"100B\"\nsteps = [{ write = \"wal\", from_here = \"all\", until_here = \"all\" }, \
+                { write = \"db\", page = \"4KiB\", pages = 2000, at = \"random\" }, { fdatasync = \"wal\" }]\n";
+    let run = run_on(place.path(), &read(text), Span::from_secs(2), no_look, nothing);
+    assert_sound(&run);
+    let flow = |stream: &str| run.names.iter().position(|name| name == stream).unwrap();
+    let (commits, all) = (flow("commit"), flow("all"));
+    let in_flight = |flow: usize| run.told.intervals.iter().map(move |told| told.interval.flows[flow].in_flight);
+    let (busy, intervals) = (in_flight(commits).filter(|commits| *commits > 0).count(), run.told.intervals.len());
+    assert!(2 * busy >= intervals, "{busy} of {intervals} intervals end with commits in flight");
+    assert!(in_flight(commits).any(|commits| commits > 1), "a group of several is in flight as a whole");
+    assert_eq!(in_flight(all).sum::<u64>(), 0, "the span of a part of the group has ended");
+}
+
 /// What somebody does to a file behind our back.
 #[derive(Clone, Copy)]
 enum Damage {

@@ -265,6 +265,12 @@ impl ServiceScript {
         }
     }
 
+    /// How many commits are issued with the first call of the writer's group; `None` for other calls.
+    pub fn commits_to_issue(&self, thread: usize) -> Option<u64> {
+        let group = self.threads[thread].run.as_ref()?.group.as_ref()?;
+        group.issued.is_none().then_some(group.intended.len() as u64)
+    }
+
     /// The group that is durable since the last call, or that has failed.
     pub fn take_acknowledged(&mut self, thread: usize) -> Option<CommitGroup> {
         self.threads[thread].run.as_mut()?.ended.acknowledged.take()

@@ -235,7 +235,7 @@ impl<C: Fn() -> Instant> Client<'_, C> {
         let begun = progress.assignment.sequence.filter(|_| progress.calls == 0);
         let issued = (self.clock)();
         let open = OpenCall { operation: call.operation.name(), flow, number: self.totals.calls(), issued };
-        self.desk().begin_call(open, begun.map(|sequence| OpenSequence { sequence, issued }));
+        self.desk().begin_call(open, begun.map(|sequence| OpenSequence { sequence, number: 1, issued }));
         let done = self.calls.execute(call);
         let completed = (self.clock)();
         self.free = completed;

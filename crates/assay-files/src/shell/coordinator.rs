@@ -204,9 +204,9 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
             }
             if let Some(begun) = state.sequence.filter(|begun| begun.issued < end) {
                 let of_sequence = flows.sequences[begun.sequence];
-                open.sequences[begun.sequence] += 1;
+                open.sequences[begun.sequence] += begun.number;
                 if !of_sequence.is_operation {
-                    counts[of_sequence.flow] += 1;
+                    counts[of_sequence.flow] += begun.number;
                 }
             }
         }

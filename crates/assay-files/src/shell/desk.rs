@@ -25,6 +25,8 @@ pub struct OpenCall {
 pub(super) struct OpenSequence {
     /// Its index in the phase.
     pub(super) sequence: usize,
+    /// How many of them: those of a server are made together.
+    pub(super) number: u64,
     /// When its first call was issued.
     pub(super) issued: Instant,
 }
@@ -51,6 +53,13 @@ pub(super) struct Desk {
 const BATCH: usize = 64;
 
 impl DeskState {
+    /// What was open is not any more, if what has ended is a sequence and not a span of some of its calls.
+    fn end_sequence(&mut self, ended: &Finished) {
+        if ended.sequence.is_some() {
+            self.sequence = None;
+        }
+    }
+
     fn count_batch(&mut self, book: &Mutex<Book>) {
         if self.finished.len() >= BATCH && !self.is_collected {
             let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +95,7 @@ impl Desk {
         state.time.calls_since = call.completed;
         state.finished.push(call);
         for sequence in sequences {
-            state.sequence = None;
+            state.end_sequence(&sequence);
             state.time.sequences_since = sequence.completed;
             state.finished.push(sequence);
         }
@@ -96,6 +105,7 @@ impl Desk {
     /// Something has ended without a call.
     pub(super) fn count_at_once(&self, ended: Vec<Finished>, book: &Mutex<Book>) {
         let mut state = self.lock();
+        ended.iter().for_each(|ended| state.end_sequence(ended));
         state.finished.extend(ended);
         state.count_batch(book);
     }

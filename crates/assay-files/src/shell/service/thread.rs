@@ -1,7 +1,7 @@
 //! One thread of a server: it asks the script what it does, waits for its time, and makes its calls one by one.
 
 use super::super::client::{Shared, lock};
-use super::super::desk::{Desk, OpenCall};
+use super::super::desk::{Desk, OpenCall, OpenSequence};
 use super::super::finished::{Ending, Finished};
 use super::calls::ServiceCalls;
 use crate::service::{CommitGroup, FileCall, FileState, ServiceNext, ServiceScript, SpanDone};
@@ -109,11 +109,13 @@ impl<C: Fn() -> Instant> ServiceThread<'_, C> {
 
     fn make_call(&mut self, call: FileCall, state: &FileState, free: Instant) -> Made {
         let (flow, operation) = (call.flow, call.call.name());
+        let commits = lock(self.script).commits_to_issue(self.number);
         let ready = self.calls.prepare(call, state);
         let issued = (self.clock)();
         let own_lag = issued.since(free);
         self.made += 1;
-        self.desk().begin_call(OpenCall { operation, flow: Some(flow), number: self.made, issued }, None);
+        let group = commits.map(|number| OpenSequence { sequence: COMMITS, number, issued });
+        self.desk().begin_call(OpenCall { operation, flow: Some(flow), number: self.made, issued }, group);
         let result = match &ready {
             Ok(ready) => self.calls.execute(ready),
             Err(code) => Err(*code),
