@@ -130,7 +130,13 @@ impl Procedure {
             return Err(without_beside(name, quick));
         }
         let workload = match limits {
-            Some(limits) => workload.with_limits(limits).map_err(Failure::bad_usage)?,
+            Some(limits) => {
+                let with = workload.with_limits(limits).map_err(Failure::bad_usage)?;
+                if quick && !workload.limits_concern_quick_look(limits) {
+                    return Err(without_these_limits(name, limits));
+                }
+                with
+            }
             None => workload,
         };
         let targets = if targets.is_empty() { workload.targets.paths.clone() } else { targets.to_vec() };
@@ -281,6 +287,14 @@ fn without_beside(name: &str, quick: bool) -> Failure {
             "{shown} does not say what writes beside it: leave out --beside, or write [certify.beside] into a copy of it"
         )
     })
+}
+
+/// Why a quick look is not judged by these limits.
+fn without_these_limits(name: &str, limits: &str) -> Failure {
+    let (name, limits) = (crate::failure::one_line(name), crate::failure::one_line(limits));
+    Failure::bad_usage(format!(
+        "a quick look of {name} has none of the bounds that the limits {limits} replace: leave out --quick or --limits"
+    ))
 }
 
 /// A directory has no usual workload: a person knows what works on it.

@@ -117,7 +117,22 @@ impl Workload {
             }
         }
         with.notes.push(format!("limits {name}: {}", said.join("; ")));
+        // Its own bounds would be judged under the name of these limits.
+        let quick = with.certificate.as_mut().and_then(|certificate| certificate.quick.as_mut());
+        for criterion in quick.into_iter().flat_map(|quick| &mut quick.criteria) {
+            if let Some(other) = limits.criteria.iter().find(|other| replaces(other, criterion)) {
+                *criterion = other.clone();
+            }
+        }
         Ok(with)
+    }
+
+    /// Whether limits of this name change what a quick look is judged by.
+    pub fn limits_concern_quick_look(&self, name: &str) -> bool {
+        let Some(limits) = self.limits.iter().find(|limits| limits.name == name) else { return false };
+        let quick = self.certificate.as_ref().and_then(|certificate| certificate.quick.as_ref());
+        let own = quick.map_or(&self.criteria, |quick| self.criteria_of_quick_look(quick));
+        own.iter().any(|criterion| limits.criteria.iter().any(|other| replaces(other, criterion)))
     }
 
     /// The same workload as its stress step judges it.
@@ -127,8 +142,11 @@ impl Workload {
 
     /// The same workload as a quick look judges it.
     pub fn in_quick_look(&self, quick: &QuickLook) -> Workload {
-        let own = if quick.criteria.is_empty() { &self.criteria } else { &quick.criteria };
-        Workload { criteria: own.clone(), ..self.clone() }
+        Workload { criteria: self.criteria_of_quick_look(quick).clone(), ..self.clone() }
+    }
+
+    fn criteria_of_quick_look<'a>(&'a self, quick: &'a QuickLook) -> &'a Vec<Criterion> {
+        if quick.criteria.is_empty() { &self.criteria } else { &quick.criteria }
     }
 
     /// The same workload beside a neighbour that appends so many bytes a second to a file of its own.
@@ -256,6 +274,23 @@ mod tests {
             "{:?}",
             with.notes
         );
+        let own_quick = |measure: &str, bound: &str| {
+            let text = format!(
+                "{BEGIN}[certify]\nfor = \"1h\"\nslice = \"5min\"\n[certify.quick]\nfor = \"60s\"\nslice = \"20s\"\n\
+                 [[certify.quick.criterion]]\nstream = \"fdatasync\"\nmeasure = \"{measure}\"\n{bound}\n{LIMITS}"
+            );
+            read_workload("t", &text).unwrap()
+        };
+        let quick = own_quick("service", "p99_at_most = \"15ms\"");
+        assert!(quick.limits_concern_quick_look("openshift") && workload.limits_concern_quick_look("openshift"));
+        let quick = quick.with_limits("openshift").unwrap();
+        let look = quick.certificate.clone().unwrap().quick.unwrap();
+        assert_eq!(
+            quick.in_quick_look(&look).criteria[0].to_string(),
+            "fdatasync service over 20ms at most 1% per 5s",
+            "a quick look with bounds of its own"
+        );
+        assert!(!own_quick("service", "max_at_most = \"1s\"").limits_concern_quick_look("openshift"));
         assert!(workload.with_limits("none").unwrap_err().contains("there are openshift"));
         let plain = read_workload("t", BEGIN).unwrap();
         assert!(plain.certificate.is_none() && plain.with_limits("x").unwrap_err().contains("leave out --limits"));
