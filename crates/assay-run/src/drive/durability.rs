@@ -7,6 +7,7 @@ use assay_device::probe::{MadeDurable, made_durable_of_file, made_durable_on_dev
 use assay_device::safety::Roots;
 use assay_model::Plan;
 use assay_model::files::Operation;
+use assay_model::files::service::{DurableStreams, Service};
 use assay_record::DurabilityHead;
 
 /// What a flushed disk holds, in words.
@@ -29,14 +30,36 @@ struct DurableOperations {
 /// call of theirs waits.
 pub(crate) fn head_of_files(plan: &Plan, made: MadeDurable, beneath: &mut Beneath) -> Option<DurabilityHead> {
     let files = plan.load.files()?;
-    let mut streams = Vec::new();
-    for (index, stream) in plan.load.streams.iter().enumerate() {
-        let operation = stream.operation_name().and_then(Operation::from_name);
-        streams.extend(operation.filter(|operation| operation.makes_durable()).map(|_| index as u16));
-    }
     let at_once = u64::from(files.workload.clients);
-    let operations = DurableOperations { target: 0, streams, at_once, are_writes: false };
+    let operations = match &files.workload.service {
+        Some(service) => durable_calls_of_service(service, at_once, &made),
+        None => {
+            let mut streams = Vec::new();
+            for (index, stream) in plan.load.streams.iter().enumerate() {
+                let operation = stream.operation_name().and_then(Operation::from_name);
+                streams.extend(operation.filter(|operation| operation.makes_durable()).map(|_| index as u16));
+            }
+            DurableOperations { target: 0, streams, at_once, are_writes: false }
+        }
+    };
     (!operations.streams.is_empty()).then(|| head_of_target(operations, made, beneath))
+}
+
+/// Its syncs, and its writes through O_DSYNC: the latter beside syncs only where the device must be flushed for them too.
+fn durable_calls_of_service(service: &Service, threads: u64, made: &MadeDurable) -> DurableOperations {
+    let DurableStreams { syncs, writes, are_mixed } = service.durable_streams();
+    let are_writes = syncs.is_empty();
+    let without_flushes =
+        matches!(made, MadeDurable::ByFlushesOf(disks) if disks.iter().any(|disk| disk.writes_through));
+    let mut places = syncs;
+    if are_writes || !without_flushes {
+        places.extend(writes);
+    }
+    places.sort_unstable();
+    let streams = places.into_iter().map(|place| place as u16).collect();
+    // Where not all that is counted waits, how many calls a flush serves is not known.
+    let at_once = if are_mixed { 0 } else { threads };
+    DurableOperations { target: 0, streams, at_once, are_writes }
 }
 
 /// The entries for the devices and files of a plan of block I/O on which writes are durable, or flushes are made.
@@ -130,6 +153,36 @@ mod tests {
     fn plan(steps: &str) -> Plan {
         let file = format!("{FILES}[[do]]\nname = \"log\"\nsteps = [{steps}]\n");
         workload::read_workload("t", &file).unwrap().make_plan(&Adjust::default()).unwrap()
+    }
+
+    #[test]
+    fn durable_writes_of_a_service_wait_as_its_syncs_do() {
+        let service = |access: &str, steps: &str| {
+            let file = format!(
+                "model = \"service\"\nrate = \"10/s\"\n[[file]]\nname = \"log\"\nsize = \"64KiB\"\naccess = \"{access}\"\n\
+                 [writer]\nname = \"w\"\nentry = \"100B\"\nsteps = [{steps}]\n"
+            );
+            workload::read_workload("t", &file).unwrap().make_plan(&Adjust::default()).unwrap()
+        };
+        let write = "{ write = \"log\" }";
+        let both = "{ write = \"log\", name = \"log\" }, { fdatasync = \"log\", name = \"log\" }";
+        for (access, steps, expected) in [
+            ("buffered", write, None),
+            ("dsync", write, Some((vec!["w-write"], 1))),
+            ("dsync", "{ write = \"log\" }, { fdatasync = \"log\" }", Some((vec!["w-write", "w-fdatasync"], 1))),
+            // A name that a write and a sync share hides no sync.
+            ("buffered", both, Some((vec!["log"], 0))),
+            ("dsync", both, Some((vec!["log"], 1))),
+        ] {
+            let plan = service(access, steps);
+            let never = MadeDurable::ByNothing("tmpfs is memory".to_owned());
+            let head = head_of_files(&plan, never, &mut Beneath::none());
+            let found = head.as_ref().map(|head| {
+                let name = |place: &u16| plan.load.streams[usize::from(*place)].name.as_str();
+                (head.streams.iter().map(name).collect::<Vec<_>>(), head.at_once)
+            });
+            assert_eq!(found, expected, "{access} {steps}");
+        }
     }
 
     #[test]

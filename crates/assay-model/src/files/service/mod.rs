@@ -18,7 +18,7 @@ pub use file::{ServiceFile, WhenFull};
 pub use making::{FileAccess, MadeBy};
 pub use room::ServiceRoom;
 pub use step::{Amount, ServiceStep, StepCall, StepPlace, WhichFile};
-pub use streams::{COMMIT, ServiceStream};
+pub use streams::{COMMIT, DurableStreams, ServiceStream};
 
 use assay_base::{Bytes, Share, Span};
 use serde::{Deserialize, Serialize};

@@ -5,6 +5,7 @@ use super::Service;
 use super::calls::ServiceCall;
 use super::step::ServiceStep;
 use crate::files::sequence::SEQUENCE;
+use std::collections::BTreeSet;
 
 /// The name of the stream of commits. Each is made by calls that have streams too, as a sequence is.
 pub const COMMIT: &str = "commit";
@@ -16,6 +17,17 @@ pub struct ServiceStream {
     pub name: String,
     /// What it counts, as the log has it.
     pub operation: &'static str,
+}
+
+/// The streams of a server with calls that end when data are durable, by their places in [`Service::streams`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DurableStreams {
+    /// Those with syncs.
+    pub syncs: Vec<usize>,
+    /// The others, with writes to files that are open with O_DSYNC.
+    pub writes: Vec<usize>,
+    /// Whether one of all these also has calls that do not wait, because its steps share a name.
+    pub are_mixed: bool,
 }
 
 /// The name of the stream of a step's call.
@@ -39,6 +51,26 @@ impl Service {
             }
         }
         streams
+    }
+
+    /// Which of its streams have calls that end when data are durable.
+    pub fn durable_streams(&self) -> DurableStreams {
+        let (mut syncs, mut writes, mut others) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for (owner, step) in self.all_steps() {
+            let file = &self.files[step.file];
+            for call in step.calls(file.made_by) {
+                let is_durable_write = file.access.is_dsync() && matches!(call, ServiceCall::Write | ServiceCall::Zero);
+                let of_its_sort = match call {
+                    call if call.is_sync() => &mut syncs,
+                    _ if is_durable_write => &mut writes,
+                    _ => &mut others,
+                };
+                of_its_sort.insert(self.place_of_call(owner, step, call));
+            }
+        }
+        let are_mixed = syncs.union(&writes).any(|place| others.contains(place));
+        let writes = writes.difference(&syncs).copied().collect();
+        DurableStreams { syncs: syncs.into_iter().collect(), writes, are_mixed }
     }
 
     /// The place of the stream of a step's call in [`Service::streams`].
