@@ -158,6 +158,31 @@ fn a_volatile_overlay_and_memory_make_nothing_durable() {
     assert!(result["verdict"] == "INVALID" && reason.contains("tmpfs is memory"), "{reason}");
 }
 
+/// A server that waits in its writes, and makes no other sync.
+#[test]
+fn writes_through_o_dsync_are_as_durable_as_the_place_is() {
+    let Some(on) = OnLoop::new("ext4", "defaults") else { return };
+    let service = "name = \"log\"\nmodel = \"service\"\nrate = \"100/s\"\narrival = \"steady\"\nduration = \"2s\"\nslice = \"2s\"\n\
+                   interval = \"500ms\"\n[[file]]\nname = \"log\"\nsize = \"4MiB\"\nmade_by = \"zeros\"\nblock = \"4KiB\"\n\
+                   when_full = \"start\"\naccess = \"dsync\"\n[writer]\nname = \"w\"\nentry = \"1000B\"\nsteps = [{ write = \"log\" }]\n";
+    on.place.write("service.toml", service);
+    let run = |directory: &Path, out: &str| -> Value {
+        let said = on.place.assay(&["run", "service.toml", text_of(directory), "--out", out]);
+        let text = fs::read_to_string(on.place.path(out).join("verdict.json"));
+        serde_json::from_str(&text.unwrap_or_else(|why| panic!("{why}: {said:?}"))).unwrap()
+    };
+    let result = run(&on.directory("data"), "disk");
+    assert_eq!(result["durability"][0]["streams"][0], "w-write", "{result}");
+    let each = flushes_per_sync(&result);
+    assert!((0.95..1.4).contains(&each), "{each} flushes for each write");
+    let memory = on.directory("memory");
+    succeeds("mount", &["-t", "tmpfs", "tmpfs", text_of(&memory)]).unwrap();
+    let result = run(&memory, "memory");
+    succeeds("umount", &[text_of(&memory)]).unwrap();
+    let reason = result["reason"].as_str().unwrap();
+    assert!(result["verdict"] == "INVALID" && reason.contains("nothing was made durable"), "{reason}");
+}
+
 /// What the C library of this process is told has no effect: the calls are system calls of our own.
 #[test]
 fn a_library_that_swallows_syncs_changes_nothing_here() {
