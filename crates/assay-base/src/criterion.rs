@@ -65,6 +65,11 @@ fn rest_of(percentile: &str) -> Option<Share> {
     (rest > 0 && percent.as_ppb() > 0).then_some(Share::from_ppb(rest))
 }
 
+/// `p99` for 99 %.
+fn percentile_name(within: Share) -> String {
+    format!("p{}", within.to_string().trim_end_matches('%'))
+}
+
 /// What must hold in every window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
@@ -136,13 +141,26 @@ impl Bound {
 
     /// The same bound written as a percentile (`p99 at most 5ms`), where its share corresponds to one.
     pub fn as_percentile(&self) -> Option<String> {
-        let Bound::OverAtMost { over, at_most } = self else { return None };
-        let below = Share::from_ppb(Share::WHOLE.as_ppb().checked_sub(at_most.as_ppb())?);
-        Some(if below == Share::WHOLE {
+        let Bound::OverAtMost { over, .. } = self else { return None };
+        let within = self.share_within()?;
+        Some(if within == Share::WHOLE {
             format!("max at most {over}")
         } else {
-            format!("p{} at most {over}", below.to_string().trim_end_matches('%'))
+            format!("{} at most {over}", percentile_name(within))
         })
+    }
+
+    /// The percentile whose time it limits (`p99`), and the share of operations that must be within that time; `None` of a
+    /// maximum, a mean, and of work.
+    pub fn limited_percentile(&self) -> Option<(String, Share)> {
+        let within = self.share_within().filter(|within| *within > Share::default() && *within < Share::WHOLE)?;
+        Some((percentile_name(within), within))
+    }
+
+    /// The share of operations that must be shorter than the bound's time, where it is about a share.
+    fn share_within(&self) -> Option<Share> {
+        let (Bound::OverAtMost { at_most: over, .. } | Bound::Over { below: over, .. }) = self else { return None };
+        Share::WHOLE.as_ppb().checked_sub(over.as_ppb()).map(Share::from_ppb)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::fold::layout::Layout;
 use crate::judgement::AnswerFigures;
-use assay_base::{Bound, Criterion, Measure, Share};
+use assay_base::{Criterion, Measure};
 use assay_record::{Filled, Times};
 
 /// Collects the times of one stream, window by window.
@@ -12,6 +12,8 @@ pub(crate) struct AnswerFold {
     criterion: Criterion,
     /// Index of its stream.
     stream: usize,
+    /// `p99`
+    percentile: String,
     quantile: f64,
     slice_ns: u64,
     whole: Times,
@@ -31,16 +33,18 @@ struct WorstWindow {
 impl AnswerFold {
     /// Follows the first criterion on a percentile; `None` where there is none, or where nothing is asked in one line.
     pub(crate) fn new(is_asked: bool, criteria: &[Criterion], slice_ns: u64, layout: &Layout) -> Option<AnswerFold> {
-        let (criterion, quantile) = criteria
-            .iter()
-            .filter(|_| is_asked)
-            .find_map(|criterion| Some((criterion.clone(), quantile_of(&criterion.bound)?)))?;
+        if !is_asked {
+            return None;
+        }
+        let on_percentile = |criterion: &Criterion| Some((criterion.clone(), criterion.bound.limited_percentile()?));
+        let (criterion, (percentile, within)) = criteria.iter().find_map(on_percentile)?;
         let stream = layout.streams.iter().position(|stream| stream.head.name == criterion.stream)?;
         let (whole, window) = (Times::default(), Times::default());
         Some(AnswerFold {
             criterion,
             stream,
-            quantile,
+            percentile,
+            quantile: within.as_f64(),
             slice_ns: slice_ns.max(1),
             whole,
             window,
@@ -79,7 +83,7 @@ impl AnswerFold {
         let threshold = self.criterion.bound.threshold()?;
         Some(AnswerFigures {
             stream: self.criterion.stream.clone(),
-            percentile: format!("p{}", percent_text(self.quantile)),
+            percentile: self.percentile,
             bound_ns: threshold.as_ns(),
             whole_ns: self.whole.quantile(self.quantile)?.as_ns(),
             worst_ns: worst.time_ns,
@@ -87,19 +91,6 @@ impl AnswerFold {
             window_ns: self.slice_ns,
         })
     }
-}
-
-/// `99`, `99.9`
-fn percent_text(quantile: f64) -> String {
-    let text = format!("{:.4}", quantile * 100.0);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// The quantile whose time a bound limits; `None` of a maximum, a mean, and of work.
-fn quantile_of(bound: &Bound) -> Option<f64> {
-    let (Bound::OverAtMost { at_most: share, .. } | Bound::Over { below: share, .. }) = bound else { return None };
-    let is_percentile = *share > Share::default() && *share < Share::WHOLE;
-    is_percentile.then(|| 1.0 - share.as_f64())
 }
 
 #[cfg(test)]
