@@ -1,5 +1,6 @@
 //! A part of a target: its start and length, in bytes or as a share of the target.
 
+use crate::skip::is_zero_bytes;
 use assay_base::{Bytes, Share};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -133,12 +134,8 @@ pub struct Extent {
     #[serde(default, skip_serializing_if = "Frame::is_whole")]
     pub of: Frame,
     /// Start and length are multiples of this rather than of the target's blocks.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero_bytes")]
     pub unit: Bytes,
-}
-
-fn is_zero(bytes: &Bytes) -> bool {
-    bytes.get() == 0
 }
 
 impl Extent {

@@ -33,6 +33,7 @@ pub mod regions;
 pub mod seal;
 pub mod seek;
 pub mod size;
+mod skip;
 pub mod source;
 pub mod tpcc;
 pub mod turns;

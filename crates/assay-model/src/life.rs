@@ -3,6 +3,7 @@
 //! Times are measured time. A stream without a `start` is offered in the warm-up too, unless it ends after a number of
 //! operations or bytes, or waits for another stream: such a stream begins with the measurement at the earliest.
 
+use crate::skip::is_zero_span;
 use assay_base::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -11,7 +12,7 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Life {
     /// It begins this long after the beginning of the measurement, or after the end of the stream that it waits for.
-    #[serde(default, skip_serializing_if = "is_no_time")]
+    #[serde(default, skip_serializing_if = "is_zero_span")]
     pub start: Span,
     /// It ends this long after its beginning.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
@@ -30,10 +31,6 @@ pub struct Life {
     /// The further streams and loops that have to have ended by then, if it waits for several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub and_after: Vec<String>,
-}
-
-fn is_no_time(span: &Span) -> bool {
-    span.is_zero()
 }
 
 impl Life {

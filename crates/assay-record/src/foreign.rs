@@ -7,6 +7,7 @@
 //! than that. The second is a credit, which is used when the disk does that work.
 //! `docs/decisions/0080-others-on-the-disk.md` has the proof.
 
+use crate::skip::is_zero;
 use serde::{Deserialize, Serialize};
 
 /// A disk whose counters are compared with what the run made it do, as the header of a log describes it.
@@ -249,10 +250,6 @@ impl ForeignLoad {
         };
         (foreign.total_operations() > 0 || foreign.total_bytes() > 0).then_some(load)
     }
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 #[cfg(test)]

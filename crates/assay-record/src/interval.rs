@@ -7,6 +7,7 @@
 use crate::foreign::ForeignLoad;
 use crate::loops::LoopInterval;
 use crate::pauses::Pauses;
+use crate::skip::is_zero;
 use crate::times::Times;
 use assay_base::Span;
 use serde::de::{SeqAccess, Visitor};
@@ -458,10 +459,6 @@ fn roomy<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<u64>, D::Error> {
         }
     }
     from.deserialize_seq(Numbers)
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 fn is_nothing(n: &[u64; 3]) -> bool {

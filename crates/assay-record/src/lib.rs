@@ -22,6 +22,7 @@ mod pauses;
 mod plan_head;
 mod recorder;
 mod running;
+mod skip;
 mod thresholds;
 mod times;
 

@@ -1,6 +1,7 @@
 //! What a log says of the closed loops of a run: which flows share how many slots, and what those slots did.
 
 use crate::pauses::Pauses;
+use crate::skip::is_zero;
 use serde::{Deserialize, Serialize};
 
 /// A closed loop: flows that share a number of operations in flight.
@@ -37,8 +38,4 @@ impl LoopInterval {
         self.paused_ns = self.paused_ns.saturating_add(other.paused_ns);
         self.idle.add(&other.idle);
     }
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }

@@ -6,6 +6,7 @@ mod render;
 pub use page::write_html;
 pub use render::write_text;
 
+use crate::judgement::skip::is_zero;
 use serde::{Deserialize, Serialize};
 
 /// The version of the JSON shape.
@@ -48,10 +49,6 @@ pub struct CacheCurve {
     /// Index of the knee among the points; see [`index_of_knee`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<usize>,
-}
-
-fn is_zero(operations: &u64) -> bool {
-    *operations == 0
 }
 
 /// A cache of one size.

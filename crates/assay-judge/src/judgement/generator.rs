@@ -1,5 +1,6 @@
 //! What generated the load: the program on a machine, and its own cost.
 
+use super::skip::is_zero;
 use assay_base::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -38,11 +39,6 @@ pub struct GeneratorCost {
     /// Wall time of the sampled intervals in which that happened.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub throttled_within_ns: u64,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl GeneratorCost {

@@ -22,7 +22,7 @@ mod phases;
 mod plan;
 mod result;
 mod series;
-mod skip;
+pub(crate) mod skip;
 mod slices;
 mod stream_figures;
 mod streams;

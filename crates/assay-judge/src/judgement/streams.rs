@@ -1,5 +1,6 @@
 //! What the streams did: in each slice and over all measured time.
 
+use super::skip::is_zero;
 use assay_base::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,10 +35,6 @@ pub struct Counts {
     pub waiting: u64,
     /// See `in_flight`.
     pub stuck: u64,
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 /// The totals of one stream over all measured time.

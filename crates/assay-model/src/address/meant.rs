@@ -6,6 +6,7 @@ use super::law::Law;
 use super::runs::RunLength;
 use super::working_set::Turnover;
 use crate::oltp::{self, Place};
+use crate::skip::is_zero_bytes;
 use assay_base::{Bytes, Share};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -28,7 +29,7 @@ pub enum Address {
     /// again at the end.
     Behind {
         /// Alignment, or the target's blocks when that is zero.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_zero_bytes")]
         align: Bytes,
     },
     /// The read-back: every place that the run has written, once, after everything else.
@@ -38,7 +39,7 @@ pub enum Address {
         /// How often each rank is used.
         law: Law,
         /// Size of a place; the size of the largest operation when zero.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_zero_bytes")]
         unit: Bytes,
         /// Whether ranks are scattered; otherwise they are in order, the most frequent at the start.
         scatter: bool,
@@ -53,7 +54,7 @@ pub enum Address {
         /// Which share of it is replaced in which time.
         turnover: Turnover,
         /// As for `ranked`.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_zero_bytes")]
         unit: Bytes,
         /// How often each place in the part is used.
         inside: Law,
@@ -96,7 +97,7 @@ pub enum Address {
         /// The longest step, in bytes.
         reach: Bytes,
         /// As for `ranked`.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_zero_bytes")]
         unit: Bytes,
     },
     /// Bands with gaps between them, one after the other; see [`super::Bands`].
@@ -117,10 +118,6 @@ pub enum Address {
         /// Where in the unit.
         place: Place,
     },
-}
-
-fn is_zero(bytes: &Bytes) -> bool {
-    bytes.get() == 0
 }
 
 impl Address {
@@ -177,17 +174,17 @@ impl Address {
 
 /// The unit of places in words; nothing where there is none.
 fn of_unit(unit: &Bytes) -> String {
-    if is_zero(unit) { String::new() } else { format!(" of {unit}") }
+    if is_zero_bytes(unit) { String::new() } else { format!(" of {unit}") }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Address::Uniform { align } if is_zero(align) => f.write_str("uniform over blocks"),
+            Address::Uniform { align } if is_zero_bytes(align) => f.write_str("uniform over blocks"),
             Address::Uniform { align } => write!(f, "uniform over multiples of {align}"),
             Address::Sequential => f.write_str("sequential, wraps"),
             Address::Appended => f.write_str("appended, wraps"),
-            Address::Behind { align } if is_zero(align) => f.write_str("behind the loop's last operation"),
+            Address::Behind { align } if is_zero_bytes(align) => f.write_str("behind the loop's last operation"),
             Address::Behind { align } => write!(f, "behind the loop's last operation, at multiples of {align}"),
             Address::Written => f.write_str("all that was written, once"),
             Address::Strided { by, backwards: false } => {

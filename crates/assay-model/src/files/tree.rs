@@ -8,6 +8,7 @@
 use super::directory_group::{DirectoryGroup, PlacedGroups};
 use super::file_size::{FileSize, SizeDrawing};
 use super::name_length::NameLengths;
+use crate::skip::is_zero_share;
 use assay_base::{Bytes, Prng, Share};
 use serde::{Deserialize, Serialize};
 
@@ -40,10 +41,10 @@ pub struct Tree {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<NameLengths>,
     /// Symbolic links besides the files, as a share of their number.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_zero_share")]
     pub symlinks: Share,
     /// Second names of files, as a share of their number.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_zero_share")]
     pub links: Share,
     /// Each client has directories of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -54,10 +55,6 @@ pub struct Tree {
     /// Files that all clients share, each with parts of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
-}
-
-fn is_nothing(share: &Share) -> bool {
-    share.as_ppb() == 0
 }
 
 impl Tree {

@@ -1,5 +1,6 @@
 //! What a run takes over from earlier segments and runs.
 
+use crate::skip::{is_zero_bytes, is_zero_span};
 use assay_base::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 
@@ -7,19 +8,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CarriedOver {
     /// Measured time of the earlier segments, by which working sets have moved and rates have changed.
-    #[serde(default, skip_serializing_if = "is_no_time")]
+    #[serde(default, skip_serializing_if = "is_zero_span")]
     pub time: Span,
     /// Bytes that are used up of the order in which places are seen only once (`never_seen`), on each target.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero_bytes")]
     pub seen: Bytes,
-}
-
-fn is_zero(bytes: &Bytes) -> bool {
-    bytes.get() == 0
-}
-
-pub(super) fn is_no_time(span: &Span) -> bool {
-    span.is_zero()
 }
 
 impl CarriedOver {

@@ -3,7 +3,7 @@
 //!
 //! A member that is added to a part of a plan does not compile before it has a place here.
 
-use super::carried_over::{CarriedOver, is_no_time};
+use super::carried_over::CarriedOver;
 use super::groups::Group;
 use super::lanes::Lane;
 use super::member::Identity;
@@ -16,6 +16,7 @@ use crate::mix::Loop;
 use crate::oltp::Oltp;
 use crate::page_cache::PageCached;
 use crate::profile::Derivation;
+use crate::skip::is_zero_span;
 use crate::tpcc;
 use assay_base::{Criterion, Multiple, Span};
 use serde::{Deserialize, Serialize};
@@ -82,7 +83,7 @@ plan_format! {
     sealed_only: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     half_windows: bool,
-    #[serde(default, skip_serializing_if = "is_no_time")]
+    #[serde(default, skip_serializing_if = "is_zero_span")]
     backlog: Span,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     check_all: Vec<String>,

@@ -6,6 +6,7 @@ use crate::extent::Extent;
 use crate::flush::Flush;
 use crate::life::Life;
 use crate::size::Size;
+use crate::skip::is_zero_share;
 use assay_base::{Direction, Geometry, Share};
 use serde::{Deserialize, Serialize};
 
@@ -69,10 +70,6 @@ pub struct Block {
     /// The share of its blocks of 4 KiB that are copies of one of its earlier blocks.
     #[serde(default, skip_serializing_if = "is_zero_share")]
     pub duplicates: Share,
-}
-
-fn is_zero_share(share: &Share) -> bool {
-    share.as_ppb() == 0
 }
 
 impl Stream {

@@ -20,6 +20,7 @@ pub use room::ServiceRoom;
 pub use step::{Amount, ServiceStep, StepCall, StepPlace, WhichFile};
 pub use streams::{COMMIT, DurableStreams, ServiceStream};
 
+use crate::skip::is_zero_span;
 use assay_base::{Bytes, Share, Span};
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,7 @@ pub struct Service {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
     /// How long the run lasts, from which follows how much its files grow; zero where no run is planned yet.
-    #[serde(default, skip_serializing_if = "is_no_time")]
+    #[serde(default, skip_serializing_if = "is_zero_span")]
     pub lasts: Span,
 }
 
@@ -96,10 +97,6 @@ pub struct ServiceTask {
     pub after_full: Option<usize>,
     /// What it does.
     pub steps: Vec<ServiceStep>,
-}
-
-fn is_no_time(span: &Span) -> bool {
-    span.is_zero()
 }
 
 impl Service {

@@ -2,6 +2,7 @@
 
 use super::calls::ServiceCall;
 use super::making::MadeBy;
+use crate::skip::is_zero_share;
 use assay_base::{Bytes, Share};
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,7 @@ pub struct ServiceStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The calls are spread over this part of the time until the task begins again.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_zero_share")]
     pub spread: Share,
     /// Behind so many writes the kernel is told to write them back (sync_file_range); 0: it is not.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -42,10 +43,6 @@ pub struct ServiceStep {
     /// See `from_here`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_here: Option<String>,
-}
-
-fn is_nothing(share: &Share) -> bool {
-    share.as_ppb() == 0
 }
 
 fn is_zero(number: &u32) -> bool {
