@@ -1,6 +1,7 @@
 //! What must show that data became durable: an operation that ends when its data are durable has made the device flush
 //! what it keeps in memory, or nothing was made durable. The device counts its flushes, whoever asked for them.
 
+use crate::skip::is_zero;
 use serde::{Deserialize, Serialize};
 
 /// What makes the data of one target durable, and which operations wait for it.
@@ -35,30 +36,21 @@ pub struct DurabilityHead {
     pub without_flushes: bool,
 }
 
-/// What a queue says that keeps data in memory that a loss of power takes.
-const WRITE_BACK: &str = "write back";
-/// What a queue says that has nothing to flush.
-const WRITE_THROUGH: &str = "write through";
-
 impl DurabilityHead {
+    /// What a queue says that keeps data in memory that a loss of power takes.
+    pub const WRITE_BACK: &str = "write back";
+    /// What a queue says that has nothing to flush.
+    pub const WRITE_THROUGH: &str = "write through";
+
     /// Whether data are durable only after a flush that is counted.
     pub fn needs_counted_flushes(&self) -> bool {
-        self.is_counted() && self.write_cache.as_deref() == Some(WRITE_BACK) && !self.without_flushes
-    }
-
-    /// Whether the device says that it has no cache whose content a loss of power takes.
-    pub fn is_write_through(&self) -> bool {
-        self.write_cache.as_deref() == Some(WRITE_THROUGH)
+        self.is_counted() && self.write_cache.as_deref() == Some(DurabilityHead::WRITE_BACK) && !self.without_flushes
     }
 
     /// Whether flushes of its device are counted.
     pub fn is_counted(&self) -> bool {
         self.never.is_none() && self.uncounted.is_none() && !self.device.is_empty()
     }
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 #[cfg(test)]
@@ -73,7 +65,7 @@ mod tests {
             meters: vec![0],
             ..DurabilityHead::default()
         };
-        assert!(counted.needs_counted_flushes() && !counted.is_write_through());
+        assert!(counted.needs_counted_flushes());
         for other in [
             DurabilityHead { write_cache: Some("write through".into()), ..counted.clone() },
             DurabilityHead { write_cache: None, ..counted.clone() },

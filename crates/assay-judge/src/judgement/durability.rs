@@ -2,6 +2,7 @@
 
 use crate::judgement::skip::is_zero;
 use assay_base::Span;
+use assay_record::DurabilityHead;
 use serde::{Deserialize, Serialize};
 
 /// The operations of a step that end when data are durable, on one target, and the flushes that its device counted.
@@ -43,6 +44,11 @@ pub struct DurabilityFigures {
 }
 
 impl DurabilityFigures {
+    /// Whether the device says that it has no cache whose content a loss of power takes.
+    pub(crate) fn is_write_through(&self) -> bool {
+        self.write_cache.as_deref() == Some(DurabilityHead::WRITE_THROUGH)
+    }
+
     /// `1204 syncs, 1.28 flushes of sda for each (write back)`
     pub(crate) fn in_words(&self) -> String {
         let syncs = format!("{} ({})", self.syncs_in_words(), self.streams.join(", "));
@@ -54,7 +60,9 @@ impl DurabilityFigures {
         }
         let device = &self.device;
         let cache = match self.write_cache.as_deref() {
-            Some("write through") => format!("{device} says that it has no write cache, so that it needs none"),
+            Some(DurabilityHead::WRITE_THROUGH) => {
+                format!("{device} says that it has no write cache, so that it needs none")
+            }
             Some(cache) => format!("its cache is {cache}"),
             None => "it says nothing of its cache".to_owned(),
         };

@@ -2,12 +2,12 @@
 //! was not told to flush. Foreign flushes only add to what a device counts, so that too few of them are certain, and enough
 //! of them prove nothing more ([0104](../../../../docs/decisions/0104-what-proves-that-data-are-durable.md)).
 
-use crate::finding::Finding;
-use crate::finding::target::{NotDurable, TargetFinding};
+use crate::finding::target::{NotDurable, TargetFinding, WhyNotDurable};
+use crate::finding::{Finding, deciding_without_place};
 use crate::judgement::{Deciding, DurabilityFigures, StreamTotals};
 
-/// A sync whose data went to no medium costs a call and no request: below this median a device is not known that makes data
-/// durable, unless it keeps its cache through a loss of power. Measured on real servers (`docs/services.md`).
+/// A sync whose data went to no medium costs a call and no request. No device is known that makes data durable faster than
+/// this median, unless it keeps its cache through a loss of power. Measured on real servers (`docs/services.md`).
 pub(crate) const SUSPICIOUS_NS: u64 = 20_000;
 /// One in so many syncs, or more, must have had something to write: the others need no flush on btrfs.
 const SOMETHING_TO_WRITE: u64 = 2;
@@ -26,7 +26,7 @@ pub(crate) fn check_durability(all: &[DurabilityFigures], step: u32) -> Vec<Find
     for figures in all {
         if let Some(found) = not_durable(figures) {
             let target = Some(figures.target.clone());
-            let deciding = Deciding { target, ..crate::finding::deciding_without_place(step) };
+            let deciding = Deciding { target, ..deciding_without_place(step) };
             findings.push(Finding::new(TargetFinding::NotDurable(Box::new(found)), deciding));
         }
     }
@@ -44,21 +44,21 @@ fn not_durable(figures: &DurabilityFigures) -> Option<NotDurable> {
         why,
     };
     if let Some(why) = &figures.never {
-        return Some(found(crate::finding::target::WhyNotDurable::Never(why.clone())));
+        return Some(found(WhyNotDurable::Never(why.clone())));
     }
     let flushes = figures.flushes.filter(|_| figures.needs_flushes)?;
     if flushes == 0 {
-        return Some(found(crate::finding::target::WhyNotDurable::NoFlush));
+        return Some(found(WhyNotDurable::NoFlush));
     }
     let served = flushes.saturating_mul(figures.at_once);
     let too_few = figures.at_once > 0 && served.saturating_mul(SOMETHING_TO_WRITE) < figures.syncs;
-    too_few.then(|| found(crate::finding::target::WhyNotDurable::TooFewFlushes { flushes, at_once: figures.at_once }))
+    too_few.then(|| found(WhyNotDurable::TooFewFlushes { flushes, at_once: figures.at_once }))
 }
 
 /// A warning where syncs are faster than devices are known to be.
 pub(crate) fn too_fast(figures: &DurabilityFigures) -> Option<String> {
     let median = figures.p50_ns.filter(|median| *median < SUSPICIOUS_NS)?;
-    let is_plain = figures.never.is_none() && figures.write_cache.as_deref() != Some("write through");
+    let is_plain = figures.never.is_none() && !figures.is_write_through();
     (is_plain && median > 0).then(|| {
         format!(
             "half of the syncs on {} took {} or less: only a drive that keeps its cache through a loss of power makes data \

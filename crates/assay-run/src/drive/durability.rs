@@ -12,8 +12,6 @@ use assay_record::DurabilityHead;
 
 /// What a flushed disk holds, in words.
 const HOLDS_TARGET: &str = "the target";
-/// What two of several disks do not have in common is said by the more careful one.
-const WRITE_BACK: &str = "write back";
 
 /// The operations of a target that wait until data are durable.
 struct DurableOperations {
@@ -137,7 +135,9 @@ fn head_of_target(operations: DurableOperations, made: MadeDurable, beneath: &mu
         names.push(disk.name.clone());
         meters.push(place);
     }
-    let write_back = disks.iter().any(|disk| disk.is_write_back()).then(|| WRITE_BACK.to_owned());
+    // What several disks do not have in common is said by the more careful one.
+    let is_write_back = disks.iter().any(|disk| disk.is_write_back());
+    let write_back = is_write_back.then(|| DurabilityHead::WRITE_BACK.to_owned());
     let write_cache = write_back.or_else(|| disks.iter().find_map(|disk| disk.write_cache.clone()));
     let without_flushes = are_writes && disks.iter().any(|disk| disk.writes_through);
     DurabilityHead { device: names.join(", "), write_cache, meters, without_flushes, ..head }
