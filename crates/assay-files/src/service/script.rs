@@ -4,7 +4,7 @@ use super::call::{CommitGroup, FileCall, ServiceNext, SpanDone};
 use super::files::ServiceFiles;
 use super::prepared::PreparedService;
 use super::reader::FollowingReader;
-use super::run::{OpenGroup, Queued, Run, RunBeginning};
+use super::run::{OpenGroup, OpenSpan, Queued, Run, RunBeginning};
 use super::tasks::{Counted, TaskState};
 use crate::script::Arrivals;
 use assay_base::{Code, Instant, Prng, Span};
@@ -136,7 +136,7 @@ impl ServiceScript {
         for at in 0..self.threads[thread].tasks.len() {
             let task = self.threads[thread].tasks[at];
             let described = &self.prepared.service.tasks[task];
-            let moves = described.after_full.map_or(0, |kind| self.files.kinds[kind].moves);
+            let moves = self.moves_of(described.after_full);
             if let Some(since) = self.tasks[task].due_since(described, now, self.counted, moves) {
                 return Some((task, since));
             }
@@ -206,7 +206,7 @@ impl ServiceScript {
                 run.acknowledge();
             }
             Queued::SpanBegins(flow) => {
-                run.spans.push(super::run::OpenSpan { flow, issued: None, own_lag: Span::ZERO });
+                run.spans.push(OpenSpan { flow, issued: None, own_lag: Span::ZERO });
             }
             Queued::SpanEnds(flow) => run.end_span(flow),
             queued => self.expand_queued(thread, run, queued),

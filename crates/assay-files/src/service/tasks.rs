@@ -18,13 +18,12 @@ pub(super) struct TaskState {
     /// What had happened when it began last.
     before: Counted,
     moves_before: u64,
-    pub(super) is_running: bool,
 }
 
 impl TaskState {
     pub(super) fn new(task: &ServiceTask, begun: Instant, counted: Counted, moves: u64) -> TaskState {
         let tick = task.each.or(task.pause).map(|span| begun + span);
-        TaskState { tick, before: counted, moves_before: moves, is_running: false }
+        TaskState { tick, before: counted, moves_before: moves }
     }
 
     /// Since when it is due; `None` if it is not. A timer that is up without changes begins anew.
@@ -64,7 +63,7 @@ impl TaskState {
     /// It begins; returns the commits since the last time.
     pub(super) fn begin(&mut self, task: &ServiceTask, since: Instant, counted: Counted, moves: u64) -> u64 {
         let commits = counted.commits - self.before.commits;
-        (self.before, self.moves_before, self.is_running) = (counted, moves, true);
+        (self.before, self.moves_before) = (counted, moves);
         if let Some(each) = task.each {
             self.tick = Some(since + each);
         }
@@ -73,7 +72,6 @@ impl TaskState {
 
     /// It has ended.
     pub(super) fn end(&mut self, task: &ServiceTask, now: Instant) {
-        self.is_running = false;
         if let Some(pause) = task.pause {
             self.tick = Some(now + pause);
         }

@@ -1,11 +1,12 @@
 //! One client: a thread that takes a sequence from the script, waits for its time, and makes its calls one by one.
 
-use super::book::Book;
+use super::book::{Book, Period};
 use super::calls::{Calls, Outcome};
 use super::desk::{Desk, OpenCall, OpenSequence};
 use super::finished::{Ending, Finished};
-use super::flows::{PhaseFlows, SequenceFlow};
+use super::flows::{FlowMap, PhaseFlows, SequenceFlow};
 use super::incidents::Incidents;
+use super::phase::Settings;
 use super::signals::Signals;
 use super::totals::ClientTotals;
 use super::tree::OpenTree;
@@ -16,6 +17,20 @@ use assay_record::{Excess, OperationTimes};
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
+
+/// Enough for a client, whose buffers are not on the stack.
+pub(super) const STACK: usize = 512 << 10;
+
+/// A phase when it begins.
+pub(super) struct PhaseBeginning<'a, C> {
+    pub(super) index: usize,
+    pub(super) begun: Instant,
+    /// How many clients work in it.
+    pub(super) threads: usize,
+    /// The flows of all phases.
+    pub(super) flows: &'a FlowMap,
+    pub(super) settings: &'a Settings<C>,
+}
 
 /// What the clients of a phase share.
 #[derive(Debug)]
@@ -72,6 +87,30 @@ struct Answer {
 }
 
 impl Shared {
+    /// What the clients of a phase share that begins.
+    pub(super) fn new<C>(
+        beginning: PhaseBeginning<'_, C>,
+        script: Script,
+        tree: Arc<OpenTree>,
+        signals: Arc<Signals>,
+    ) -> Shared {
+        let PhaseBeginning { index, begun, threads, flows, settings } = beginning;
+        let (number_of_flows, flows) = (flows.names().len(), flows.of_phase(index).clone());
+        let first = Period { index: 0, start: begun, end: begun + settings.interval };
+        let book = Book::new(settings.thresholds.clone(), number_of_flows, flows.sequences.len(), first);
+        Shared {
+            script: Mutex::new(script),
+            service: None,
+            book: Mutex::new(book),
+            desks: (0..threads).map(|_| Desk::starting_at(begun)).collect(),
+            incidents: Mutex::default(),
+            signals,
+            tree,
+            flows,
+            number_of_flows,
+        }
+    }
+
     fn begin_sequence(&self, script: &mut Script, client: u32, now: Instant) -> Next {
         if self.signals.stops() {
             return Next::Over;

@@ -1,10 +1,8 @@
 //! The clients of a run: started for each phase, and joined at its end.
 
-use super::book::{Book, Period};
 use super::calls::Calls;
-use super::client::{Client, Shared};
+use super::client::{Client, PhaseBeginning, STACK, Shared};
 use super::coordinator::Coordinator;
-use super::desk::Desk;
 use super::flows::FlowMap;
 use super::phase::{PhaseEnd, PhaseReport, Settings};
 use super::signals::{DoneGuard, Signals, StopHandle};
@@ -17,11 +15,8 @@ use crate::trouble::Trouble;
 use assay_base::Instant;
 use assay_model::files::{CachePolicy, FilesWorkload};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::{Builder, JoinHandle};
-
-/// Enough for a client, whose buffers are not on the stack.
-const STACK: usize = 512 << 10;
 
 /// See the module.
 #[derive(Debug)]
@@ -101,7 +96,8 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Clients<C> {
             return Ok(PhaseReport::without_work(begun));
         }
         self.signals.begin_phase();
-        let watch = self.start_watch()?;
+        let watch =
+            RunningWatch::start_for_phase(&self.tree, self.watched.as_ref(), &self.signals, &self.settings.clock)?;
         let shared = Arc::new(self.share(script, index, begun));
         let threads = self.start_threads(&shared)?;
         let mut coordinator = Coordinator::new(shared.clone(), &self.settings, logged, watch.as_ref());
@@ -125,28 +121,9 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Clients<C> {
     }
 
     fn share(&self, script: Script, index: usize, begun: Instant) -> Shared {
-        let flows = self.flows.of_phase(index).clone();
-        let first = Period { index: 0, start: begun, end: begun + self.settings.interval };
-        let number = self.flows.names().len();
-        let book = Book::new(self.settings.thresholds.clone(), number, flows.sequences.len(), first);
-        let desks = (0..self.clients).map(|_| Desk::starting_at(begun)).collect();
-        Shared {
-            script: Mutex::new(script),
-            service: None,
-            book: Mutex::new(book),
-            desks,
-            incidents: Mutex::default(),
-            signals: self.signals.clone(),
-            tree: self.tree.clone(),
-            flows,
-            number_of_flows: number,
-        }
-    }
-
-    fn start_watch(&self) -> Result<Option<RunningWatch>, Trouble> {
-        let Some(watched) = self.watched.clone() else { return Ok(None) };
-        let clock = self.settings.clock.clone();
-        RunningWatch::start(self.tree.clone(), watched, self.signals.clone(), clock).map(Some)
+        let threads = self.clients as usize;
+        let beginning = PhaseBeginning { index, begun, threads, flows: &self.flows, settings: &self.settings };
+        Shared::new(beginning, script, self.tree.clone(), self.signals.clone())
     }
 
     /// What is left; `None` where a call is still open.

@@ -4,6 +4,7 @@
 use super::buffer::AlignedBuffer;
 use super::calls::set_attribute;
 use super::kernel::close_descriptor;
+use super::transfer::write_all;
 use super::tree::OpenTree;
 use super::workers::{Parts, run_workers};
 use crate::contents::Contents;
@@ -33,6 +34,19 @@ pub struct Made {
     pub bytes: u64,
 }
 
+impl Made {
+    /// What several threads made.
+    pub(super) fn sum(parts: Vec<Made>) -> Made {
+        let mut sum = Made::default();
+        for part in parts {
+            sum.directories += part.directories;
+            sum.files += part.files;
+            sum.bytes += part.bytes;
+        }
+        sum
+    }
+}
+
 /// Makes what the script's ledger says that there is, with so many threads, and waits until it is on stable media.
 ///
 /// # Errors
@@ -57,12 +71,7 @@ pub fn make_tree(tree: &OpenTree, script: &Script, threads: u32) -> Result<Made,
     refuse_stopped(tree)?;
     let synchronised = rustix::fs::syncfs(tree.own_dir().directory());
     synchronised.map_err(|why| trouble(&tree.own_dir().shown(), "syncfs", why.into()))?;
-    let mut sum = Made { directories, ..Made::default() };
-    for made in made {
-        sum.files += made.files;
-        sum.bytes += made.bytes;
-    }
-    Ok(sum)
+    Ok(Made { directories, ..Made::sum(made) })
 }
 
 fn make_directories(tree: &OpenTree) -> Result<u64, Trouble> {
@@ -161,19 +170,9 @@ impl FileMaker<'_> {
         while offset < node.size && !self.tree.is_stopped() {
             let length = STEP.min(node.size - offset);
             let buffer = self.buffer.first(length as usize);
-            for piece in ledger.pieces(number, offset..offset + length) {
-                let part = (piece.bytes.start - offset) as usize..(piece.bytes.end - offset) as usize;
-                match piece.version {
-                    Some(version) => contents.fill(version, piece.bytes.start, &mut buffer[part]),
-                    None => buffer[part].fill(0),
-                }
-            }
-            let mut rest = &buffer[..];
-            while !rest.is_empty() {
-                let written = rustix::io::pwrite(file, rest, offset)?;
-                rest = &rest[written..];
-                offset += written as u64;
-            }
+            contents.fill_pieces(&ledger.pieces(number, offset..offset + length), offset, buffer);
+            write_all(file, offset, buffer)?;
+            offset += length;
         }
         if node.has_attribute() {
             set_attribute(file, self.tree.run())?;

@@ -96,6 +96,15 @@ pub(super) fn write_at(file: &OwnedFd, way: Way, offset: u64, bytes: &[u8]) -> R
     }
 }
 
+/// Writes all bytes at `offset`, through the page cache.
+pub(super) fn write_all(file: &OwnedFd, offset: u64, bytes: &[u8]) -> Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        done += rustix::io::pwrite(file, &bytes[done..], offset + done as u64)?;
+    }
+    Ok(())
+}
+
 /// Writes once at the end of a file that was opened for that.
 pub(super) fn append(file: &OwnedFd, way: Way, bytes: &[u8]) -> Result<usize> {
     match way {

@@ -80,6 +80,17 @@ impl RunningWatch {
         Ok(RunningWatch { state, wants, thread })
     }
 
+    /// Starts it for a phase, if there is something to watch.
+    pub(super) fn start_for_phase<C: Fn() -> Instant + Clone + Send + 'static>(
+        tree: &Arc<OpenTree>,
+        watched: Option<&Watched>,
+        signals: &Arc<Signals>,
+        clock: &C,
+    ) -> Result<Option<RunningWatch>, Trouble> {
+        let Some(watched) = watched else { return Ok(None) };
+        RunningWatch::start(tree.clone(), watched.clone(), signals.clone(), clock.clone()).map(Some)
+    }
+
     /// Ends it, unless it is in a call: that may never return.
     pub(super) fn end(self) {
         self.state.ends.store(true, Ordering::Relaxed);

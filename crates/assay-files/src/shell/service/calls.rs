@@ -9,7 +9,7 @@ use crate::contents::Contents;
 use crate::own_dir::OpenError;
 use crate::service::{FileCall, FileState};
 use assay_base::Code;
-use assay_model::files::service::{Service, ServiceCall};
+use assay_model::files::service::{MadeBy, Service, ServiceCall};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -154,7 +154,7 @@ impl ServiceCalls {
         }
     }
 
-    fn kind_made_by(&self, call: &FileCall) -> assay_model::files::service::MadeBy {
+    fn kind_made_by(&self, call: &FileCall) -> MadeBy {
         self.service.files[call.kind].made_by
     }
 

@@ -2,6 +2,7 @@
 
 use super::super::buffer::AlignedBuffer;
 use super::super::make::Made;
+use super::super::transfer::write_all;
 use super::super::tree::OpenTree;
 use super::super::workers::{Parts, run_workers};
 use crate::contents::Contents;
@@ -44,12 +45,7 @@ pub fn make_service_files(tree: &OpenTree, script: &ServiceScript) -> Result<Mad
     let synchronised = rustix::fs::syncfs(tree.own_dir().directory());
     synchronised.map_err(|why| trouble(&tree.own_dir().shown(), "syncfs", why.into()))?;
     drop_from_page_cache(tree, files)?;
-    let mut sum = Made::default();
-    for made in made {
-        sum.files += made.files;
-        sum.bytes += made.bytes;
-    }
-    Ok(sum)
+    Ok(Made::sum(made))
 }
 
 /// What a server has read before is not in memory when its run begins.
@@ -97,12 +93,8 @@ impl Maker<'_> {
             let length = STEP.min(end - offset);
             let buffer = self.buffer.first(length as usize);
             contents.fill_pieces(&state.pieces(file, offset..offset + length), offset, buffer);
-            let mut rest = &buffer[..];
-            while !rest.is_empty() {
-                let written = rustix::io::pwrite(descriptor, rest, offset)?;
-                rest = &rest[written..];
-                offset += written as u64;
-            }
+            write_all(descriptor, offset, buffer)?;
+            offset += length;
         }
         Ok(())
     }

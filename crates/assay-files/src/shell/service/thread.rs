@@ -130,32 +130,32 @@ impl<C: Fn() -> Instant> ServiceThread<'_, C> {
 
     /// Counts a call, and what has ended with it.
     fn count(&self, call: Finished) {
-        let (group, spans) = self.take_ended();
-        let mut others: Vec<Finished> = spans.into_iter().map(finished_span).collect();
-        let is_durable = group.is_some();
-        if let Some(group) = group {
-            add_commits(&group, &mut others);
-        }
+        let others = self.take_ended();
+        let ends_group = others.iter().any(|ended| ended.flow == Some(COMMITS));
         self.desk().end_call(call, others, &self.shared.book);
-        if is_durable {
+        if ends_group {
             self.shared.signals.wake_others(self.number);
         }
     }
 
     fn count_ended(&self) {
-        let (group, spans) = self.take_ended();
-        let mut others: Vec<Finished> = spans.into_iter().map(finished_span).collect();
-        if let Some(group) = group {
-            add_commits(&group, &mut others);
-        }
+        let others = self.take_ended();
         if !others.is_empty() {
             self.desk().count_at_once(others, &self.shared.book);
         }
     }
 
-    fn take_ended(&self) -> (Option<CommitGroup>, Vec<SpanDone>) {
-        let mut script = lock(self.script);
-        (script.take_acknowledged(self.number), script.take_spans(self.number))
+    /// The spans and the commits that have ended since it was asked last.
+    fn take_ended(&self) -> Vec<Finished> {
+        let (group, spans) = {
+            let mut script = lock(self.script);
+            (script.take_acknowledged(self.number), script.take_spans(self.number))
+        };
+        let mut ended: Vec<Finished> = spans.into_iter().map(finished_span).collect();
+        if let Some(group) = group {
+            add_commits(&group, &mut ended);
+        }
+        ended
     }
 
     fn note_failure(&self, call: &FileCall, code: Code, at: Instant) {

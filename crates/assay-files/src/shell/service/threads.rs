@@ -1,9 +1,7 @@
 //! The threads of a server: started for each phase, and joined at its end.
 
-use super::super::book::{Book, Period};
-use super::super::client::Shared;
+use super::super::client::{PhaseBeginning, STACK, Shared, lock};
 use super::super::coordinator::Coordinator;
-use super::super::desk::Desk;
 use super::super::flows::FlowMap;
 use super::super::phase::{PhaseEnd, PhaseReport, Settings};
 use super::super::signals::{DoneGuard, Signals, StopHandle};
@@ -21,9 +19,6 @@ use assay_model::files::FilesWorkload;
 use assay_model::files::service::Service;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
-
-/// Enough for a thread, whose buffers are not on the stack.
-const STACK: usize = 512 << 10;
 
 /// See the module.
 #[derive(Debug)]
@@ -108,20 +103,11 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> ServiceThreads<C> {
             self.schedule = Some(schedule);
             return Ok(PhaseReport::without_work(begun));
         };
-        let threads = {
-            let mut script = script.lock().unwrap_or_else(PoisonError::into_inner);
-            script.start_phase(begun, arrivals);
-            script.thread_count()
-        };
+        lock(&script).start_phase(begun, arrivals);
         self.signals.begin_phase();
-        let watch = match self.watched.clone() {
-            Some(watched) => {
-                let clock = self.settings.clock.clone();
-                Some(RunningWatch::start(self.tree.clone(), watched, self.signals.clone(), clock)?)
-            }
-            None => None,
-        };
-        let shared = Arc::new(self.share(schedule, script.clone(), index, begun, threads));
+        let watch =
+            RunningWatch::start_for_phase(&self.tree, self.watched.as_ref(), &self.signals, &self.settings.clock)?;
+        let shared = Arc::new(self.share(schedule, script.clone(), index, begun));
         let handles = self.start_threads(&shared, &script)?;
         self.signals.set_threads(handles.iter().map(|handle| handle.thread().clone()).collect());
         let mut coordinator = Coordinator::new(shared.clone(), &self.settings, logged, watch.as_ref());
@@ -144,29 +130,11 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> ServiceThreads<C> {
         Ok(report)
     }
 
-    fn share(
-        &self,
-        schedule: Script,
-        script: Arc<Mutex<ServiceScript>>,
-        index: usize,
-        begun: Instant,
-        threads: usize,
-    ) -> Shared {
-        let flows = self.flows.of_phase(index).clone();
-        let first = Period { index: 0, start: begun, end: begun + self.settings.interval };
-        let number = self.flows.names().len();
-        let book = Book::new(self.settings.thresholds.clone(), number, flows.sequences.len(), first);
-        Shared {
-            script: Mutex::new(schedule),
-            service: Some(script),
-            book: Mutex::new(book),
-            desks: (0..threads).map(|_| Desk::starting_at(begun)).collect(),
-            incidents: Mutex::default(),
-            signals: self.signals.clone(),
-            tree: self.tree.clone(),
-            flows,
-            number_of_flows: number,
-        }
+    fn share(&self, schedule: Script, script: Arc<Mutex<ServiceScript>>, index: usize, begun: Instant) -> Shared {
+        let threads = self.service.thread_names().len();
+        let beginning = PhaseBeginning { index, begun, threads, flows: &self.flows, settings: &self.settings };
+        let shared = Shared::new(beginning, schedule, self.tree.clone(), self.signals.clone());
+        Shared { service: Some(script), ..shared }
     }
 
     fn start_threads(
