@@ -164,15 +164,17 @@ impl Workload {
 
 /// Whether a bound is of the same stream, measure and kind as another one.
 fn replaces(other: &Criterion, own: &Criterion) -> bool {
-    let kind = |bound: &Bound| -> Option<Share> {
-        match bound {
-            Bound::OverAtMost { at_most, .. } => Some(*at_most),
-            Bound::Over { below, .. } => Some(*below),
-            _ => None,
-        }
-    };
-    let same_kind = std::mem::discriminant(&other.bound) == std::mem::discriminant(&own.bound);
-    other.stream == own.stream && other.measure == own.measure && same_kind && kind(&other.bound) == kind(&own.bound)
+    let same_kind = std::mem::discriminant(&other.bound) == std::mem::discriminant(&own.bound)
+        && share_over(&other.bound) == share_over(&own.bound);
+    other.stream == own.stream && other.measure == own.measure && same_kind
+}
+
+/// The share of operations that a bound lets be over its time.
+fn share_over(bound: &Bound) -> Option<Share> {
+    match bound {
+        Bound::OverAtMost { at_most: share, .. } | Bound::Over { below: share, .. } => Some(*share),
+        _ => None,
+    }
 }
 
 fn read_certificate(

@@ -5,7 +5,7 @@ use super::definition::{Timing, Workload};
 use super::files_phases::load_of_clients;
 use super::names::{NAMES, is_name};
 use super::service_file::FileKeys;
-use super::service_step::{StepKeys, read_steps};
+use super::service_step::{StepKeys, check_step, place_of_file, read_steps};
 use super::source::Source;
 use crate::files::service::{
     COMMIT, CommitImages, MadeBy, Service, ServiceFile, ServiceStep, ServiceTask, ServiceWriter, StepCall, WhenFull,
@@ -224,7 +224,7 @@ fn meant_task(source: Source<'_>, keys: &Spanned<TaskKeys>, names: &[String]) ->
     let after_bytes =
         source.value_within(keys.after_bytes.as_ref(), Bytes::new(1)..=Bytes::new(u64::MAX), "a number of bytes")?;
     let after_full = match &keys.after_full {
-        Some(file) => Some(super::service_step::place_of_file(source, file, names)?),
+        Some(file) => Some(place_of_file(source, file, names)?),
         None => None,
     };
     let is_timed = keys.each.is_some() || keys.pause.is_some();
@@ -298,7 +298,7 @@ fn check_steps(source: Source<'_>, file: &File, service: &Service) -> Result<(),
     let mut writers: Vec<Option<&str>> = vec![None; service.files.len()];
     for StepsInFile { thread, is_writer, keys, steps } in all {
         for (keys, step) in keys.iter().zip(steps) {
-            let fits = super::service_step::check_step(step, &service.files[step.file], is_writer);
+            let fits = check_step(step, &service.files[step.file], is_writer);
             if let Err((what, remedy)) = fits {
                 return source.refuse_span(keys.span(), what, remedy);
             }

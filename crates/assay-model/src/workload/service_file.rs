@@ -67,8 +67,8 @@ impl FileKeys {
             let what = "O_DIRECT needs whole blocks, and nothing says how large they are";
             return source.refuse_span(direct.span(), what, "write block = \"512B\", or as large as the server's");
         }
-        let (make, next) = (read_steps(source, &self.make, names)?, read_steps(source, &self.next, names)?);
-        let (mut make, next) = (make, next);
+        let mut make = read_steps(source, &self.make, names)?;
+        let next = read_steps(source, &self.next, names)?;
         if !make.is_empty() && !make.iter().any(|step| step.call == StepCall::Make) {
             let what = "no step of make makes the file";
             return source.refuse_span(span, what, format!("write {{ make = \"{}\" }} first", self.name.get_ref()));

@@ -1,5 +1,6 @@
 //! The steps of `model = "service"`: `{ write = "log" }`, `{ fdatasync = "log" }` and so on.
 
+use super::names::{NAMES, is_name};
 use super::source::Source;
 use crate::files::service::{Amount, MadeBy, ServiceFile, ServiceStep, StepCall, StepPlace, WhichFile};
 use assay_base::fault::nearest_known_name;
@@ -138,8 +139,8 @@ fn read_step(source: Source<'_>, keys: &Spanned<StepKeys>, names: &[String]) -> 
         return source.refuse_span(span, "a step is one call", remedy);
     };
     let name = keys.name.as_ref();
-    if let Some(name) = name.filter(|name| !super::names::is_name(name.get_ref())) {
-        return source.refuse_span(name.span(), "not a valid name of a stream", super::names::NAMES);
+    if let Some(name) = name.filter(|name| !is_name(name.get_ref())) {
+        return source.refuse_span(name.span(), "not a valid name of a stream", NAMES);
     }
     let whole = Share::default()..=Share::from_percent(100);
     Ok(ServiceStep {

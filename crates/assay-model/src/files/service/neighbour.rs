@@ -46,20 +46,26 @@ impl Service {
             make: vec![ServiceStep { of: WhichFile::New, ..ServiceStep::new(StepCall::Make, file) }],
             next: Vec::new(),
         });
-        let task = |name: &str, each: Option<Span>, after_full: Option<usize>, step: ServiceStep| ServiceTask {
-            name: name.to_owned(),
-            thread: NEIGHBOUR.to_owned(),
-            each,
-            pause: None,
-            with_changes: false,
-            after_commits: None,
-            after_bytes: None,
-            after_full,
-            steps: vec![step],
-        };
-        with.tasks.push(task(NEIGHBOUR, Some(Span::from_ms(EACH_MS)), None, write));
-        with.tasks.push(task(REMOVAL, None, Some(file), remove));
+        let writes = neighbour_task(NEIGHBOUR, write);
+        with.tasks.push(ServiceTask { each: Some(Span::from_ms(EACH_MS)), ..writes });
+        let removes = neighbour_task(REMOVAL, remove);
+        with.tasks.push(ServiceTask { after_full: Some(file), ..removes });
         with.assumed.push(format!("the neighbour appends {} a second steadily, and never syncs", append.human_text()));
         Ok(with)
+    }
+}
+
+/// A task of the neighbour's thread, without what begins it.
+fn neighbour_task(name: &str, step: ServiceStep) -> ServiceTask {
+    ServiceTask {
+        name: name.to_owned(),
+        thread: NEIGHBOUR.to_owned(),
+        each: None,
+        pause: None,
+        with_changes: false,
+        after_commits: None,
+        after_bytes: None,
+        after_full: None,
+        steps: vec![step],
     }
 }

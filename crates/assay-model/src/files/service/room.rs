@@ -5,7 +5,7 @@ use super::step::{ServiceStep, StepCall, StepPlace, WhichFile};
 use super::{Service, ServiceTask};
 use assay_base::Rate;
 
-/// So many times its mean a schedule of independent arrivals may have, in any run that is long enough to be judged.
+/// A schedule of independent arrivals has at most so many times its mean, in any run that is long enough to be judged.
 const BEYOND_MEAN: f64 = 1.1;
 /// Old files that are there besides those that are kept, because nobody has removed them yet.
 const NOT_YET_REMOVED: u64 = 2;
@@ -44,16 +44,15 @@ impl Service {
             room.bytes = room.bytes.saturating_add(taken.bytes.max(at_first));
             room.files = room.files.saturating_add(taken.files);
         }
-        let writes = |step: &ServiceStep| matches!(step.call, StepCall::Write | StepCall::MmapWrite);
-        room.written = (self.bytes_each_second(rate, writes) * seconds) as u64;
+        room.written = (self.bytes_each_second(rate, ServiceStep::writes) * seconds) as u64;
         room
     }
 
     fn taken_by_kind(&self, place: usize, rate: f64, seconds: f64) -> Taken {
         let file = &self.files[place];
         let (size, number) = (file.size.get().max(1), u64::from(file.number));
-        let grows = |step: &ServiceStep| step.file == place && step.makes_larger();
-        let grown = (self.bytes_each_second(rate, grows) * seconds) as u64;
+        let grown = self.bytes_each_second(rate, |step| step.file == place && step.makes_larger());
+        let grown = (grown * seconds) as u64;
         let begun = file.begins_with.get().saturating_mul(number).saturating_add(grown);
         let full = if file.when_full == WhenFull::Next { begun / size } else { 0 };
         let created = (self.created_each_second(place, rate) * seconds) as u64;
@@ -76,11 +75,7 @@ impl Service {
 
     /// Whether there is a step that takes files of this kind away, or that uses old ones again.
     fn removes_some(&self, place: usize) -> bool {
-        let removes = |step: &ServiceStep| {
-            step.call == StepCall::Recycle
-                || step.call == StepCall::Unlink && matches!(step.of, WhichFile::Old | WhichFile::Current)
-        };
-        self.all_steps().iter().any(|(_, step)| step.file == place && removes(step))
+        self.all_steps().iter().any(|(_, step)| step.file == place && step.takes_away())
     }
 
     /// What the writer and the tasks do, and how often.
@@ -109,8 +104,8 @@ impl Service {
     fn created_each_second(&self, place: usize, rate: f64) -> f64 {
         let mut sum = 0.0;
         for occurrence in self.occurrences(rate) {
-            let creates = |step: &&ServiceStep| step.file == place && step.call == StepCall::Create;
-            sum += occurrence.steps.iter().filter(creates).count() as f64 * occurrence.times;
+            let created = occurrence.steps.iter().filter(|step| step.file == place && step.call == StepCall::Create);
+            sum += created.count() as f64 * occurrence.times;
         }
         sum
     }
@@ -138,8 +133,18 @@ struct Taken {
 }
 
 impl ServiceStep {
+    fn writes(&self) -> bool {
+        matches!(self.call, StepCall::Write | StepCall::MmapWrite)
+    }
+
     fn makes_larger(&self) -> bool {
         self.call == StepCall::Write && self.at == StepPlace::End || self.call == StepCall::Extend
+    }
+
+    /// Whether it takes files away, or uses old ones again.
+    fn takes_away(&self) -> bool {
+        let is_removal = self.call == StepCall::Unlink && matches!(self.of, WhichFile::Old | WhichFile::Current);
+        is_removal || self.call == StepCall::Recycle
     }
 }
 
