@@ -5,6 +5,7 @@
 use super::bed::{Place, in_one_line};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 const COMMITS: &str = r#"
@@ -66,6 +67,10 @@ fn result(place: &Place, run: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(place.path(run).join("verdict.json")).unwrap()).unwrap()
 }
 
+fn titles(steps: &[Value]) -> Vec<&str> {
+    steps.iter().map(|step| step["title"].as_str().unwrap()).collect()
+}
+
 fn is_empty(place: &Place) -> bool {
     fs::read_dir(place.path("data")).unwrap().next().is_none()
 }
@@ -76,8 +81,7 @@ fn a_certificate_has_the_steps_that_its_workload_names_and_answers_in_the_last_l
     let said = place.assay(&["certify", "w.toml", "data", "--keep-going", "--out", "run"]);
     let json = result(&place, "run");
     let steps = json["steps"].as_array().unwrap_or_else(|| panic!("{said:?}"));
-    let titles: Vec<&str> = steps.iter().map(|step| step["title"].as_str().unwrap()).collect();
-    assert_eq!(titles, ["load test at 1x, one directory", "stress test at 2x, one directory"]);
+    assert_eq!(titles(steps), ["load test at 1x, one directory", "stress test at 2x, one directory"]);
     for (step, slice_ms, slices, bound) in [(&steps[0], 2000, 2, "over 30s"), (&steps[1], 1000, 2, "over 50s")] {
         assert_eq!(step["slice_ns"].as_u64(), Some(slice_ms * 1_000_000), "{}", step["title"]);
         assert_eq!(step["slices"].as_array().map(Vec::len), Some(slices), "{}", step["title"]);
@@ -284,7 +288,7 @@ fn beside_a_neighbour_another_file_grows_and_is_gone_afterwards() {
     let said = place.assay(&["certify", "w.toml", "data", "--beside", "--keep-going", "--out", "run"]);
     let json = result(&place, "run");
     let steps = json["steps"].as_array().unwrap_or_else(|| panic!("{said:?}"));
-    let titles: Vec<&str> = steps.iter().map(|step| step["title"].as_str().unwrap()).collect();
+    let titles = titles(steps);
     assert!(titles.len() == 2 && titles[1].starts_with("load test beside") && titles[1].contains("1x"), "{titles:?}");
     let bytes = |step: &Value, name: &str| {
         let streams = step["streams"].as_array().unwrap();
@@ -300,20 +304,14 @@ fn beside_a_neighbour_another_file_grows_and_is_gone_afterwards() {
 #[test]
 fn each_service_that_comes_with_the_program_can_be_certified() {
     let place = place();
-    for name in [
-        "etcd",
-        "etcd-heavy",
-        "k3s-etcd",
-        "k3s-sqlite",
-        "postgres-wal",
-        "mariadb-redo",
-        "rocksdb-sync",
-        "redis-always",
-        "redis-everysec",
-        "kafka",
-        "sqlite-commit",
-    ] {
-        let said = place.assay(&["explain", "certify", name, "data"]);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/services");
+    let mut names: Vec<String> = Vec::new();
+    for file in fs::read_dir(folder).unwrap() {
+        names.push(file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned());
+    }
+    assert!(names.iter().any(|name| name == "etcd"), "{names:?}");
+    for name in names {
+        let said = place.assay(&["explain", "certify", &name, "data"]);
         assert!(said.code == Some(0), "{name}: {said:?}");
         for part in ["load test at 1x, one directory", "stress test at 2x, one directory"] {
             assert!(said.out.contains(part), "{name}: {}", said.out);
