@@ -85,7 +85,7 @@ pub(crate) fn run_certification(args: &Certify) -> Result<u8, Failure> {
     }
     if targets.is_empty() && !args.quick {
         return Err(Failure::bad_usage(
-            "certify needs a device; without one: assay certify --quick looks a scratch file here",
+            "certify needs a device; without one: assay certify --quick looks at a scratch file here",
         ));
     }
     let signer = Signer::load_if_given(args.sign.as_deref())?;
