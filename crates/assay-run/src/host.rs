@@ -2,6 +2,7 @@
 
 pub mod meter;
 pub(crate) mod pulse;
+pub mod ranks;
 pub mod signals;
 pub mod threads;
 pub(crate) mod watch;

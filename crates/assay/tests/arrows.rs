@@ -32,10 +32,12 @@ const ARROWS: &[(&str, &[&str])] = &[
             "assay-formats",
             "assay-sql",
             "assay-files",
+            "assay-hosts",
         ],
     ),
     ("assay-sql", &["assay-base", "assay-model", "assay-record", "assay-judge"]),
     ("assay-files", &["assay-base", "assay-model", "assay-record", "assay-judge"]),
+    ("assay-hosts", &["assay-base"]),
     // The disk that fails on demand. It uses no other room, so that it cannot share a mistake with the code it tests.
     ("assay-faultfs", &[]),
 ];
@@ -46,7 +48,7 @@ const ALONE: &[&str] = &["assay-base", "assay-judge"];
 /// Crates that give access to the operating system; only these rooms may have them.
 const SYSTEM: (&[&str], &[&str]) = (
     &["io-uring", "libc", "rusqlite", "rustix", "signal-hook"],
-    &["assay-device", "assay-run", "assay", "assay-faultfs", "assay-sql", "assay-files"],
+    &["assay-device", "assay-run", "assay", "assay-faultfs", "assay-sql", "assay-files", "assay-hosts"],
 );
 
 fn root() -> PathBuf {

@@ -14,5 +14,7 @@ mod formats;
 #[path = "../../assay-device/tests/safety_common/losetup.rs"]
 mod losetup;
 mod manual;
+#[path = "hosts/pypi.rs"]
+mod pypi;
 mod sizing;
 mod transactions;

@@ -5,9 +5,10 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_macros, reason = "a test, which must say what it skipped")]
 
 use crate::losetup;
+use crate::pypi::tools;
 
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn assay(dir: &Path, line: &str) -> Output {
@@ -16,30 +17,6 @@ fn assay(dir: &Path, line: &str) -> Output {
 
 fn told(output: &Output) -> String {
     String::from_utf8_lossy(&[output.stdout.as_slice(), &output.stderr].concat()).into_owned()
-}
-
-/// An environment with these packages, created once and kept with the build; `None`, with a message, where it cannot be
-/// created.
-fn tools(packages: &[&str]) -> Option<PathBuf> {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{}", packages.join("-")));
-    let done = home.join("installed");
-    if !done.exists() {
-        let made = Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home).output();
-        let install = || {
-            let options = ["install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "20"];
-            Command::new(home.join("bin/pip")).args(options).args(packages).output()
-        };
-        let installed = made.is_ok_and(|made| made.status.success()) && install().is_ok_and(|it| it.status.success());
-        if !installed {
-            eprintln!(
-                "skipped: {} could not be had from PyPI, the exports were NOT tried with it",
-                packages.join(", ")
-            );
-            return None;
-        }
-        std::fs::write(&done, packages.join("\n")).unwrap();
-    }
-    Some(home.join("bin"))
 }
 
 #[test]

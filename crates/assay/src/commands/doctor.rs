@@ -1,6 +1,7 @@
 //! `assay doctor`: what would spoil a result on this machine, and how to correct it. It reads and tries, and changes
 //! nothing.
 
+use super::doctor_hosts::{self, HostsArgs};
 use crate::candidates;
 use crate::stdout::{print_document, print_json};
 use assay_device::doctor::{self, Check};
@@ -22,6 +23,13 @@ pub(crate) struct Doctor {
     /// Directory where a run log would be written; its free space is checked [default: the working directory]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Examine the processes that a launcher started (mpirun -np N assay doctor --hosts N), one on each host: what they are, how
+    /// well they know each other's clocks, and how fast they send messages
+    #[arg(long, value_name = "N", conflicts_with_all = ["targets", "out"])]
+    pub hosts: Option<std::num::NonZeroU32>,
+    /// How.
+    #[command(flatten)]
+    pub how: HostsArgs,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -29,6 +37,9 @@ pub(crate) struct Doctor {
 
 /// Checks the host and the named targets. Problems found are not a failure of the command.
 pub(crate) fn examine_machine(args: &Doctor) -> Result<u8, Failure> {
+    if let Some(ranks) = args.hosts {
+        return doctor_hosts::examine_hosts(ranks.get() as usize, &args.how, args.json);
+    }
     let roots = Roots::of_machine();
     let mut checks = doctor::check_host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
     checks.extend(targets::parse_block_targets(&args.targets)?.into_iter().flat_map(|(name, named)| match named {

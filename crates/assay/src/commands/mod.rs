@@ -10,6 +10,7 @@ pub(crate) mod consent;
 pub(crate) mod curve;
 pub(crate) mod devices;
 pub(crate) mod doctor;
+mod doctor_hosts;
 pub(crate) mod drop_in;
 pub(crate) mod explain;
 pub(crate) mod export;

@@ -1,0 +1,165 @@
+//! Examinations in a simulated network.
+
+use super::*;
+use crate::exchange::{Exchange, ExchangeLink};
+use assay_base::{Instant, Prng};
+
+const SETTINGS: Settings = Settings { messages_for: Span::from_ms(5), lost_after: Span::from_ms(500) };
+/// How far the simulated time moves at once.
+const TICK: Span = Span::from_us(4);
+
+fn facts_of(version: &str, rank: usize) -> HostFacts {
+    HostFacts {
+        version: version.to_owned(),
+        host: format!("host{rank}"),
+        boot_id: format!("boot{rank}"),
+        kernel: "6.18".to_owned(),
+        cpu_model: "model".to_owned(),
+        processors: 8,
+        allowed_processors: 8,
+        library: "simulated".to_owned(),
+    }
+}
+
+/// A rank whose clock is its own.
+struct SimulatedRank {
+    link: ExchangeLink,
+    member: Member,
+    coordinator: Option<Coordinator>,
+    offset_ns: u64,
+    faster_ppb: u64,
+    progress: Progress,
+}
+
+impl SimulatedRank {
+    fn clock_at(&self, network: Instant) -> Instant {
+        own_time(network, self.offset_ns, self.faster_ppb)
+    }
+}
+
+fn own_time(network: Instant, offset_ns: u64, faster_ppb: u64) -> Instant {
+    let faster = u128::from(network.as_ns()) * u128::from(faster_ppb) / 1_000_000_000;
+    Instant::from_ns(network.as_ns() + offset_ns + faster as u64)
+}
+
+struct Simulation {
+    exchange: Exchange,
+    ranks: Vec<SimulatedRank>,
+    now: Instant,
+}
+
+impl Simulation {
+    /// Messages take 20 to 60 us; rank k's clock is 1000·k s ahead and k·20 ppm faster. `silent` says nothing.
+    fn begin(versions: &[&str], silent: Option<usize>) -> Simulation {
+        let mut random = Prng::from_seed(3);
+        let delivery = move |from: usize, _: usize, now: Instant| {
+            let takes = Span::from_ns(20_000 + random.uniform_below(40_000));
+            (Some(from) != silent).then(|| now + takes)
+        };
+        let exchange = Exchange::with_delivery(versions.len(), Box::new(delivery));
+        let ranks = exchange
+            .links()
+            .into_iter()
+            .zip(versions)
+            .enumerate()
+            .map(|(rank, (mut link, version))| SimulatedRank {
+                member: Member::say_hello(facts_of(version, rank), &mut link).unwrap(),
+                link,
+                coordinator: (rank == 0).then(|| Coordinator::begin(SETTINGS, versions.len(), Instant::ZERO)),
+                offset_ns: rank as u64 * 1_000_000_000_000,
+                faster_ppb: rank as u64 * 20_000,
+                progress: Progress::Busy,
+            })
+            .collect();
+        Simulation { exchange, ranks, now: Instant::ZERO }
+    }
+
+    /// Until rank 0 has ended and the others have, too, or two seconds have passed.
+    fn run_to_end(mut self) -> (Found, Vec<Progress>, Instant) {
+        let end = Instant::ZERO + Span::from_secs(2);
+        while self.now < end && !self.ranks.iter().all(|rank| rank.progress == Progress::Finished) {
+            self.now += TICK;
+            self.exchange.set_time(self.now);
+            for rank in &mut self.ranks {
+                let (now, offset_ns, faster_ppb) = (self.now, rank.offset_ns, rank.faster_ppb);
+                let clock = move || own_time(now, offset_ns, faster_ppb);
+                let step = Coordinator::step_rank(&mut rank.coordinator, &mut rank.member, &mut rank.link, &clock);
+                rank.progress = step.unwrap();
+            }
+        }
+        let progress = self.ranks.iter().map(|rank| rank.progress).collect();
+        let found = self.ranks[0].coordinator.take().unwrap().into_found();
+        (found, progress, self.now)
+    }
+}
+
+#[test]
+fn all_is_found_of_every_rank() {
+    let simulation = Simulation::begin(&["1"; 5], None);
+    let clocks: Vec<(u64, u64)> = simulation.ranks.iter().map(|rank| (rank.offset_ns, rank.faster_ppb)).collect();
+    assert_eq!(simulation.ranks[1].clock_at(Instant::ZERO).as_ns(), 1_000_000_000_000);
+    let (found, progress, ended) = simulation.run_to_end();
+    assert!(progress.iter().all(|progress| *progress == Progress::Finished), "{progress:?}");
+    assert!(!found.versions_differ && found.lost.is_empty());
+    assert_eq!((found.sums.took_ns.len(), found.sums.wrong), (32, 0));
+    for (number, rank) in found.ranks.iter().enumerate() {
+        assert_eq!(rank.facts, Some(facts_of("1", number)));
+        // Of five, the last has no partner.
+        assert_eq!(rank.sent.map(|(partner, _)| partner), [Some(2), Some(3), Some(0), Some(1), None][number]);
+    }
+    for (number, rank) in found.ranks.iter().enumerate().skip(1) {
+        let map = rank.clock_map().unwrap();
+        let (offset_ns, faster_ppb) = clocks[number];
+        let own = own_time(ended, offset_ns, faster_ppb);
+        let off = (map.in_common_time(own) - ended.as_ns() as i64).abs();
+        assert!(off <= map.error_ns_at(own), "rank {number}: {off} of {}", map.error_ns_at(own));
+        assert!(map.error_ns_at(own) < 100_000, "rank {number}: {}", map.error_ns_at(own));
+        let half_trip = rank.readings[0].error_ns;
+        assert!((20_000..35_000).contains(&half_trip), "rank {number}: {half_trip}");
+    }
+    // Four of 1 MiB are under way at a time, and 5 ms are some 50 to 125 round trips.
+    let (_, throughput) = found.ranks[0].sent.unwrap();
+    let messages = throughput.bytes >> 20;
+    assert!((4 * 5_000 / 130..4 * 5_000 / 40).contains(&messages), "{messages}");
+    assert!((5_000_000..5_200_000).contains(&throughput.ns), "{throughput:?}");
+}
+
+#[test]
+fn one_rank_alone_is_examined_too() {
+    let (found, progress, _) = Simulation::begin(&["1"], None).run_to_end();
+    assert_eq!(progress, [Progress::Finished]);
+    assert_eq!((found.sums.took_ns.len(), found.sums.wrong), (32, 0));
+    assert_eq!(found.ranks[0].sent, None);
+}
+
+#[test]
+fn nothing_is_tried_with_versions_that_differ() {
+    let (found, progress, _) = Simulation::begin(&["1", "1", "2"], None).run_to_end();
+    assert!(found.versions_differ);
+    assert!(progress.iter().all(|progress| *progress == Progress::Finished));
+    assert!(found.sums.took_ns.is_empty());
+    assert_eq!(found.ranks[2].facts.as_ref().unwrap().version, "2");
+}
+
+#[test]
+fn a_silent_rank_is_named_and_ends_it() {
+    let (found, progress, ended) = Simulation::begin(&["1"; 4], Some(2)).run_to_end();
+    assert_eq!(found.lost, [2]);
+    assert!(progress.iter().all(|progress| *progress == Progress::Finished), "{progress:?}");
+    assert!(
+        ended >= Instant::ZERO + SETTINGS.lost_after && ended < Instant::ZERO + SETTINGS.lost_after + Span::from_ms(10)
+    );
+}
+
+#[test]
+fn a_sum_that_lacks_a_rank_is_wrong() {
+    let mut links = Exchange::within_process(3).links();
+    for (rank, link) in links.iter_mut().enumerate() {
+        // Rank 2 gives what rank 1 has to give.
+        let given = super::member::operation_of_round(0, rank.min(1));
+        crate::Link::begin_collective(link, given).unwrap();
+    }
+    let sum = crate::Link::collective_result(&mut links[0]).unwrap().unwrap();
+    assert!(!super::member::is_right(0, 3, &sum));
+    assert!(!super::member::is_right(0, 3, &crate::Collective::Barrier));
+}
