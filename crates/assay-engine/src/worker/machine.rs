@@ -13,7 +13,7 @@ use crate::worker::lifetime_reports::LifetimeReports;
 use crate::worker::queue::{Queue, Slot, lane_bounds};
 use crate::worker::stage::Stage;
 use crate::worker::stocks::Stocks;
-use crate::worker::timeline::Timeline;
+use crate::worker::timeline::{PhaseEnd, Timeline};
 use assay_base::source::{FreeSlotTimes, Source};
 use assay_base::{Code, Device, Done, HandOver, Instant, Span};
 use assay_model::Plan;
@@ -270,9 +270,9 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             return;
         }
         match self.book.timeline.end_phase(at) {
-            Some(true) => {}
-            Some(false) => return,
-            None => {
+            PhaseEnd::Moved => {}
+            PhaseEnd::Unchanged => return,
+            PhaseEnd::TooLate => {
                 let text =
                     format!("the end of the warm-up was {} ago when this worker was told", now.since(at).human_text());
                 self.incidents.write_event(now, EventKind::Warning, text, BTreeMap::new());

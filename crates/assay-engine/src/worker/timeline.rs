@@ -43,6 +43,17 @@ pub(crate) struct Closed {
     pub(crate) close_group: bool,
 }
 
+/// What came of the wish to end the phase that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PhaseEnd {
+    /// It ends then, and the later phases follow it.
+    Moved,
+    /// No phase waits, or it ends then anyway.
+    Unchanged,
+    /// That time has passed already.
+    TooLate,
+}
+
 impl Timeline {
     /// The timeline of a plan whose run begins at `start`.
     pub(crate) fn new(plan: &Plan, start: Instant) -> Timeline {
@@ -61,22 +72,20 @@ impl Timeline {
         Timeline { interval, slice, phases, phase: 0, waits, phase_start: start, index: 0, start, group: 0, full_group }
     }
 
-    /// Ends the phase that waits at `at`, and moves the later ones accordingly; returns whether that changed anything.
-    /// A plan without such a phase, or whose phase already ends there, stays unchanged. `None` when that time has
-    /// already passed.
-    pub(crate) fn end_phase(&mut self, at: Instant) -> Option<bool> {
-        let Some(waits) = self.waits else { return Some(false) };
+    /// Ends the phase that waits at `at`, and moves the later ones accordingly.
+    pub(crate) fn end_phase(&mut self, at: Instant) -> PhaseEnd {
+        let Some(waits) = self.waits else { return PhaseEnd::Unchanged };
         let early = self.phases[waits].since(at);
         if early.is_zero() {
-            return Some(false);
+            return PhaseEnd::Unchanged;
         }
         if self.phase != waits || at <= self.start {
-            return None;
+            return PhaseEnd::TooLate;
         }
         for end in &mut self.phases[waits..] {
             *end = Instant::from_ns(end.as_ns() - early.as_ns());
         }
-        Some(true)
+        PhaseEnd::Moved
     }
 
     /// Length of an interval.
@@ -194,15 +203,21 @@ mod tests {
         let mut timeline = Timeline::new(&plan, at(0));
         assert_eq!(timeline.last_phase_end(), at(63));
         (0..5).for_each(|_| _ = timeline.close_interval(timeline.interval_end(), false));
-        assert_eq!(timeline.clone().end_phase(at(5)), None, "the interval that begins there is open already");
-        assert_eq!([timeline.end_phase(at(7)), timeline.end_phase(at(7))], [Some(true), Some(false)], "twice is once");
+        assert_eq!(
+            timeline.clone().end_phase(at(5)),
+            PhaseEnd::TooLate,
+            "the interval that begins there is open already"
+        );
+        let twice = [timeline.end_phase(at(7)), timeline.end_phase(at(7))];
+        assert_eq!(twice, [PhaseEnd::Moved, PhaseEnd::Unchanged], "twice is once");
         assert_eq!(timeline.last_phase_end(), at(10));
         let rest: Vec<(u16, bool)> = (0..6)
             .map(|_| timeline.close_interval(timeline.interval_end(), false))
             .map(|closed| (closed.phase, closed.close_group))
             .collect();
         assert_eq!(rest, [(0, true), (0, true), (1, false), (1, true), (1, true), (1, true)]);
-        assert_eq!([timeline.end_phase(at(7)), timeline.end_phase(at(6))], [Some(false), None], "it is over");
+        let later = [timeline.end_phase(at(7)), timeline.end_phase(at(6))];
+        assert_eq!(later, [PhaseEnd::Unchanged, PhaseEnd::TooLate], "it is over");
     }
 
     /// The seconds at which the log of a run of this length gets distributions, in the first 40 of them.

@@ -84,7 +84,7 @@ fn write_line(name: &str, figure: impl std::fmt::Display, out: &mut dyn Write) -
 }
 
 /// A share in percent, with one digit behind the point where it has one.
-fn percent_text(share: f64) -> String {
+fn percent_with_tenths(share: f64) -> String {
     let tenths = (share * 1000.0).round() as u64;
     match tenths % 10 {
         0 => format!("{}%", tenths / 10),
@@ -115,8 +115,8 @@ fn write_sizing(found: &Found, mail: &Mail, out: &mut dyn Write) -> Result {
     )?;
     write_line("Target Transactional I/O per Second", format!("{:.3}", wanted * databases as f64), out)?;
     // What databases and their room to grow have of the space for them, and how much of 1x was asked for.
-    write_line("Capacity Percentage", percent_text(capacity), out)?;
-    write_line("Throughput Percentage", percent_text(found.plan.load.multiple.as_f64()), out)?;
+    write_line("Capacity Percentage", percent_with_tenths(capacity), out)?;
+    write_line("Throughput Percentage", percent_with_tenths(found.plan.load.multiple.as_f64()), out)?;
     write_line("Initial Database Size (bytes)", initial, out)?;
     write_line("Final Database Size (bytes)", initial.saturating_add(grown), out)?;
     write_line("Database Files (Count)", databases, out)?;

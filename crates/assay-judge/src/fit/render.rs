@@ -13,7 +13,7 @@ pub fn write_text(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     page.add_text("", &format!("{}: {}", title_line(trail), ending_in_words(trail)));
     let round = Span::from_ns(trail.round_ns);
-    let tolerance = percent_text(trail.tolerance);
+    let tolerance = shortest_percent_text(trail.tolerance);
     page.add_text(
         "",
         &format!("{round} a round; {tolerance} is allowed, and in addition the counting noise of a round"),
@@ -115,7 +115,7 @@ pub fn moved_knobs_text(before: &Knobs, after: &Knobs) -> String {
     if each.is_empty() { "the same once more".to_owned() } else { each.join(", ") }
 }
 
-fn percent_text(share: f64) -> String {
+fn shortest_percent_text(share: f64) -> String {
     let text = format!("{:.2}", share * 100.0);
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }

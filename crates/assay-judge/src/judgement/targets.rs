@@ -35,6 +35,13 @@ pub struct TargetFigures {
     pub integrity: Option<Integrity>,
 }
 
+impl TargetFigures {
+    /// The sum of a figure over all targets.
+    pub(crate) fn sum_over_targets(&self, figure: fn(&TargetTotals) -> u64) -> u64 {
+        self.each.iter().map(figure).fold(0, u64::saturating_add)
+    }
+}
+
 /// One target and what its block device counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetTotals {

@@ -1,6 +1,6 @@
 //! The figures of a whole part in the summary: percentiles, rates, errors, bytes, what was verified.
 
-use crate::judgement::{Integrity, StreamFigures, StreamTotals, TargetFigures, TargetTotals, TimesSummary};
+use crate::judgement::{Integrity, StreamFigures, StreamTotals, TargetFigures, TimesSummary};
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LISTED, Room};
 use crate::render::shown::{Shown, of_database, rate_text};
@@ -266,9 +266,9 @@ fn error_lines(streams: &StreamFigures) -> Vec<String> {
 
 fn bytes_line(targets: &TargetFigures) -> String {
     let (read, written, size) = (
-        sum_of_targets(targets, |t| t.read_bytes),
-        sum_of_targets(targets, |t| t.written_bytes),
-        sum_of_targets(targets, |t| t.head.size_bytes),
+        targets.sum_over_targets(|target| target.read_bytes),
+        targets.sum_over_targets(|target| target.written_bytes),
+        targets.sum_over_targets(|target| target.head.size_bytes),
     );
     let full = if size > 0 { format!(" ({:.2} drive writes)", written as f64 / size as f64) } else { String::new() };
     format!(
@@ -276,9 +276,4 @@ fn bytes_line(targets: &TargetFigures) -> String {
         Bytes::new(read).human_text(),
         Bytes::new(written).human_text()
     )
-}
-
-/// The sum of a figure over all targets.
-fn sum_of_targets(targets: &TargetFigures, of: fn(&TargetTotals) -> u64) -> u64 {
-    targets.each.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)))
 }

@@ -2,7 +2,7 @@
 
 use super::bounds::bound_over;
 use super::figures::megabytes_text;
-use super::figures::{per_second, percent_text, time_text};
+use super::figures::{per_second, time_text, two_decimals_percent};
 
 use super::still::{Still, still_charts};
 use crate::judgement::{StepFigures, StreamFigures, StreamSeries, StreamTotals};
@@ -134,13 +134,13 @@ fn response_in_words(line: &StreamSeries) -> Option<String> {
 /// Nothing to draw where nothing was over the threshold and no criterion bounds it.
 fn share_in_words(line: &StreamSeries, bound: Option<f64>) -> Option<String> {
     let (low, high) = smallest_and_largest(line.share_over.iter().flatten().copied())?;
-    let bound_text = bound.map(|bound| format!("; the bound is {}", percent_text(bound))).unwrap_or_default();
+    let bound_text = bound.map(|bound| format!("; the bound is {}", two_decimals_percent(bound))).unwrap_or_default();
     (high > 0.0 || bound.is_some()).then(|| {
         format!(
             "Share of slow responses of {} over time: between {} and {}{bound_text}.",
             line.stream,
-            percent_text(low),
-            percent_text(high)
+            two_decimals_percent(low),
+            two_decimals_percent(high)
         )
     })
 }

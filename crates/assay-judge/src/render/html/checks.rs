@@ -4,10 +4,9 @@
 //! rule's answer, the figures are shown without a mark.
 
 use super::figures::part_of_whole;
-use super::figures::{count_text, percent_text, time_text};
+use super::figures::{count_text, time_text, two_decimals_percent};
 use crate::judgement::{
     CriterionOutcome, DamagedPlace, DurabilityFigures, GeneratorFigures, Outcome, StepFigures, TargetFigures,
-    TargetTotals,
 };
 use crate::rules;
 use assay_base::Bytes;
@@ -161,7 +160,7 @@ fn check_overslept(part: &StepFigures) -> Check {
 }
 
 fn figures_of(share: f64, pauses: &assay_record::Pauses) -> String {
-    let (share, sum) = (percent_text(share), time_text(pauses.sum_ns));
+    let (share, sum) = (two_decimals_percent(share), time_text(pauses.sum_ns));
     format!(
         "{share} of the worst slice; {sum} in all, {} times, up to {}",
         count_text(pauses.count),
@@ -238,9 +237,9 @@ fn check_disks(targets: &TargetFigures) -> Check {
     let worst = worst.max_by(|a, b| a.0.total_cmp(&b.0));
     let (mark, found) = match worst {
         None => (Mark::Note, "no block device counters".to_owned()),
-        Some((off, name)) if off > FAR_OFF => (Mark::Bad, format!("{} off on {name}", percent_text(off))),
-        Some((off, name)) if off > OFF => (Mark::Warn, format!("{} off on {name}", percent_text(off))),
-        Some((off, _)) => (Mark::Good, format!("at most {} off", percent_text(off))),
+        Some((off, name)) if off > FAR_OFF => (Mark::Bad, format!("{} off on {name}", two_decimals_percent(off))),
+        Some((off, name)) if off > OFF => (Mark::Warn, format!("{} off on {name}", two_decimals_percent(off))),
+        Some((off, _)) => (Mark::Good, format!("at most {} off", two_decimals_percent(off))),
     };
     new_check(
         mark,
@@ -276,8 +275,10 @@ fn check_prepared(targets: &TargetFigures) -> Check {
 }
 
 fn check_blanks(targets: &TargetFigures) -> Check {
-    let (blank, sampled) =
-        (sum_of_targets(targets, |target| target.blank_reads), sum_of_targets(targets, |target| target.sampled_reads));
+    let (blank, sampled) = (
+        targets.sum_over_targets(|target| target.blank_reads),
+        targets.sum_over_targets(|target| target.sampled_reads),
+    );
     let mark = match (blank, sampled) {
         (_, 0) => Mark::Note,
         (0, _) => Mark::Good,
@@ -286,11 +287,6 @@ fn check_blanks(targets: &TargetFigures) -> Check {
     let found =
         if sampled == 0 { "no reads looked at".to_owned() } else { part_of_whole(blank, sampled) + " reads looked at" };
     new_check(mark, "Reads of blank blocks", found, "The device may answer them without looking.")
-}
-
-/// The sum of a figure over all targets.
-fn sum_of_targets(targets: &TargetFigures, figure: fn(&TargetTotals) -> u64) -> u64 {
-    targets.each.iter().map(figure).fold(0, u64::saturating_add)
 }
 
 fn check_integrity(targets: &TargetFigures) -> Option<Check> {
@@ -323,5 +319,5 @@ fn check_generator(generator: &GeneratorFigures) -> Option<Check> {
 
 /// A time as a share of the sampled time.
 fn share_of_time(ns: u64, sampled_ns: u64) -> String {
-    percent_text(ns as f64 / sampled_ns.max(1) as f64)
+    two_decimals_percent(ns as f64 / sampled_ns.max(1) as f64)
 }

@@ -1,7 +1,7 @@
 //! Distributions of times, drawn over each other: the share of the operations that took longer than each time, and how
 //! many took about that time. For the pages that compare runs.
 
-use super::figures::{percent_text, time_text};
+use super::figures::{time_text, two_decimals_percent};
 use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
 
 /// Percentiles that are marked on a line, each with the share of operations that took longer.
@@ -125,7 +125,7 @@ pub(crate) fn density_chart(title: &str, measure: &str, all: &[Distribution<'_>]
         .iter()
         .filter_map(|one| {
             peak_of(one).map(|(ns, share)| {
-                format!("{}: most often about {}, {}", one.label, time_text(ns as u64), percent_text(share))
+                format!("{}: most often about {}, {}", one.label, time_text(ns as u64), two_decimals_percent(share))
             })
         })
         .collect();

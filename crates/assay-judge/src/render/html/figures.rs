@@ -59,7 +59,7 @@ impl Cell {
     /// `part` of `whole`, each with its place in the JSON.
     pub(crate) fn from_part(part: Option<u64>, whole: u64, json: String, of: String) -> Cell {
         match part {
-            Some(part) if whole > 0 => Cell { of, ..Cell::new(percent_text(part as f64 / whole as f64), json) },
+            Some(part) if whole > 0 => Cell { of, ..Cell::new(two_decimals_percent(part as f64 / whole as f64), json) },
             _ => Cell::absent(),
         }
     }
@@ -101,7 +101,7 @@ pub(crate) fn time_text(ns: u64) -> String {
 }
 
 /// A share as ACT prints it, with two decimals; a smaller share that is not zero is shown as such.
-pub(crate) fn percent_text(share: f64) -> String {
+pub(crate) fn two_decimals_percent(share: f64) -> String {
     if share > 0.0 && share < 0.00005 { "<0.01%".to_owned() } else { format!("{:.2}%", share * 100.0) }
 }
 
@@ -153,7 +153,12 @@ mod tests {
             ["0", "999", "1,000", "7,200,000"]
         );
         assert_eq!(
-            [percent_text(0.0), percent_text(0.00001), percent_text(0.0270), percent_text(1.0)],
+            [
+                two_decimals_percent(0.0),
+                two_decimals_percent(0.00001),
+                two_decimals_percent(0.0270),
+                two_decimals_percent(1.0)
+            ],
             ["0.00%", "<0.01%", "2.70%", "100.00%"]
         );
         assert_eq!([per_second(1999.96), per_second(0.04)], ["2,000.0/s", "0.0/s"]);

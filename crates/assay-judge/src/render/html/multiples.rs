@@ -2,7 +2,7 @@
 //! glance. Drawn here as SVG: they need no script and print as they are.
 
 use super::bounds::bound_over;
-use super::figures::percent_text;
+use super::figures::two_decimals_percent;
 use crate::judgement::{FlowSeries, Series, StepFigures, TimesSummary};
 use assay_base::Span;
 use std::fmt::Write;
@@ -62,15 +62,15 @@ fn of_stream<'a>(part: &'a StepFigures, stream: &'a str) -> Multiples<'a> {
     let multiple = |(flow, line): &(&'a FlowSeries, Line)| Multiple {
         target: &flow.target,
         outlier: find_outlier(part, stream, &flow.target).is_some(),
-        worst: percent_text(flow.share_over.iter().flatten().copied().fold(0.0, f64::max)),
+        worst: two_decimals_percent(flow.share_over.iter().flatten().copied().fold(0.0, f64::max)),
         line: svg_path(line, top),
         bound_y: bound.map(|bound| format!("{:.1}", y_coordinate(bound, top))),
     };
     Multiples {
         stream,
         threshold: series.threshold,
-        top: percent_text(top),
-        bound: bound.map(percent_text),
+        top: two_decimals_percent(top),
+        bound: bound.map(two_decimals_percent),
         targets: lines.iter().map(multiple).collect(),
     }
 }

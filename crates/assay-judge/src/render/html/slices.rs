@@ -5,7 +5,7 @@
 //! table and in the totals. (The mean of the slices' shares, which ACT prints, is in `assay as act_latency`.) This
 //! table decides nothing.
 
-use super::figures::{Cell, percent_text};
+use super::figures::{Cell, two_decimals_percent};
 use crate::judgement::{Slice, SliceList, SliceStream, SliceTimes, StepFigures, UnkeptBound};
 use crate::render::slices::is_over;
 use crate::words::clock_text;
@@ -164,7 +164,7 @@ fn summary_of(
     } else {
         (all > 0.0).then_some(over / all)
     };
-    share.map_or_else(|| "–".to_owned(), percent_text)
+    share.map_or_else(|| "–".to_owned(), two_decimals_percent)
 }
 
 fn slice_row<'a>(slice: &'a Slice, over: bool, entry: &SliceStream, at: String, thresholds: &[Span]) -> SliceRow<'a> {

@@ -1,6 +1,6 @@
 //! The targets: what they are, what their block devices counted, and how each compares with the others.
 
-use super::figures::{Cell, percent_text};
+use super::figures::{Cell, two_decimals_percent};
 use super::multiples::{self, Multiples};
 use crate::judgement::{StepFigures, StreamTotals, TargetTotals};
 use assay_base::Bytes;
@@ -64,7 +64,7 @@ fn target_row<'a>(index: usize, target: &'a TargetTotals, root: &str, counts_byt
             let blocks = prepared.verified_blocks;
             format!("finished {}: {salted} salted, {zeroed} zeroed, {blocks} blocks read back", prepared.finished)
         }),
-        disk: target.disk.as_ref().map(|disk| percent_text(disk.mismatch)),
+        disk: target.disk.as_ref().map(|disk| two_decimals_percent(disk.mismatch)),
     }
 }
 
