@@ -108,7 +108,7 @@ const FILES: &[(Same, &str)] = &[
 const DATABASES: &[(Same, &str)] = &[
     (Same::Everything, "prep sqlite:shop.db --warehouses 1"),
     (Same::Everything, "check sqlite:shop.db"),
-    (Same::End, "run tpcc-hammerdb sqlite:shop.db --for 2s --seed 1 --out shop"),
+    (Same::End, "run tpcc-hammerdb sqlite:shop.db --warm-up 1s --for 2s --seed 1 --out shop"),
 ];
 
 fn prepared() -> Place {
@@ -318,8 +318,8 @@ const LONG_DATABASES: &[Long] = &[
         whole: DERIVED,
     },
     Long {
-        command: "run tpcc-hammerdb sqlite:shop.db --for 4s --seed 1 --out out",
-        again: "run tpcc-hammerdb sqlite:shop.db --for 4s --seed 1 --resume out",
+        command: "run tpcc-hammerdb sqlite:shop.db --warm-up 1s --for 4s --seed 1 --out out",
+        again: "run tpcc-hammerdb sqlite:shop.db --warm-up 1s --for 4s --seed 1 --resume out",
         cut: &[NEXT, RESULTS],
         whole: RESULTS,
     },
