@@ -1,5 +1,4 @@
-"""Servers of our own on file systems of our own, each with a steady load of commits, and how long their syncs lasted by the
-kernel's trace. Imported by bench/services and scripts/services-verdicts, not run."""
+"""Servers of our own, each with a steady load of commits. Imported by bench/services and scripts/services-verdicts, not run."""
 
 import base64
 import contextlib
@@ -12,151 +11,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
-import threading
+import sys
 import time
 
-TRACING = "/sys/kernel/tracing/instances"
+from delayed_disks import Missing, needs, succeeds
+from etcd_puts import send_puts
+
 COMMITS_A_SECOND = 100
-ETCD_CLIENTS = 20
-
-
-class Missing(Exception):
-    """What this machine lacks."""
-
-
-def succeeds(*command, **options):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
-    if done.returncode:
-        raise Missing(f"{command[0]}: {done.stderr.strip()}")
-    return done.stdout.strip()
-
-
-def needs(program, package):
-    if shutil.which(program) is None:
-        raise Missing(f"{program} is not installed (package {package})")
-
-
-@contextlib.contextmanager
-def mounted_ext4(work, image):
-    """A mounted ext4 over a loop device with direct I/O on this file."""
-    if os.geteuid():
-        raise Missing("only root may mount a file system")
-    device = succeeds("losetup", "-f", "--show", "--direct-io=on", image)
-    try:
-        succeeds("mkfs.ext4", "-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0", device)
-        point = tempfile.mkdtemp(prefix="ext4.", dir=work)
-        os.chmod(work, 0o755)
-        os.chmod(point, 0o755)
-        succeeds("mount", device, point)
-        try:
-            yield point
-        finally:
-            subprocess.run(["umount", "-l", point])
-    finally:
-        subprocess.run(["losetup", "-d", device])
-
-
-@contextlib.contextmanager
-def plain_disk(work, mebibytes):
-    """An ext4 on a file."""
-    image = os.path.join(work, "disk.image")
-    with open(image, "wb") as file:
-        file.truncate(mebibytes << 20)
-    try:
-        with mounted_ext4(work, image) as point:
-            yield point
-    finally:
-        os.unlink(image)
-
-
-class DelayingDisk:
-    """A disk in memory whose delays are set while it runs."""
-
-    def __init__(self, mount):
-        self.mount = mount
-
-    def set(self, **faults):
-        with open(os.path.join(self.mount, "ctl"), "w") as control:
-            control.write("".join(f"{key}={value}\n" for key, value in faults.items()))
-
-
-def delaying_program(assay):
-    """The program of assay-faultfs: beside ours, where FAULTFS names it, or built now."""
-    beside = os.path.join(os.path.dirname(assay), "faultfs")
-    program = os.environ.get("FAULTFS", beside)
-    if not os.path.exists(program):
-        if os.environ.get("SCALE") == "smoke":
-            raise Missing(f"{program} is not built (cargo build -p assay-faultfs)")
-        succeeds("cargo", "build", "--quiet", "--release", "-p", "assay-faultfs", "--bin", "faultfs")
-        program = "target/release/faultfs"
-    return os.path.abspath(program)
-
-
-@contextlib.contextmanager
-def delaying_disk(work, mebibytes, assay):
-    """An ext4 on a disk that delays, and that disk."""
-    mount = tempfile.mkdtemp(prefix="delaying.", dir=work)
-    program = [delaying_program(assay), mount, "--size", f"{mebibytes}MiB"]
-    process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        disk = process.stdout.readline().strip()
-        if not disk:
-            raise Missing(process.stderr.read().strip())
-        with mounted_ext4(work, disk) as point:
-            yield point, DelayingDisk(mount)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-class TracedSyncs:
-    """How long each fdatasync of a server on its log lasts, by an instance of tracefs of our own, which follows processes that
-    the server begins. Its trace is read when the block ends."""
-
-    def __init__(self, server):
-        if not os.access(TRACING, os.W_OK):
-            raise Missing("there is no tracefs at /sys/kernel/tracing that can be written to")
-        self.server, self.seconds = server, []
-
-    def __enter__(self):
-        threads = []
-        for process in self.server.processes():
-            # A session may end meanwhile.
-            with contextlib.suppress(FileNotFoundError):
-                threads += os.listdir(f"/proc/{process}/task")
-        self.instance = tempfile.mkdtemp(prefix="assay.", dir=TRACING)
-        self._write("buffer_size_kb", 8192)
-        self._write("options/event-fork", 1)
-        self._write("set_event_pid", " ".join(threads))
-        for call in ("sys_enter_fdatasync", "sys_exit_fdatasync"):
-            self._write(f"events/syscalls/{call}/enable", 1)
-        return self
-
-    def __exit__(self, *_):
-        with open(os.path.join(self.instance, "trace")) as trace:
-            lines = trace.readlines()
-        os.rmdir(self.instance)
-        begun = {}
-        for line in lines:
-            found = re.match(r".*-(\d+)\s+\[\d+\].*\s([\d.]+): (sys_fdatasync\(fd: (\w+)\)|sys_fdatasync -> 0x0)", line)
-            if not found:
-                continue
-            thread, moment = found[1], float(found[2])
-            if found[4] is not None:
-                begun[thread] = (moment, int(found[4], 16))
-            elif thread in begun:
-                begin, descriptor = begun.pop(thread)
-                if self.server.is_log(descriptor):
-                    self.seconds.append(moment - begin)
-
-    def _write(self, name, value):
-        with open(os.path.join(self.instance, name), "w") as file:
-            file.write(f"{value}\n")
-
-
-def quantile(sorted_values, share):
-    return sorted_values[min(int(share * len(sorted_values)), len(sorted_values) - 1)]
 
 
 def ended(process, how=signal.SIGTERM):
@@ -168,10 +29,23 @@ def ended(process, how=signal.SIGTERM):
         process.wait()
 
 
+def opened_file(process, descriptor):
+    """The path behind a descriptor of a process; none where it is closed already."""
+    try:
+        return os.readlink(f"/proc/{process.pid}/fd/{descriptor}")
+    except OSError:
+        return ""
+
+
+def as_nobody(program, *arguments):
+    """These servers do not run as root."""
+    return ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", str(program), *arguments]
+
+
 class Etcd:
     """An etcd whose files are in a directory. Its database has free pages, as one has that is in use for long."""
 
-    name, model = "etcd", "etcd"
+    name, model, stream = "etcd", "etcd", "wal-sync"
 
     def __init__(self, directory):
         needs("etcd", "etcd-server")
@@ -223,27 +97,13 @@ class Etcd:
             raise OSError(f"etcd: {said[:200]}")
 
     def load(self, seconds):
-        """Puts of 32 + 1024 bytes, each at its time."""
-        begin, count = time.monotonic(), int(COMMITS_A_SECOND * seconds)
-        clients = [threading.Thread(target=self._client, args=(number, count, begin)) for number in range(ETCD_CLIENTS)]
-        for client in clients:
-            client.start()
-        for client in clients:
-            client.join()
-
-    def _client(self, number, count, begin):
-        connection = self._connection()
-        for put in range(number, count, ETCD_CLIENTS):
-            time.sleep(max(0, begin + put / COMMITS_A_SECOND - time.monotonic()))
-            self._put(connection, f"{put % 500:032d}", 1024)
+        send_puts(self.port, COMMITS_A_SECOND, seconds)
 
     def processes(self):
         return [self.process.pid]
 
     def is_log(self, descriptor):
-        with contextlib.suppress(OSError):
-            return os.readlink(f"/proc/{self.process.pid}/fd/{descriptor}").endswith(".wal")
-        return False
+        return opened_file(self.process, descriptor).endswith(".wal")
 
     def histogram(self):
         """Its own count of syncs of the log of at most so many seconds."""
@@ -260,7 +120,7 @@ class Etcd:
 class Postgres:
     """A PostgreSQL with pgbench's tables, whose files are in a directory. It does not run as root."""
 
-    name, model = "PostgreSQL", "postgres-wal"
+    name, model, stream = "PostgreSQL", "postgres-wal", "wal-sync"
     scale = 8
 
     def __init__(self, directory):
@@ -271,9 +131,10 @@ class Postgres:
         os.mkdir(self.place)
         shutil.chown(self.place, "nobody", "nogroup")
         data = os.path.join(self.place, "data")
-        self._as_nobody("initdb", "-D", data, "-U", "postgres", "-A", "trust", "--locale=C", "--no-sync")
+        initdb = as_nobody(self.programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--locale=C", "--no-sync")
+        succeeds(*initdb, cwd=self.place)
         settings = ["-c", "listen_addresses=", "-c", "shared_buffers=256MB", "-c", "checkpoint_timeout=1h"]
-        server = self._words("postgres", "-D", data, "-k", self.place, *settings)
+        server = as_nobody(self.programs / "postgres", "-D", data, "-k", self.place, *settings)
         self.process = subprocess.Popen(server, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.place)
         try:
             self._wait()
@@ -282,12 +143,6 @@ class Postgres:
         except BaseException:
             self.end()
             raise
-
-    def _words(self, program, *arguments):
-        return ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", str(self.programs / program), *arguments]
-
-    def _as_nobody(self, program, *arguments):
-        return succeeds(*self._words(program, *arguments), cwd=self.place)
 
     def _client(self, program, *arguments):
         database = ("-d", "postgres") if program == "psql" else ("postgres",)
@@ -316,44 +171,100 @@ class Postgres:
         ended(self.process, signal.SIGINT)
 
 
-class ModelRun:
-    """A program of ours that loads a directory. It is ready when its files are made."""
+class MariaDb:
+    """A MariaDB with sysbench's table, whose files are in a directory. It has no binary log, so that a commit waits for the redo
+    log alone."""
 
-    def __init__(self, command, out, ready):
-        self.out, self.said = out, []
-        environment = os.environ | {"XDG_STATE_HOME": os.path.join(os.path.dirname(out), "state")}
-        command = [*command, "--out", out]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
-        for line in self.process.stderr:
-            self.said.append(line)
-            if line.rstrip().endswith(ready):
-                return
-        raise SystemExit("".join(self.said))
+    name, model, stream = "MariaDB", "mariadb-redo", "redo-sync"
+    rows = 100_000
 
-    def result(self):
-        """What it measured, once it has ended."""
-        self.said += self.process.stderr
-        if self.process.wait() not in (0, 10, 11):
-            raise SystemExit("".join(self.said))
-        with open(os.path.join(self.out, "verdict.json")) as file:
-            return json.load(file)
+    def __init__(self, directory):
+        for program, package in (("mariadbd", "mariadb-server"), ("sysbench", "sysbench")):
+            needs(program, package)
+        self.place = os.path.join(directory, "mariadb")
+        self.socket = os.path.join(self.place, "socket")
+        os.mkdir(self.place)
+        shutil.chown(self.place, "nobody", "nogroup")
+        places = ["--no-defaults", f"--datadir={self.place}/data", f"--tmpdir={self.place}"]
+        kind = ["--auth-root-authentication-method=normal", "--skip-test-db"]
+        succeeds(*as_nobody("mariadb-install-db", *places, *kind), cwd=self.place)
+        self._age()
+        options = [f"--socket={self.socket}", f"--pid-file={self.place}/pid", "--skip-networking", "--innodb-buffer-pool-size=256M"]
+        server = as_nobody(shutil.which("mariadbd"), *places, *options)
+        self.process = subprocess.Popen(server, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.place)
+        try:
+            self._wait()
+            self._sysbench("prepare")
+        except BaseException:
+            self.end()
+            raise
+
+    def _age(self):
+        """Writes all blocks of the ring, as a server in use has done: the first syncs of a block of fallocate wait for the
+        journal too."""
+        ring = os.path.join(self.place, "data", "ib_logfile0")
+        with open(ring, "r+b") as file:
+            content = file.read()
+            file.seek(0)
+            file.write(content)
+
+    def _wait(self):
+        create = ["mariadb", "--no-defaults", "-S", self.socket, "-u", "root", "-e", "CREATE DATABASE IF NOT EXISTS sbtest"]
+        for _ in range(300):
+            with contextlib.suppress(Missing):
+                return succeeds(*create)
+            time.sleep(0.1)
+        raise Missing("MariaDB does not answer")
+
+    def _sysbench(self, step, *options):
+        where = [f"--mysql-socket={self.socket}", "--mysql-user=root", f"--table-size={self.rows}", "--threads=8"]
+        return succeeds("sysbench", "oltp_update_non_index", *where, *options, step)
+
+    def load(self, seconds):
+        self._sysbench("run", f"--rate={COMMITS_A_SECOND}", f"--time={seconds}", "--events=0")
+
+    def processes(self):
+        return [self.process.pid]
+
+    def is_log(self, descriptor):
+        return os.path.basename(opened_file(self.process, descriptor)) == "ib_logfile0"
+
+    def end(self):
+        ended(self.process)
 
 
-def shipped_workload(work, model):
-    """A shipped workload with a smaller database, which is made sooner."""
-    text = pathlib.Path("workloads/services", f"{model}.toml").read_text()
-    workload = os.path.join(work, f"{model}.toml")
-    pathlib.Path(workload).write_text(text.replace('"2GiB"', '"256MiB"'))
-    return workload
+class RocksDb:
+    """A program that holds a RocksDB open (rocksdb_writer.py). Not db_bench: the limiter behind its write rate lets the writes
+    of 100 ms through at once, ten syncs one after the other."""
 
+    name, model, stream = "RocksDB", "rocksdb-sync", "log-sync"
 
-def run_model(assay, work, model, directory, seconds):
-    length, out = f"{seconds:g}s", os.path.join(work, "run")
-    shutil.rmtree(out, ignore_errors=True)
-    lengths = ["--warm-up", "0s", "--for", length, "--slice", length]
-    return ModelRun([assay, "run", shipped_workload(work, model), directory, *lengths], out, f"for {length}")
+    def __init__(self, directory):
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rocksdb_writer.py")
+        command = [sys.executable, program, os.path.join(directory, "rocksdb"), str(COMMITS_A_SECOND)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            self._answer()
+        except BaseException:
+            self.end()
+            raise
 
+    def _answer(self):
+        said = self.process.stdout.readline().strip()
+        if said != "ready":
+            raise Missing(said or "RocksDB ended")
 
-def certify_quick(assay, work, model, directory):
-    command = [assay, "certify", shipped_workload(work, model), directory, "--quick"]
-    return ModelRun(command, os.path.join(work, "run"), "for 1min")
+    def load(self, seconds):
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+        self._answer()
+
+    def processes(self):
+        return [self.process.pid]
+
+    def is_log(self, descriptor):
+        return opened_file(self.process, descriptor).endswith(".log")
+
+    def end(self):
+        self.process.stdin.close()
+        ended(self.process)
