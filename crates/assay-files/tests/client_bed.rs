@@ -5,8 +5,8 @@ use assay_base::{Instant, Span};
 use assay_files::own_dir::{OwnDir, Request, State, Wants};
 use assay_files::script::Script;
 use assay_files::shell::{
-    ClientInterval, Clients, Finished, OpenTree, Patience, PhaseReport, Settings, Sink, Verification, make_tree,
-    verify_tree,
+    ClientInterval, Clients, Finished, OpenTree, Patience, PhaseReport, Settings, Sink, StillTime, Verification,
+    make_tree, verify_tree,
 };
 use assay_model::files::{FilesPace, FilesWorkload, TreeShape};
 use assay_record::{Event, Thresholds};
@@ -31,6 +31,7 @@ pub(crate) fn settings<C: Fn() -> Instant>(clock: C, usual: Span) -> Settings<C>
         thresholds: Thresholds::new([]),
         patience: Patience::default(),
         usual,
+        still: StillTime::default(),
     }
 }
 

@@ -6,7 +6,7 @@ use assay_base::{Bytes, Rate};
 use assay_base::{Instant, Span};
 use assay_files::own_dir::State;
 use assay_files::script::Script;
-use assay_files::service::{CommitGroup, FileCall, ServiceNext, ServiceScript};
+use assay_files::service::{CallTimes, CommitGroup, FileCall, ServiceNext, ServiceScript};
 use assay_files::shell::{OpenTree, PhaseReport, ServiceThreads, Verification, make_service_files, verify_service};
 use assay_model::files::service::{MadeBy, ServiceCall};
 use assay_model::files::{FilesPace, FilesWorkload, Spacing, TreeShape};
@@ -106,7 +106,8 @@ impl VirtualService {
     fn step(&mut self, threads: &mut [VirtualThread], number: usize, cost: &impl Fn(&FileCall) -> Span) {
         let now = threads[number].next;
         if let Some((call, issued)) = threads[number].open.take() {
-            self.script.finish_call(number, Ok(call.length), issued, now, issued.since(threads[number].free));
+            let times = CallTimes::new(issued, now, issued.since(threads[number].free));
+            self.script.finish_call(number, Ok(call.length), times);
             threads[number].free = now;
         } else if !threads[number].begun {
             match self.script.begin(number, now) {

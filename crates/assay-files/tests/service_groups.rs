@@ -59,7 +59,7 @@ fn a_commit_waits_for_the_sync_before_it_and_that_is_not_our_lag() {
         let [before, group] = pair else { unreachable!() };
         assert!(group.free >= before.completed.min(group.intended[0]), "{group:?}");
         assert_eq!(group.issued, group.free, "in virtual time nobody is late");
-        assert!(group.own_lag.is_zero());
+        assert!(group.own_within.is_zero());
         assert!(group.intended.iter().all(|intended| *intended <= group.issued));
     }
 }

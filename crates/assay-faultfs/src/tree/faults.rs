@@ -32,6 +32,7 @@ pub(crate) struct CallFaults {
 /// | `space=24MiB`, `files=300` | more fails with ENOSPC |
 /// | `lost_every=9` | each ninth write is acknowledged and not stored |
 /// | `torn_every=9` | of each ninth write only the first half is stored |
+/// | `short_every=9` | each ninth write stores and acknowledges only its first half |
 /// | `zeroed_every=9` | the first 4 KiB of each ninth write are stored as zeros |
 /// | `undeleted_every=9` | each ninth unlink is acknowledged, and the file stays |
 /// | `swap=A,B`, `cut=A`, `zero=A`, `tear=A`, `vanish=A`, `restore=A` | at once: swaps the contents of two files; cuts one to half; zeroes its first 4 KiB, or the second half of them; removes its name; gives a removed one back |
@@ -50,6 +51,7 @@ pub struct TreeFaults {
     pub(crate) files: Option<u64>,
     pub(crate) lost_every: u64,
     pub(crate) torn_every: u64,
+    pub(crate) short_every: u64,
     pub(crate) zeroed_every: u64,
     pub(crate) undeleted_every: u64,
 }
@@ -91,6 +93,7 @@ impl TreeFaults {
             "space" => self.space = limit?,
             "files" => self.files = limit?,
             "lost_every" => self.lost_every = number?,
+            "short_every" => self.short_every = number?,
             "torn_every" => self.torn_every = number?,
             "zeroed_every" => self.zeroed_every = number?,
             "undeleted_every" => self.undeleted_every = number?,

@@ -402,7 +402,7 @@ impl Filesystem for TreeFileSystem {
         let appends = flags.0 & libc::O_APPEND != 0 && !write_flags.contains(WriteFlags::FUSE_WRITE_CACHE);
         let written = self.service.carry_out(TreeOperation::Write, |state| {
             let offset = if appends { state.memory.file_bytes(ino.0)?.len() as u64 } else { offset };
-            state.write(ino.0, offset, data).map(|()| data.len() as u32)
+            state.write(ino.0, offset, data)
         });
         self.service.answer(TreeOperation::Write, taken, send_written(written, reply));
     }

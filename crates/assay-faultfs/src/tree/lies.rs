@@ -13,9 +13,14 @@ pub(crate) struct LieCounters {
 }
 
 impl LieCounters {
-    /// What becomes of the next write.
-    pub(crate) fn of_next_write(&mut self, faults: &TreeFaults) -> Option<Lie> {
+    /// Whether the next write is short, which is no lie.
+    pub(crate) fn is_next_write_short(&mut self, faults: &TreeFaults) -> bool {
         self.writes += 1;
+        faults.short_every > 0 && self.writes.is_multiple_of(faults.short_every)
+    }
+
+    /// What becomes of this write.
+    pub(crate) fn of_next_write(&self, faults: &TreeFaults) -> Option<Lie> {
         let lies = [(faults.lost_every, Lie::Lost), (faults.torn_every, Lie::Torn), (faults.zeroed_every, Lie::Zeroed)];
         let told = lies.iter().find(|(every, _)| *every > 0 && self.writes.is_multiple_of(*every));
         told.map(|(_, lie)| *lie)

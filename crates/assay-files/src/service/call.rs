@@ -41,21 +41,54 @@ pub enum ServiceNext {
     Over,
 }
 
+/// Why a call did not do what it was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallFailure {
+    /// The kernel said so.
+    Error(Code),
+    /// It wrote fewer bytes than it was given.
+    Short,
+}
+
 /// Commits that are durable, or of which this is not known because a call failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommitGroup {
     /// When each was wanted.
     pub intended: Vec<Instant>,
-    /// When the writer could begin: when the first was wanted and the group before was done.
+    /// When the writer could have begun: when the first was wanted and the group before was done, or would have been if
+    /// the process had not stood still.
     pub free: Instant,
     /// When its first call was issued.
     pub issued: Instant,
     /// When its last call returned.
     pub completed: Instant,
-    /// What its calls were issued too late by because of ourselves.
-    pub own_lag: Span,
+    /// What was added behind its first call because of ourselves: calls that were issued too late, or that the process
+    /// stood still in.
+    pub own_within: Span,
     /// What failed.
-    pub failed: Option<Code>,
+    pub failed: Option<CallFailure>,
+}
+
+/// When a call was made, and what of that is because of ourselves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallTimes {
+    /// When it was issued.
+    pub issued: Instant,
+    /// When it returned.
+    pub completed: Instant,
+    /// By how much it was issued too late.
+    pub own_lag: Span,
+    /// How long the process stood still in it, and from when it could have been issued until it returned.
+    pub stood: Span,
+    /// See `stood`.
+    pub stood_in_all: Span,
+}
+
+impl CallTimes {
+    /// Those of a call in which the process ran.
+    pub fn new(issued: Instant, completed: Instant, own_lag: Span) -> CallTimes {
+        CallTimes { issued, completed, own_lag, stood: Span::ZERO, stood_in_all: Span::ZERO }
+    }
 }
 
 /// The time from one step to another, as a stream of its own.
@@ -67,8 +100,8 @@ pub struct SpanDone {
     pub issued: Instant,
     /// When the last call of the last step returned.
     pub completed: Instant,
-    /// What calls in it were issued too late by because of ourselves.
+    /// What calls in it were issued too late by, or returned too late by, because of ourselves.
     pub own_lag: Span,
     /// What failed.
-    pub failed: Option<Code>,
+    pub failed: Option<CallFailure>,
 }

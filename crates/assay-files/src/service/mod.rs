@@ -14,6 +14,6 @@ mod run;
 mod script;
 mod tasks;
 
-pub use call::{CommitGroup, FileCall, ServiceNext, SpanDone};
+pub use call::{CallFailure, CallTimes, CommitGroup, FileCall, ServiceNext, SpanDone};
 pub use files::{FileState, ServiceFiles};
 pub use script::ServiceScript;

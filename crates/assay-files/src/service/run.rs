@@ -1,8 +1,8 @@
 //! What a thread is at: the steps that are left, and the calls of the step that it has begun.
 
-use super::call::{CommitGroup, FileCall, SpanDone};
+use super::call::{CallFailure, CallTimes, CommitGroup, FileCall, SpanDone};
 use super::prepared::PreparedStep;
-use assay_base::{Code, Instant, Span};
+use assay_base::{Instant, Span};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -57,6 +57,10 @@ pub(super) struct OpenGroup {
     pub(super) intended: Vec<Instant>,
     pub(super) issued: Option<Instant>,
     pub(super) bytes: u64,
+    /// When the writer could have begun it.
+    pub(super) free: Instant,
+    /// What was added behind its first call because of ourselves.
+    pub(super) own_within: Span,
 }
 
 /// Why and since when a thread is at something.
@@ -64,9 +68,8 @@ pub(super) struct OpenGroup {
 pub(super) struct RunBeginning {
     /// The task; `None` for the writer's own steps.
     pub(super) task: Option<usize>,
-    /// When it began, and since when it could have.
+    /// When it began.
     pub(super) began: Instant,
-    pub(super) may_issue: Instant,
     /// Commits in the group, or since the task began last.
     pub(super) commits: u64,
 }
@@ -101,9 +104,8 @@ pub(super) struct Run {
     pub(super) calls: VecDeque<FileCall>,
     pub(super) current: Option<FileCall>,
     pub(super) spans: Vec<OpenSpan>,
-    pub(super) own_lag: Span,
     pub(super) completed: Instant,
-    pub(super) failed: Option<Code>,
+    pub(super) failed: Option<CallFailure>,
     pub(super) ended: RunEnded,
     pub(super) write_back: WriteBack,
 }
@@ -118,7 +120,6 @@ impl Run {
             calls: VecDeque::new(),
             current: None,
             spans: Vec::new(),
-            own_lag: Span::ZERO,
             failed: None,
             ended: RunEnded::default(),
             write_back: WriteBack::default(),
@@ -140,15 +141,18 @@ impl Run {
     }
 
     /// A call has returned.
-    pub(super) fn note_times(&mut self, issued: Instant, completed: Instant, own_lag: Span) {
+    pub(super) fn note_times(&mut self, times: CallTimes) {
+        let CallTimes { issued, completed, own_lag, stood, .. } = times;
         if let Some(group) = &mut self.group {
+            let lag_within = if group.issued.is_some() { own_lag } else { Span::ZERO };
             group.issued = group.issued.or(Some(issued));
+            group.own_within = group.own_within + lag_within + stood;
         }
         for span in &mut self.spans {
+            let lag_within = if span.issued.is_some() { own_lag } else { Span::ZERO };
             span.issued = span.issued.or(Some(issued));
-            span.own_lag = span.own_lag + own_lag;
+            span.own_lag = span.own_lag + lag_within + stood;
         }
-        self.own_lag = self.own_lag + own_lag;
         self.completed = completed;
     }
 
@@ -157,10 +161,10 @@ impl Run {
         let Some(group) = self.group.take() else { return };
         self.ended.acknowledged = Some(CommitGroup {
             intended: group.intended,
-            free: self.beginning.may_issue,
+            free: group.free,
             issued: group.issued.unwrap_or(self.completed),
             completed: self.completed,
-            own_lag: self.own_lag,
+            own_within: group.own_within,
             failed: self.failed,
         });
     }

@@ -1,6 +1,6 @@
 //! The threads of a server in one phase.
 
-use super::call::{CommitGroup, FileCall, ServiceNext, SpanDone};
+use super::call::{CallFailure, CallTimes, CommitGroup, FileCall, ServiceNext, SpanDone};
 use super::files::ServiceFiles;
 use super::prepared::PreparedService;
 use super::reader::FollowingReader;
@@ -21,6 +21,8 @@ struct ThreadState {
     tasks: Vec<usize>,
     /// Since when it has nothing to do.
     free: Instant,
+    /// By how much that is later than it would be if the process had not stood still.
+    shifted: Span,
     prng: Prng,
     run: Option<Run>,
 }
@@ -76,6 +78,7 @@ impl ServiceScript {
                 is_writer: number == 0,
                 tasks: (0..service.tasks.len()).filter(is_own).collect(),
                 free: begun,
+                shifted: Span::ZERO,
                 prng: Prng::for_path(self.seed, &[THREAD, number as u64]),
                 run: None,
             });
@@ -149,7 +152,7 @@ impl ServiceScript {
         let moves = self.moves_of(described.after_full);
         let commits = self.tasks[task].begin(described, since, self.counted, moves);
         let may_issue = since.max(self.threads[thread].free);
-        let mut run = Run::new(RunBeginning { task: Some(task), began: now, may_issue, commits });
+        let mut run = Run::new(RunBeginning { task: Some(task), began: now, commits });
         run.queue_steps(&self.prepared.tasks[task]);
         self.threads[thread].run = Some(run);
         ServiceNext::Begin { may_issue }
@@ -171,10 +174,15 @@ impl ServiceScript {
                 bytes += images.bytes.get();
             }
         }
-        let may_issue = intended.first().copied().unwrap_or(now).max(state.free);
+        let first = intended.first().copied().unwrap_or(now);
+        if first >= state.free {
+            state.shifted = Span::ZERO;
+        }
+        let unshifted = state.free - state.shifted;
+        let (free, may_issue) = (first.max(unshifted), first.max(state.free));
         let commits = intended.len() as u64;
-        let mut run = Run::new(RunBeginning { task: None, began: now, may_issue, commits });
-        run.group = Some(OpenGroup { intended, issued: None, bytes });
+        let mut run = Run::new(RunBeginning { task: None, began: now, commits });
+        run.group = Some(OpenGroup { intended, issued: None, bytes, free, own_within: Span::ZERO });
         run.queue_steps(&self.prepared.writer);
         run.queue.push_back(Queued::Acknowledge);
         state.run = Some(run);
@@ -228,25 +236,16 @@ impl ServiceScript {
 
     /// Takes the result of a thread's call: the bytes that it moved, or its error. After an error nothing more is done of
     /// what the thread is at.
-    pub fn finish_call(
-        &mut self,
-        thread: usize,
-        result: Result<u64, Code>,
-        issued: Instant,
-        completed: Instant,
-        own_lag: Span,
-    ) {
+    pub fn finish_call(&mut self, thread: usize, result: Result<u64, Code>, times: CallTimes) {
+        let state = &mut self.threads[thread];
+        state.shifted = state.shifted + times.stood_in_all;
         let mut run = self.threads[thread].run.take().expect("a thread that made a call has begun something");
         let call = run.current.take().expect("a result belongs to a call");
-        run.note_times(issued, completed, own_lag);
-        let moved = match result {
-            Ok(moved) if call.call.writes_bytes() && moved < call.length => Err(Code::EIO),
-            moved => moved,
-        };
-        match moved {
-            Ok(_) => self.note_done(&call),
-            Err(code) => {
-                run.failed = run.failed.or(Some(code));
+        run.note_times(times);
+        match failure_of(&call, result) {
+            None => self.note_done(&call),
+            Some(failure) => {
+                run.failed = run.failed.or(Some(failure));
                 self.files.file_mut(call.file).is_unsure = true;
                 run.calls.clear();
                 run.queue.retain(|queued| matches!(queued, Queued::Acknowledge | Queued::SpanEnds(_)));
@@ -289,5 +288,14 @@ impl ServiceScript {
     /// When the phase ends.
     pub(super) fn end(&self) -> Instant {
         self.end
+    }
+}
+
+/// Why a call did not do what it was asked for.
+fn failure_of(call: &FileCall, result: Result<u64, Code>) -> Option<CallFailure> {
+    match result {
+        Err(code) => Some(CallFailure::Error(code)),
+        Ok(moved) if call.call.writes_bytes() && moved < call.length => Some(CallFailure::Short),
+        Ok(_) => None,
     }
 }

@@ -8,6 +8,7 @@ use super::flows::{FlowMap, PhaseFlows, SequenceFlow};
 use super::incidents::Incidents;
 use super::phase::Settings;
 use super::signals::Signals;
+use super::still_time::StillTime;
 use super::totals::ClientTotals;
 use super::tree::OpenTree;
 use crate::script::{Assignment, Begin, Call, Script};
@@ -46,6 +47,7 @@ pub(super) struct Shared {
     /// The flows of this phase, and how many all phases have.
     pub(super) flows: PhaseFlows,
     pub(super) number_of_flows: usize,
+    pub(super) still: StillTime,
 }
 
 /// Locks what clients share, also after one of them has panicked: its phase then ends as a mistake of ours.
@@ -108,6 +110,7 @@ impl Shared {
             tree,
             flows,
             number_of_flows,
+            still: settings.still.clone(),
         }
     }
 
@@ -152,6 +155,8 @@ struct Progress {
     own_lag: Span,
     /// All that we made it longer.
     own_total: Span,
+    /// How much of that is time in which the process stood still.
+    stood: Span,
     /// When the call before completed; at first, since when a call could have been issued.
     free: Instant,
     calls: u64,
@@ -161,25 +166,28 @@ struct Progress {
 impl Progress {
     fn new(assignment: Assignment) -> Progress {
         let free = assignment.may_issue;
-        let (own_lag, own_total) = (Span::ZERO, Span::ZERO);
-        Progress { assignment, issued: free, own_lag, own_total, free, calls: 0, failed: None }
+        let (own_lag, own_total, stood) = (Span::ZERO, Span::ZERO, Span::ZERO);
+        Progress { assignment, issued: free, own_lag, own_total, stood, free, calls: 0, failed: None }
     }
 
-    /// The times of a call: the first is wanted when its sequence is, each other one when the one before is done.
-    fn times_of_call(&mut self, issued: Instant, completed: Instant) -> OperationTimes {
+    /// The times of a call: the first is wanted when its sequence is, each other one when the one before is done. The call
+    /// returned late by the time for which the process stood still in it.
+    fn times_of_call(&mut self, issued: Instant, completed: Instant, still: &StillTime) -> OperationTimes {
         let own_lag = issued.since(self.free);
+        let stood = still.length_within(issued, completed);
+        self.stood = self.stood + still.length_within(self.free.max(self.assignment.may_issue), completed);
         let intended = if self.calls == 0 { self.assignment.intended } else { self.free };
         if self.calls == 0 {
             (self.issued, self.own_lag) = (issued, own_lag);
         }
-        self.own_total = self.own_total + own_lag;
+        self.own_total = self.own_total + own_lag + stood;
         (self.free, self.calls) = (completed, self.calls + 1);
         OperationTimes {
             response: completed.since(intended),
             service: completed.since(issued),
             lag: issued.since(intended),
             submit: Span::ZERO,
-            excess: Excess { own_lag, response: own_lag, service: Span::ZERO },
+            excess: Excess { own_lag, response: own_lag + stood, service: stood },
         }
     }
 
@@ -210,6 +218,9 @@ pub(super) struct Client<'a, C> {
     pub(super) totals: ClientTotals,
     /// When its last call ended.
     pub(super) free: Instant,
+    /// By how much all that it does is later than it would be if the process had not stood still: what was due meanwhile
+    /// waits for what was due before.
+    pub(super) shifted: Span,
 }
 
 impl<C: Fn() -> Instant> Client<'_, C> {
@@ -252,7 +263,7 @@ impl<C: Fn() -> Instant> Client<'_, C> {
     }
 
     fn carry_out(&mut self, assignment: Assignment, first: Option<Call>) -> Next {
-        let mut progress = Progress::new(assignment);
+        let mut progress = self.begin_progress(assignment);
         let Some(mut call) = first else {
             let now = (self.clock)();
             (progress.issued, progress.free, self.free) = (now, now, now);
@@ -268,6 +279,17 @@ impl<C: Fn() -> Instant> Client<'_, C> {
         }
     }
 
+    /// Begins a sequence. Where it waited for the client, the client could have been free earlier by what it is shifted.
+    fn begin_progress(&mut self, assignment: Assignment) -> Progress {
+        let mut progress = Progress::new(assignment);
+        if progress.assignment.intended >= self.free {
+            self.shifted = Span::ZERO;
+        } else {
+            progress.free = progress.assignment.intended.max(self.free - self.shifted);
+        }
+        progress
+    }
+
     fn make_call(&mut self, progress: &mut Progress, call: &Call) -> Next {
         self.calls.prepare(call);
         let flow = self.shared.flows.operations[call.operation as usize];
@@ -280,7 +302,7 @@ impl<C: Fn() -> Instant> Client<'_, C> {
         self.free = completed;
         let done = self.calls.settle(call, done);
         let answer = self.shared.finish_call(self.number, done.map(|done| done.bytes), completed);
-        let times = progress.times_of_call(issued, completed);
+        let times = progress.times_of_call(issued, completed, &self.shared.still);
         let ending = ending_of(call, done, answer.counted);
         if let Ending::Failed(code) = ending {
             progress.failed = progress.failed.or(Some(code));
@@ -289,6 +311,9 @@ impl<C: Fn() -> Instant> Client<'_, C> {
         self.totals.count(call, ending);
         let finished = Finished { flow, sequence: None, ending, times, completed };
         let is_last = !matches!(answer.next, Next::Call(_));
+        if is_last {
+            self.shifted = self.shifted + progress.stood;
+        }
         let sequence = if is_last { progress.finished(&self.shared.flows.sequences) } else { None };
         self.desk().end_call(finished, sequence, &self.shared.book);
         answer.next

@@ -12,7 +12,7 @@ use super::tree::OpenTree;
 use super::watch::{RunningWatch, Watched};
 use crate::script::Script;
 use crate::trouble::Trouble;
-use assay_base::Instant;
+use assay_base::{Instant, Span};
 use assay_model::files::{CachePolicy, FilesWorkload};
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
@@ -139,7 +139,8 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Clients<C> {
                 let _done = DoneGuard(&shared.signals);
                 let calls = Calls::new(shared.tree.clone(), policy);
                 let totals = ClientTotals::default();
-                Client { shared: &shared, number, clock, calls, totals, free: Instant::ZERO }.work()
+                Client { shared: &shared, number, clock, calls, totals, free: Instant::ZERO, shifted: Span::ZERO }
+                    .work()
             };
             let thread = Builder::new().name(format!("client-{number}")).stack_size(STACK).spawn(work);
             match thread {

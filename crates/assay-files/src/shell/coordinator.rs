@@ -10,7 +10,7 @@ use super::sink::{ClientInterval, Sink};
 use super::watch::{Disturbance, RunningWatch};
 use crate::script::{LookAhead, Wall};
 use assay_base::{Instant, Span};
-use assay_record::{Event, EventKind};
+use assay_record::{Event, EventKind, Interval, Pauses};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -29,6 +29,8 @@ pub(super) struct Coordinator<'a, C> {
     watch: Option<&'a RunningWatch>,
     look_ahead: Option<LookAhead>,
     logged: u16,
+    /// The longest time for which the process stood still since nothing waited: so much later may everything be.
+    shifted: Span,
     /// When the phase ends by its time. The interval that ends then is longer, by what is in course.
     planned_end: Option<Instant>,
 }
@@ -52,6 +54,7 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
             watch,
             look_ahead,
             logged,
+            shifted: Span::ZERO,
             planned_end,
         }
     }
@@ -106,7 +109,9 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
                 Some(client) => self.shared.desks[client].lock().call,
                 None => self.watch.and_then(|watch| watch.state.desk.lock().call),
             };
-            let Some(news) = self.overdue.observe(at, call, now) else { continue };
+            // A call that returned while the process stood still looks open until its thread runs again.
+            let stood = call.map_or(Span::ZERO, |call| self.shared.still.length_within(call.issued, now));
+            let Some(news) = self.overdue.observe(at, call, now - stood) else { continue };
             sink.take_event(event_of(client, news, now));
             if let News::Late(call, Lateness::GivenUp) = news {
                 given_up = given_up.or(Some(PhaseEnd::GivenUp { client, call }));
@@ -173,16 +178,41 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
     }
 
     fn close_interval(&mut self, sink: &mut dyn Sink, is_last: bool) {
-        let Period { index, end, .. } = lock(&self.shared.book).period();
+        let Period { index, start, end } = lock(&self.shared.book).period();
         let open = self.collect_desks(end);
         let closes_group = is_last || (index + 1).is_multiple_of(self.settings.group.max(1));
         let counted = lock(&self.shared.book).end_period(self.logged, self.settings.interval, closes_group);
         self.shared.desks.iter().for_each(|desk| desk.lock().is_collected = false);
         let due = self.count_due(end);
-        let interval = self.accounts.close_interval(&counted, &open, due.as_deref());
+        let mut interval = self.accounts.close_interval(&counted, &open, due.as_deref());
+        self.note_still_time(&mut interval, start, end);
         let histograms = counted.frame.histograms_line();
         sink.take_interval(ClientInterval { interval, histograms, entries: counted.entries });
         lock(&self.shared.book).give_back(counted.frame);
+    }
+
+    /// Says by how much the load of an interval may be late because the process stood still, and for how long it did.
+    fn note_still_time(&mut self, interval: &mut Interval, start: Instant, end: Instant) {
+        // A stop that lasts beyond the interval is known as a whole by now.
+        let part = self.shared.still.part_within(start, self.now()).filter(|(from, _)| *from < end);
+        if let Some((from, to)) = part {
+            self.shifted = self.shifted + to.min(end).since(from);
+        }
+        if self.shifted.is_zero() {
+            return;
+        }
+        let mut overslept = Pauses::default();
+        if let Some((from, to)) = part {
+            overslept.record_pause(to.min(end).since(from).as_ns());
+        }
+        interval.lateness = vec![assay_record::Lateness {
+            shift_ns: self.shifted.as_ns(),
+            overslept,
+            ..assay_record::Lateness::default()
+        }];
+        if interval.flows.iter().all(|flow| flow.waiting == 0) {
+            self.shifted = Span::ZERO;
+        }
     }
 
     /// Counts what lies on the desks, and returns what is open.
@@ -196,8 +226,10 @@ impl<'a, C: Fn() -> Instant> Coordinator<'a, C> {
             state.finished.drain(..).for_each(|finished| book.count(finished));
             open.loops.add_client(&mut state.time, end);
             let call = state.call.filter(|call| call.issued < end);
-            let is_stuck =
-                call.is_some_and(|call| self.settings.patience.lateness(call.issued, end) >= Lateness::Stuck);
+            let is_stuck = call.is_some_and(|call| {
+                let stood = self.shared.still.length_within(call.issued, self.now());
+                self.settings.patience.lateness(call.issued + stood, end) >= Lateness::Stuck
+            });
             let counts = if is_stuck { &mut open.stuck } else { &mut open.in_flight };
             if let Some(flow) = call.and_then(|call| call.flow) {
                 counts[flow] += 1;

@@ -4,7 +4,7 @@
 //! # use assay_base::{Instant, Span};
 //! # use assay_files::own_dir::OwnDir;
 //! # use assay_files::script::Script;
-//! # use assay_files::shell::{Clients, OpenTree, Patience, PhaseReport, Settings, Sink, make_tree};
+//! # use assay_files::shell::{Clients, OpenTree, Patience, PhaseReport, Settings, Sink, StillTime, make_tree};
 //! # use assay_files::Trouble;
 //! # use assay_model::files::{FilesWorkload, TreeShape};
 //! # use assay_record::Thresholds;
@@ -26,6 +26,7 @@
 //!     thresholds: Thresholds::new([]),
 //!     patience: Patience::default(),
 //!     usual: Span::from_secs(60),
+//!     still: StillTime::default(),
 //! };
 //! let mut clients = Clients::new(tree.clone(), script, workload, settings);
 //! // Intervals and events go to the sink: the flow of an interval is `clients.flows().names()[flow]`.
@@ -61,6 +62,7 @@ mod phase;
 mod service;
 mod signals;
 mod sink;
+mod still_time;
 mod totals;
 mod transfer;
 mod tree;
@@ -82,6 +84,7 @@ pub use phase::{PhaseEnd, PhaseReport, Settings};
 pub use service::{LeftOfService, ServiceThreads, make_service_files, verify_service};
 pub use signals::StopHandle;
 pub use sink::{ClientInterval, Sink};
+pub use still_time::StillTime;
 pub use totals::OperationTotals;
 pub use tree::OpenTree;
 pub use verify::verify_tree;

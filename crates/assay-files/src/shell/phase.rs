@@ -2,6 +2,7 @@
 
 use super::desk::OpenCall;
 use super::overdue::Patience;
+use super::still_time::StillTime;
 use super::totals::OperationTotals;
 use super::watch::Disturbance;
 use crate::script::Wall;
@@ -25,6 +26,8 @@ pub struct Settings<C> {
     pub patience: Patience,
     /// How long a phase lasts that does not say it.
     pub usual: Span,
+    /// When the whole process did not run.
+    pub still: StillTime,
 }
 
 /// Why a phase ended.

@@ -41,7 +41,7 @@ impl Rests {
             *kept = kept.max(time.idle_share(looped.slots));
         }
         if !self.reported
-            && let Some(text) = lateness::warning_text(window, layout)
+            && let Some(text) = lateness::warning_text(window, layout).filter(|_| layout.times.lateness)
         {
             self.reported = true;
             notes.add_warning(text);

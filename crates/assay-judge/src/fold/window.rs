@@ -39,7 +39,7 @@ pub(crate) struct Window {
     pub flows: Vec<Counters>,
     /// One for each stream: the sum of its flows.
     pub streams: Vec<Counters>,
-    /// How late the generator was, one for each target; empty where it is not counted.
+    /// How late the generator was, one for each target.
     pub late: Vec<Late>,
     /// What the slots of the closed loops did within the planned time, one for each loop.
     pub loops: Vec<LoopTime>,
@@ -216,7 +216,8 @@ impl OpenWindow {
             let Some(late) = self.late.get_mut(usize::from(lateness.target)) else { continue };
             late.add_lateness(lateness, &layout.times.thresholds)?;
         }
-        for disk in &interval.disks {
+        let disks = interval.disks.iter().filter(|_| layout.times.lateness);
+        for disk in disks {
             let Some(late) = self.late.get_mut(usize::from(disk.target)) else { continue };
             late.add_disk(disk);
             for (head, flow) in layout.flows.iter().zip(&interval.flows).filter(|(head, _)| head.target == disk.target)
@@ -237,9 +238,7 @@ impl OpenWindow {
 
     fn add_interval(&mut self, placed: &Placed<'_>, layout: &Layout) {
         let drains = layout.is_draining_at(placed.at_ns);
-        if layout.times.lateness
-            && let Err(bucket) = self.add_lateness(placed.interval, layout)
-        {
+        if let Err(bucket) = self.add_lateness(placed.interval, layout) {
             self.invalid.get_or_insert(Flaw::NoBucket(bucket));
         }
         self.intervals += u64::from(!drains);
@@ -382,7 +381,7 @@ impl Windows {
             intervals: 0,
             flows,
             rest: Vec::new(),
-            late: if layout.times.lateness { vec![Late::default(); layout.targets.len()] } else { Vec::new() },
+            late: vec![Late::default(); layout.targets.len()],
             loops: vec![LoopTime::default(); layout.loops.len()],
             disturbed: None,
             pressure: PressedTime::default(),

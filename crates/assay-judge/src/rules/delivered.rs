@@ -69,7 +69,14 @@ fn check_delivery(
         if window.end_ns < layout.planned_ns && goes_on {
             return None;
         }
-        let cause = excuse_if_disturbed(nothing_completed(cell), stream, flow, window, layout);
+        let length = window.end_ns.saturating_sub(window.start_ns);
+        // Where the generator did nothing for the whole window, what was open had no chance to be found completed.
+        let cause = if shift_ns(stream, flow, window, layout) >= length.into() && length > 0 {
+            Cause::NothingIssued
+        } else {
+            nothing_completed(cell)
+        };
+        let cause = excuse_if_disturbed(cause, stream, flow, window, layout);
         let delivered = Delivered {
             text: NONE.to_owned(),
             value: 0.0,
@@ -89,7 +96,9 @@ fn check_delivery(
     let flows = if flow.is_some() { 1 } else { layout.streams[stream].flows.len() };
     let waiting = waiting_operations(cell, flows, own, layout.plan.backlog, length);
     let within = waiting <= scheduled / LEFT_WAITING;
-    let generator = !within && (own || behind_ns(cell, waiting, length) <= shift_ns(stream, flow, window, layout));
+    let shift_ns = shift_ns(stream, flow, window, layout);
+    let is_even = layout.streams[stream].head.arrival == "steady";
+    let generator = !within && (own || is_explained_by(shift_ns, cell, waiting, length, is_even));
     let value = 1.0 - waiting as f64 / scheduled as f64;
     let delivered = Delivered { text: share_text(value, LEAST), value, operations: scheduled, generator };
     let fault = if within {
@@ -190,6 +199,16 @@ fn waiting_operations(cell: &Counters, flows: usize, own: bool, backlog: Span, l
 /// How long the schedule takes for the waiting operations.
 fn behind_ns(cell: &Counters, waiting: u64, length: u64) -> u128 {
     u128::from(waiting) * u128::from(length) / u128::from(cell.work.scheduled.max(1))
+}
+
+/// Whether what waits came in the time by which the schedule was shifted. As many operations as that are due in it in the
+/// mean; of independent clients the number has a standard deviation of its root, of which three are allowed.
+fn is_explained_by(shift_ns: u128, cell: &Counters, waiting: u64, length: u64, is_even: bool) -> bool {
+    if behind_ns(cell, waiting, length) <= shift_ns {
+        return true;
+    }
+    let due = shift_ns as f64 * cell.work.scheduled as f64 / length.max(1) as f64;
+    !is_even && waiting as f64 <= due + 3.0 * due.sqrt()
 }
 
 /// The time by which the operations that wait may have been shifted, because all operations before them were late.
@@ -365,6 +384,7 @@ mod tests {
         let mut header = fixture::header();
         header.targets.push(assay_record::TargetHead { name: "other".into(), ..header.targets[0].clone() });
         header.flows.push(FlowHead { stream: 0, target: 1 });
+        header.streams[0].arrival = "steady".to_owned();
         let layout = Layout::new(&header, &[]).unwrap();
         let mut window = fixture::window(&layout);
         let late = |shift_ns| {
@@ -389,6 +409,44 @@ mod tests {
             let cell = lagged(100, 10, Counters { waiting: held_back, ..cell.clone() });
             let found = check_delivery(0, &cell, flow, &window, &layout).unwrap();
             assert_eq!(found.fault, Some(expected), "{flow:?} {held_back}");
+        }
+    }
+
+    /// As many independent clients as come in a second are a hundred, give or take ten.
+    #[test]
+    fn of_independent_clients_a_few_more_may_come_while_the_schedule_is_shifted() {
+        let cell = Counters { work: scheduled_only(1000), ..Counters::new(1) };
+        let explained = |waiting, shift_ms: u128, is_even| {
+            is_explained_by(shift_ms * 1_000_000, &cell, waiting, 10_000_000_000, is_even)
+        };
+        for (waiting, even, independent) in
+            [(100, true, true), (101, false, true), (130, false, true), (131, false, false)]
+        {
+            assert_eq!(
+                (explained(waiting, 1000, true), explained(waiting, 1000, false)),
+                (even, independent),
+                "{waiting}"
+            );
+        }
+        assert!(!explained(1, 0, false), "without a shift nothing is explained");
+    }
+
+    /// A program that was stopped for a whole slice finds nothing completed in it, also not what was open.
+    #[test]
+    fn nothing_is_completed_while_the_program_stands_still() {
+        use assay_record::Lateness;
+        let layout = Layout::new(&fixture::header(), &[]).unwrap();
+        let mut window = fixture::window(&layout);
+        let length = window.end_ns - window.start_ns;
+        let cell = Counters { work: scheduled_only(100), in_flight: 1, waiting: 99, ..Counters::new(1) };
+        for (shift_ns, expected) in
+            [(0, Cause::NothingCompleted), (length - 1, Cause::NothingCompleted), (length, Cause::NothingIssued)]
+        {
+            let mut late = crate::fold::late::Late::default();
+            late.add_lateness(&Lateness { shift_ns, ..Lateness::default() }, &layout.times.thresholds).unwrap();
+            window.late = vec![late];
+            let found = check_delivery(0, &cell, None, &window, &layout).unwrap();
+            assert_eq!(found.fault, Some(expected), "{shift_ns} of {length}");
         }
     }
 

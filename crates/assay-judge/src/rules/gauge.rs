@@ -276,15 +276,15 @@ impl Gauge {
         layout: &Layout,
     ) -> Value {
         let (measure, bound, thresholds) = (self.criterion.measure, &self.criterion.bound, &layout.times.thresholds);
-        if !layout.times.lateness {
-            return value.without_own_lag(cell, measure, bound, thresholds);
-        }
         let on = self.scope.target_indexes(layout).filter(|at| target.is_none_or(|target| target == *at));
         if bound.is_of_work() {
             let on: Vec<usize> = on.collect();
             let late = on.iter().filter_map(|at| window.late.get(*at));
             let idle = late.map(|late| lateness::without_work_ns(late, layout)).max().unwrap_or(0);
             return value.work_without(idle.max(loops::without_work_ns(window, layout, &on)));
+        }
+        if !layout.times.lateness && cell.floors.is_none() {
+            return value.without_own_lag(cell, measure, bound, thresholds);
         }
         let left = match lateness::given_away_ns(window, on, layout) {
             Some(by_ns) => Value::with_less_time(cell, measure, bound, thresholds, by_ns),
@@ -347,6 +347,28 @@ mod tests {
             assert_eq!(found.len(), broken, "{complete} {mixed} {invalid:?}: together, and on each target");
             assert!(found.iter().all(|figure| !figure.generator), "by the device alone");
         }
+    }
+
+    /// Calls that the program stood still in have floors, also in logs that do not count lateness.
+    #[test]
+    fn a_service_is_judged_without_the_time_in_which_the_program_stood_still() {
+        let (_, window, layout) = bad(false);
+        let gauge = Gauge::new("reads service over 1ms below 5% per 1h".parse().unwrap(), Scope::Stream(0));
+        let figure = |floor: Option<[u64; 3]>| {
+            let mut window = Window { complete: true, ..fixture::window(&layout) };
+            window.streams[0].service.counts = vec![900, 100, 0];
+            window.streams[0].floors = floor.map(|counts| {
+                let service =
+                    crate::fold::counters::Lengths { counts: counts.to_vec(), ..window.streams[0].service.clone() };
+                [window.streams[0].response.clone(), service]
+            });
+            let figure = gauge.read_window(&window, &layout).unwrap().together;
+            (figure.within, figure.generator)
+        };
+        assert!(window.streams[0].floors.is_none());
+        assert_eq!(figure(None), (false, false), "nothing is known of a stop");
+        assert_eq!(figure(Some([1000, 0, 0])), (false, true), "without the stop the bound would hold");
+        assert_eq!(figure(Some([910, 90, 0])), (false, false), "the device is slow besides");
     }
 
     /// A target that the generator let rest may have been slow because of that: what it broke is marked, and not dropped.

@@ -24,6 +24,12 @@ impl Activity {
     }
 }
 
+/// Whether a process was stopped by a signal, so that it does nothing until somebody lets it go on.
+pub(super) fn is_stopped(id: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:") && line.contains("(stopped)"))
+}
+
 /// The sum of both kinds of switches in a `status` of the kernel.
 fn switches_in(status: &str) -> u64 {
     let mut sum = 0;

@@ -1,6 +1,7 @@
 //! The run of a plan on a directory: one phase of what clients do there. The tree is made before the first phase, and
 //! compared and removed after the last one, or after the one that ended early.
 
+use super::activity::is_stopped;
 use super::findings::{event, event_of_cache, events_of_end, reads_files};
 use super::links::LinkMeters;
 use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request, Stonewall};
@@ -35,6 +36,8 @@ const GIVEN_UP: u64 = 4;
 /// Where names and inodes come from.
 const METADATA_DROPPED: &str = "dropped before each phase, with all caches of the host (--drop-caches)";
 const METADATA_WARM: &str = "metadata warm: names and inodes may be in memory; --drop-caches drops them";
+/// A look for answers that comes later than this was kept from it: by a signal, or by a log that is slow to write.
+const LATE_LOOK: Span = Span::from_secs(1);
 /// How long nothing may come from the process that makes the calls, beyond the interval and the time after which a call
 /// is given up.
 const SILENCE: Span = Span::from_secs(10);
@@ -221,9 +224,16 @@ impl Collecting<'_, '_> {
         // What it does before a phase, such as dropping all files from the page cache, takes as long as it takes, but it does
         // something.
         let mut watch = ActivityWatch::begin(self.session.connection.process_id());
-        let (mut heard, mut told_to_stop) = (None, false);
+        let (mut heard, mut told_to_stop, mut looked) = (None, false, self.clock.now());
         loop {
-            match self.session.connection.next_answer(TICK) {
+            let answer = self.session.connection.next_answer(TICK);
+            let now = self.clock.now();
+            if now.since(looked) > LATE_LOOK {
+                // This process did not run itself, and so the other one may not have run either.
+                heard = heard.map(|_| now);
+            }
+            looked = now;
+            match answer {
                 Ok(Some(Answer::PhaseOver(over))) => return self.ending_of(over),
                 Ok(Some(Answer::Refused(refusal))) => return self.phase_failed(refusal),
                 Ok(Some(answer)) => {
@@ -352,6 +362,12 @@ impl Collecting<'_, '_> {
         let id = self.session.connection.process_id();
         let text = format!("the process {id}, which makes the calls on the directory, says nothing for {patience}");
         let at = self.clock.now();
+        if is_stopped(id) {
+            // Somebody stopped it by a signal: nothing is known of the file system.
+            let text = format!("{text}: it was stopped by a signal");
+            self.collector.write_event(event(EventKind::EngineFailed, text.clone(), at));
+            return PhaseEnding::new(CloseReason::EngineFailed, Some(text), at, false);
+        }
         self.collector.write_event(event(EventKind::TargetLost, text.clone(), at));
         PhaseEnding::new(CloseReason::TargetLost, Some(text), at, false)
     }

@@ -8,6 +8,7 @@ use super::protocol::{
 };
 use crate::drive::Meters;
 use crate::failure::code;
+use crate::host::pulse::Pulse;
 use crate::host::threads::thread_builder;
 use assay_base::{Instant, Span, file_systems};
 use assay_device::clock::{Clock, TimeLine};
@@ -16,8 +17,8 @@ use assay_device::safety::Roots;
 use assay_files::Trouble;
 use assay_files::own_dir::{Conditions, OwnDir, Place, Report, State, directory_in_memory};
 use assay_files::shell::{
-    ClientInterval, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StopHandle, Verification,
-    Watched, drop_cached_pages, drop_caches_of_host, look_at_cache,
+    ClientInterval, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StillTime, StopHandle,
+    Verification, Watched, drop_cached_pages, drop_caches_of_host, look_at_cache,
 };
 use assay_model::files::{CachePolicy, FilesWorkload, TreeShape};
 use assay_record::{Event, FlowInterval, Histograms, Interval, Thresholds};
@@ -207,7 +208,11 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
 
     fn carry_out_phase(&mut self, phase: &Phase) -> Result<PhaseOver, Trouble> {
         let run = self.run.as_mut().ok_or_else(out_of_turn)?;
-        let settings = settings_of((self.clock_on)(phase.time_line.into()), phase);
+        let clock = (self.clock_on)(phase.time_line.into());
+        let pulse = Arc::new(Pulse::default());
+        let beating = start_pulse(&pulse, clock.clone())?;
+        let _beats = pulse.until_dropped(&beating);
+        let settings = settings_of(clock, still_time_of(&pulse), phase);
         let load = match (run.load.take(), run.ready.take()) {
             (Some(mut load), _) => {
                 load.change_settings(settings);
@@ -343,7 +348,23 @@ fn out_of_turn() -> Trouble {
     Trouble::host("a request came out of turn: this is a bug in assay")
 }
 
-fn settings_of<C>(clock: C, phase: &Phase) -> Settings<C> {
+/// Starts the thread that notices when the whole process does not run.
+fn start_pulse(
+    pulse: &Arc<Pulse>,
+    clock: impl Fn() -> Instant + Send + 'static,
+) -> Result<std::thread::Thread, Trouble> {
+    let beaten = pulse.clone();
+    let started = thread_builder("pulse").spawn(move || beaten.beat_until_dropped(clock));
+    let started = started.map_err(|why| Trouble::host(format!("the thread pulse could not be started: {why}")))?;
+    Ok(started.thread().clone())
+}
+
+fn still_time_of(pulse: &Arc<Pulse>) -> StillTime {
+    let pulse = pulse.clone();
+    StillTime::from_look_up(move |from, to| pulse.stood_still(from, to))
+}
+
+fn settings_of<C>(clock: C, still: StillTime, phase: &Phase) -> Settings<C> {
     Settings {
         clock,
         interval: phase.interval,
@@ -351,6 +372,7 @@ fn settings_of<C>(clock: C, phase: &Phase) -> Settings<C> {
         thresholds: Thresholds::new(phase.thresholds_ns.iter().map(|ns| Span::from_ns(*ns))),
         patience: Patience { stuck: phase.stuck, given_up: phase.given_up, ..Patience::default() },
         usual: phase.length,
+        still,
     }
 }
 

@@ -38,6 +38,7 @@ mod mail;
 mod mounts;
 mod page_cache;
 mod procedures;
+mod services;
 mod stuck;
 mod submit;
 mod times;

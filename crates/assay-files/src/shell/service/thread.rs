@@ -4,7 +4,7 @@ use super::super::client::{Shared, lock};
 use super::super::desk::{Desk, OpenCall, OpenSequence};
 use super::super::finished::{Ending, Finished};
 use super::calls::ServiceCalls;
-use crate::service::{CommitGroup, FileCall, FileState, ServiceNext, ServiceScript, SpanDone};
+use crate::service::{CallFailure, CallTimes, CommitGroup, FileCall, FileState, ServiceNext, ServiceScript, SpanDone};
 use assay_base::{Code, Instant, Span};
 use assay_record::{Excess, OperationTimes};
 use std::num::NonZeroU64;
@@ -28,9 +28,7 @@ pub(super) struct ServiceThread<'a, C> {
 
 /// What a call came to.
 struct Made {
-    issued: Instant,
-    completed: Instant,
-    own_lag: Span,
+    times: CallTimes,
     result: Result<u64, Code>,
 }
 
@@ -78,13 +76,13 @@ impl<C: Fn() -> Instant> ServiceThread<'_, C> {
             let made = self.make_call(call.clone(), &state, free);
             let ending = ending_of(&call, made.result);
             if let Ending::Failed(code) = ending {
-                self.note_failure(&call, code, made.completed);
+                self.note_failure(&call, code, made.times.completed);
             }
-            lock(self.script).finish_call(self.number, made.result, made.issued, made.completed, made.own_lag);
+            lock(self.script).finish_call(self.number, made.result, made.times);
             next = self.next_call();
-            let (flow, times, completed) = (Some(call.flow), times_of(&made, free), made.completed);
+            let (flow, times, completed) = (Some(call.flow), times_of(made.times, free), made.times.completed);
             self.count(Finished { flow, sequence: None, ending, times, completed });
-            free = made.completed;
+            free = completed;
         }
         // Something that had no call to make may have ended too.
         self.count_ended();
@@ -125,7 +123,9 @@ impl<C: Fn() -> Instant> ServiceThread<'_, C> {
             Ok(ready) => result.and_then(|moved| self.calls.settle(ready).map(|()| moved)),
             Err(code) => Err(*code),
         };
-        Made { issued, completed, own_lag, result }
+        let stood = self.shared.still.length_within(issued, completed);
+        let stood_in_all = self.shared.still.length_within(free, completed);
+        Made { times: CallTimes { issued, completed, own_lag, stood, stood_in_all }, result }
     }
 
     /// Counts a call, and what has ended with it.
@@ -165,13 +165,14 @@ impl<C: Fn() -> Instant> ServiceThread<'_, C> {
     }
 }
 
-fn times_of(made: &Made, free: Instant) -> OperationTimes {
+fn times_of(made: CallTimes, free: Instant) -> OperationTimes {
+    let CallTimes { issued, completed, own_lag, stood, .. } = made;
     OperationTimes {
-        response: made.completed.since(free),
-        service: made.completed.since(made.issued),
-        lag: made.own_lag,
+        response: completed.since(free),
+        service: completed.since(issued),
+        lag: own_lag,
         submit: Span::ZERO,
-        excess: Excess { own_lag: made.own_lag, response: made.own_lag, service: Span::ZERO },
+        excess: Excess { own_lag, response: own_lag + stood, service: stood },
     }
 }
 
@@ -183,19 +184,28 @@ fn ending_of(call: &FileCall, result: Result<u64, Code>) -> Ending {
     }
 }
 
+/// What several calls came to together.
+fn ending_of_several(failed: Option<CallFailure>) -> Ending {
+    match failed {
+        Some(CallFailure::Error(code)) => Ending::Failed(code),
+        Some(CallFailure::Short) => Ending::Short,
+        None => Ending::Done { bytes: 0, entries: 0 },
+    }
+}
+
 fn finished_span(span: SpanDone) -> Finished {
     let service = span.completed.since(span.issued);
     let within = Excess { own_lag: Span::ZERO, response: span.own_lag, service: span.own_lag };
     let times = OperationTimes { response: service, service, lag: Span::ZERO, submit: Span::ZERO, excess: within };
-    let ending = span.failed.map_or(Ending::Done { bytes: 0, entries: 0 }, Ending::Failed);
+    let ending = ending_of_several(span.failed);
     Finished { flow: Some(span.flow), sequence: None, ending, times, completed: span.completed }
 }
 
 /// The commits of a group: each waited from its own time until the last step of the writer was done. While the writer was
 /// busy with the group before, that is the target's time.
 fn add_commits(group: &CommitGroup, finished: &mut Vec<Finished>) {
-    let ending = group.failed.map_or(Ending::Done { bytes: 0, entries: 0 }, Ending::Failed);
-    let within = group.own_lag.saturating_sub(group.issued.since(group.free));
+    let ending = ending_of_several(group.failed);
+    let within = group.own_within;
     for intended in &group.intended {
         let own_lag = group.issued.since((*intended).max(group.free));
         let times = OperationTimes {
