@@ -24,5 +24,6 @@ mod service_groups;
 mod service_order;
 mod service_runs;
 mod service_sizes;
+mod service_streams;
 mod shipped;
 mod survey;

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The folders with golden data: a selection that is carried with the room, and all where it is there.
-fn folders() -> Vec<PathBuf> {
+pub(crate) fn folders() -> Vec<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let all = [here.join("tests/golden/services"), here.join("../../../shared/golden/services")];
     all.into_iter().filter(|folder| folder.is_dir()).collect()
 }
 
 /// How many calls of a kind on a class of file had at most so many bytes, by the next power of two.
-fn golden_sizes(folder: &Path, name: &str, class: &str, call: &str) -> Option<BTreeMap<u64, f64>> {
+pub(crate) fn golden_sizes(folder: &Path, name: &str, class: &str, call: &str) -> Option<BTreeMap<u64, f64>> {
     let text = std::fs::read_to_string(folder.join(format!("sizes-{name}.csv"))).ok()?;
     let mut counts = BTreeMap::new();
     for line in text.lines().skip(1) {
@@ -104,7 +104,7 @@ fn etcd_writes_groups_as_the_server_does_under_open_load() {
 }
 
 /// Mean blocks of a write: those of the server by its histogram, whose bounds are exact for one and two blocks.
-fn mean_of(counts: &BTreeMap<u64, f64>, block: u64) -> f64 {
+pub(crate) fn mean_of(counts: &BTreeMap<u64, f64>, block: u64) -> f64 {
     let (mut sum, mut of) = (0.0, 0.0);
     for (size, n) in counts {
         let blocks = size / block;

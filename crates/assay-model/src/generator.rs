@@ -156,6 +156,18 @@ impl FlowShare {
     }
 }
 
+impl FlowShare {
+    /// The random numbers of the commits of a stream of groups, and of the bytes that some of them have more.
+    pub(crate) fn prng_for_commits(&self, plan: &Plan) -> Prng {
+        self.prng_for(plan, FOR_ARRIVAL)
+    }
+
+    /// See [`FlowShare::prng_for_commits`].
+    pub(crate) fn prng_for_images(&self, plan: &Plan) -> Prng {
+        self.prng_for(plan, FOR_ADDRESS)
+    }
+}
+
 impl Generator {
     /// The share of `worker` in the flow of `stream` (by index) on `target`, which has `geometry`, in a run that begins
     /// at `start`. `None` when a rate does not fit.
@@ -209,10 +221,8 @@ impl Generator {
                 let own = OwnPart { stream: 0, target: place as usize, worker };
                 Some(Schedule::Shared(Box::new(shared_schedule(plan, stream, schedule, begins, own)?)))
             }
-            // It is wanted when the stream that it follows has come far enough.
-            Arrival::Following { .. } => None,
-            // A recording has times of its own.
-            Arrival::Recorded { .. } => None,
+            // Wanted when the stream that it follows has come far enough, at times of its own, or when commits wait.
+            Arrival::Following { .. } | Arrival::Recorded { .. } | Arrival::Grouped(_) => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } | Arrival::InSequence => None,
         };
         let in_flight = slots_of_worker(&described.arrival, worker);

@@ -10,6 +10,7 @@ pub mod address;
 pub mod arrival;
 pub mod cache;
 pub mod closed_loops;
+pub mod commit_groups;
 pub mod content;
 mod extent;
 pub mod files;

@@ -164,12 +164,21 @@ impl Procedure {
     }
 
     /// The meaning of the targets that are named: those with blocks, or one directory, where its workload is of clients on
-    /// files.
-    pub fn parse_targets(&self, names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
+    /// files. The workload of a server becomes streams where they have blocks.
+    pub fn parse_targets(&mut self, names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
         let named = match names {
             [_] if is_on_files(&self.workload) => targets::parse_targets(names)?,
             _ => targets::parse_block_targets(names)?,
         };
+        if let Some(as_streams) = pace::fit_to_blocks(&self.workload, &named)? {
+            if self.beside {
+                return Err(Failure::bad_usage(format!(
+                    "--beside appends to another file of the same file system, and {} has none: leave it out",
+                    crate::failure::one_line(&names[0])
+                )));
+            }
+            self.workload = as_streams;
+        }
         pace::fits_directories(&self.workload, &named)?;
         Ok(named)
     }

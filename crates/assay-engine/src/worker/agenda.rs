@@ -239,6 +239,10 @@ impl<S: Source> Agenda<S> {
         let (open_loop, shifts, looped) = (*open_loop, *shifts, *looped);
         own.note_completed(flow, completed);
         if open_loop {
+            // A schedule goes on by itself; groups of commits wait for the one in flight.
+            if may_issue && self.due[source] == Instant::FAR {
+                self.update_due(source);
+            }
             return ReturnedRequest { lane, open_loop, shifts, looped, last_of: None };
         }
         let due = own.next_due();

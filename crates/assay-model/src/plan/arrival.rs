@@ -1,6 +1,7 @@
 //! When the operations of a stream are intended.
 
 use crate::arrival::{Bursts, Curve, SharedSchedule};
+use crate::commit_groups::CommitGroups;
 use crate::recording::Recording;
 use assay_base::{Bytes, Multiple, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,9 @@ pub enum Arrival {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<String>,
     },
+    /// One at a time, each with all commits that came during the one before it. The commits have a rate, the operations
+    /// none.
+    Grouped(Box<CommitGroups>),
     /// Part of a sequence of operations: intended when the one before it is completed. The sequence has a stream of its
     /// own, which says when it is wanted.
     InSequence,
@@ -110,7 +114,19 @@ impl Arrival {
             | Arrival::Recorded { rate, .. } => Some(*rate),
             Arrival::Varying { rate, curve, .. } => Some(scaled_rate(*rate, curve.mean_share(None))),
             Arrival::Shared { rate, schedule, .. } => Some(schedule.mean_rate(*rate)),
-            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } | Arrival::InSequence => None,
+            Arrival::Closed { .. }
+            | Arrival::Paced { .. }
+            | Arrival::Looped { .. }
+            | Arrival::Grouped(_)
+            | Arrival::InSequence => None,
+        }
+    }
+
+    /// The rate that a multiple of the load multiplies: that of operations, or of the commits that are in them.
+    pub fn offered_rate(&self) -> Option<Rate> {
+        match self {
+            Arrival::Grouped(groups) => Some(groups.commits),
+            other => other.mean_rate(),
         }
     }
 
@@ -184,6 +200,7 @@ impl Arrival {
             Arrival::Recorded { .. } => "recorded",
             Arrival::Closed { .. } | Arrival::Looped { .. } => "closed",
             Arrival::Paced { .. } => "paced",
+            Arrival::Grouped(_) => "in groups",
             Arrival::InSequence => "in sequence",
         }
     }
@@ -205,6 +222,7 @@ impl Arrival {
                 *rate = load.scaled_rate(*rate)?;
                 recording.speed = recording.speed.multiplied_by(load)?;
             }
+            Arrival::Grouped(groups) => groups.commits = load.scaled_rate(groups.commits)?,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } | Arrival::InSequence => {}
         }
         Some(scaled)
@@ -248,6 +266,7 @@ impl Arrival {
             | Arrival::Following { .. }
             | Arrival::Bursty { .. }
             | Arrival::Shared { .. }
+            | Arrival::Grouped(_)
             | Arrival::Recorded { .. } => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } | Arrival::InSequence => {
                 Some(self.clone())

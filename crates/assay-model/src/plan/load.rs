@@ -45,14 +45,14 @@ impl PlannedLoad {
 
     /// Whether its load can be multiplied, because some stream has a rate.
     pub fn can_be_scaled(&self) -> bool {
-        self.streams.iter().any(|stream| stream.arrival.mean_rate().is_some())
+        self.streams.iter().any(|stream| stream.arrival.offered_rate().is_some())
     }
 
     /// Streams in a direction whose rate depends on the target: closed loops, without a bound on what they move. The
     /// read-back moves what was written, once, and is not included.
     pub fn unbounded_streams(&self, direction: Direction) -> impl Iterator<Item = &Stream> {
         let own = self.streams.iter().filter(move |stream| stream.data_direction() == Some(direction));
-        own.filter(|stream| stream.arrival.mean_rate().is_none() && !stream.reads_back())
+        own.filter(|stream| stream.arrival.offered_rate().is_none() && !stream.reads_back())
     }
 
     /// The loop of a stream.

@@ -124,7 +124,11 @@ impl Stream {
     }
 
     /// Bytes per second that it moves over all its targets, for blocks of `block` bytes; `None` for a closed loop.
+    /// Of groups of commits it is the most: what it is where each commit is a group by itself.
     pub fn bytes_per_second(&self, block: u32) -> Option<f64> {
+        if let Arrival::Grouped(groups) = &self.arrival {
+            return Some(groups.most_bytes_per_second(block));
+        }
         Some(self.arrival.mean_rate()?.as_f64() * self.as_block()?.size.in_blocks(block).mean_size())
     }
 

@@ -7,6 +7,7 @@ use crate::oltp::Load;
 use crate::source::closed_loop::LoopSource;
 use crate::source::closed_stream::ClosedStream;
 use crate::source::drawn_together::DrawnTogether;
+use crate::source::grouped_stream::GroupedStream;
 use crate::source::lifetime::{WithLifetime, Wrapped};
 use crate::source::loop_with_flushes::LoopWithFlushes;
 use crate::source::read_back::WrittenPlaces;
@@ -31,6 +32,8 @@ pub(super) enum Variant<W> {
     Closed(ClosedStream<W>),
     /// A stream with a schedule.
     Scheduled(ScheduledStream),
+    /// A stream of groups of commits.
+    Grouped(Box<GroupedStream>),
     /// A stream that plays a recording.
     Recorded(Box<RecordedStream>),
     /// A copy of a closed loop over several streams.
@@ -53,6 +56,7 @@ macro_rules! either {
         match $source {
             Variant::Closed($one) => $call,
             Variant::Scheduled($one) => $call,
+            Variant::Grouped($one) => $call,
             Variant::Recorded($one) => $call,
             Variant::Loop($one) => $call,
             Variant::Flushing($one) => $call,

@@ -1,17 +1,19 @@
 //! Makes the sources of one worker from the streams and loops of a plan.
 
-use crate::arrival::Part;
+use crate::arrival::{Part, Schedule};
 use crate::cache::LoadBehindCache;
+use crate::commit_groups::{CommitGroups, GroupWriter};
 use crate::generator::{FlowShare, Generator};
 use crate::journal::Journal;
 use crate::mix::Loop;
 use crate::oltp::Load;
-use crate::plan::Plan;
+use crate::plan::{Arrival, Plan};
 use crate::recording::RecordingPlacement;
 use crate::source::block_source::{BlockSource, Variant};
 use crate::source::closed_stream::ClosedStream;
 use crate::source::drawn_together::{DrawnTogether, Member};
 use crate::source::gates::Gates;
+use crate::source::grouped_stream::GroupedStream;
 use crate::source::lifetime::{MakeSource, Waiting, WithLifetime};
 use crate::source::loop_copies::deal_copies;
 use crate::source::plan_flow::{PlanFlow, flows_of};
@@ -280,10 +282,36 @@ impl SingleStream {
             return Some(BlockSource(Variant::Recorded(Box::new(played))));
         }
         let share = FlowShare { stream, target, geometry, worker: part, copy: 0, start, begins };
+        if let Arrival::Grouped(groups) = &described.arrival {
+            return share.make_grouped(plan, groups, index);
+        }
         let mut generator = Generator::for_share(plan, &share)?;
         Some(BlockSource(match generator.schedule.take() {
             Some(schedule) => Variant::Scheduled(ScheduledStream::new(index, generator, schedule)),
             None => Variant::Closed(ClosedStream::new(index, target, generator, written, begins)),
         }))
+    }
+}
+
+impl FlowShare {
+    /// Groups of commits on one target, all of which the first worker carries. `None` when the rate does not fit.
+    fn make_grouped<W>(self, plan: &Plan, groups: &CommitGroups, index: usize) -> Option<BlockSource<W>> {
+        let block = plan.load.streams.get(usize::from(self.stream))?.as_block()?;
+        let (begin, length) = block
+            .extent
+            .map_or((0, self.geometry.size), |extent| extent.range_within(self.geometry.size, self.geometry.block));
+        let targets = plan.load.targets_of(self.stream).count() as u64;
+        let place = plan.load.targets_of(self.stream).position(|own| own == self.target)? as u64;
+        let part = Part { index: place, of: targets };
+        let commits = if groups.even {
+            Schedule::from_steady(self.begins, groups.commits, part, 0)?
+        } else {
+            Schedule::from_poisson(self.begins, groups.commits, part, self.prng_for_commits(plan))?
+        };
+        let writer = GroupWriter::new(groups, self.geometry.block, length, self.prng_for_images(plan));
+        // A second writer would not wait for the first one.
+        let begins = if self.worker.index == 0 { self.begins } else { Instant::FAR };
+        let stream = GroupedStream::new(index, self.target, begin, writer, commits, begins);
+        Some(BlockSource(Variant::Grouped(Box::new(stream))))
     }
 }

@@ -12,6 +12,7 @@ mod drawn_together;
 mod free_slots;
 mod from_plan;
 mod gates;
+mod grouped_stream;
 mod lifetime;
 mod loop_copies;
 mod loop_slots;

@@ -18,7 +18,7 @@ pub(super) struct StreamOnTarget {
 pub(super) fn part_of_stream(plan: &Plan, stream: u16, part: Part) -> Option<Part> {
     let workers = match plan.load.streams[usize::from(stream)].arrival {
         Arrival::Closed { in_flight } => part.of.min(in_flight.into()),
-        Arrival::Paced { .. } => 1,
+        Arrival::Paced { .. } | Arrival::Grouped(_) => 1,
         _ => part.of,
     };
     (part.index < workers).then_some(Part { of: workers, ..part })

@@ -23,6 +23,7 @@ mod mail;
 mod mend;
 mod names;
 mod oltp;
+mod on_device;
 mod pace;
 mod planning;
 mod profile;

@@ -181,7 +181,7 @@ fn has_duplicates(stream: &Stream) -> bool {
 
 /// What to say about streams of a load that is `times` what was written, where some have no rate to be multiplied.
 fn unmultiplied_note(streams: &[Stream], times: Multiple) -> Result<Option<String>, String> {
-    let closed = streams.iter().filter(|stream| stream.arrival.mean_rate().is_none()).count();
+    let closed = streams.iter().filter(|stream| stream.arrival.offered_rate().is_none()).count();
     if times == Multiple::ONE || closed == 0 {
         return Ok(None);
     }

@@ -38,6 +38,7 @@ workload_file! {
         task: Vec<Spanned<TaskKeys>>,
         #[serde(default)]
         assumed: Vec<String>,
+        streams: Option<Spanned<bool>>,
     }
 }
 
@@ -88,6 +89,12 @@ pub(super) fn read_service(source: Source<'_>) -> Result<Workload, Fault> {
         return source.refuse_span(warm_up.span(), what, "remove warm_up");
     }
     let service = meant_service(source, &file)?;
+    if let Some(streams) = file.streams.as_ref().filter(|_| service.streams)
+        && let Err(why) = service.on_device(*file.rate.get_ref(), false)
+    {
+        let what = format!("a block device cannot hold this server: {why}");
+        return source.refuse_span(streams.span(), what, "remove streams");
+    }
     let verify = file.verify.unwrap_or(true);
     let workload = FilesWorkload {
         clients: service.thread_names().len() as u32,
@@ -123,6 +130,7 @@ fn meant_service(source: Source<'_>, file: &File) -> Result<Service, Fault> {
         writer,
         tasks: Vec::new(),
         assumed: file.assumed.clone(),
+        streams: file.streams.as_ref().is_some_and(|streams| *streams.get_ref()),
         lasts: Span::ZERO,
     };
     if let Some(beyond) = file.task.get(MOST_KINDS) {

@@ -70,8 +70,6 @@ impl Certifying<'_> {
         }
         if matches!(self.opened, Targets::Directory(_)) {
             watermarks.push(WARM_METADATA.to_owned());
-        } else if self.procedure.workload.certificate.is_some() {
-            watermarks.push(WITHOUT_FILE_SYSTEM.to_owned());
         }
         let how = Drive {
             manner: self.settings.manner.clone(),
@@ -217,10 +215,8 @@ impl Certifying<'_> {
     }
 }
 
-/// What the certificate of a service on a device does not say.
-const WITHOUT_FILE_SYSTEM: &str = "WITHOUT A FILE SYSTEM: its journal is not in this result";
 /// What a certificate of a directory does not say.
-const WARM_METADATA: &str =
+pub(crate) const WARM_METADATA: &str =
     "METADATA WARM: names and attributes of files may come from this host's memory; only data are dropped from it";
 
 /// Represents the scratch file where only the kind of a target matters.

@@ -81,6 +81,8 @@ impl Pace {
         named: &[(String, Named)],
         load: Option<Multiple>,
     ) -> Result<Plan, Failure> {
+        let as_streams = fit_to_blocks(workload, named)?;
+        let workload = as_streams.as_ref().unwrap_or(workload);
         fits_directories(workload, named)?;
         let fitted = self.fit_to_databases(workload, named)?;
         let workload = fitted.as_ref().unwrap_or(workload);
@@ -98,6 +100,22 @@ impl Pace {
         }
         Ok(plan)
     }
+}
+
+/// The workload of a server as streams, where its targets have blocks and no file system; `None` for any other workload.
+pub(crate) fn fit_to_blocks(workload: &Workload, named: &[(String, Named)]) -> Result<Option<Workload>, Failure> {
+    let is_server = workload.load.as_files().is_some_and(|files| files.workload.service.is_some());
+    let Some((name, Named::Path(_) | Named::Simulated(_) | Named::Null(_))) = named.first().filter(|_| is_server)
+    else {
+        return Ok(None);
+    };
+    workload.on_device().map(Some).map_err(|why| {
+        Failure::bad_usage(format!(
+            "{} is a model that a block device cannot hold, and {} has no file system: {why}; name a directory on the file system that you ask about",
+            one_line(&workload.name),
+            one_line(name)
+        ))
+    })
 }
 
 /// Clients on files work on a directory, and nothing else does.

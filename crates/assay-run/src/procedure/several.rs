@@ -15,7 +15,7 @@ use crate::log::rundir;
 use crate::observer::Observer;
 use crate::open::prepared::Prepared;
 use crate::open::targets::{self, Named, TargetNeeds};
-use crate::procedure::pace::Pace;
+use crate::procedure::pace::{Pace, fit_to_blocks};
 use crate::procedure::settings::Settings;
 use crate::procedure::steps::{self, Course, Task, never_decided};
 use assay_base::{Bytes, Geometry, Multiple, Share, Span};
@@ -111,6 +111,7 @@ impl<'a> Several<'a> {
         mut settings: Settings<'a>,
         check: &dyn Fn(&Plan) -> Result<(), Failure>,
     ) -> Result<Several<'a>, Failure> {
+        let workload = fit_to_blocks(&workload, &named)?.unwrap_or(workload);
         let names = named.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         settings.manner.check_suits_targets(&named)?;
         settings.manner.check_suits_several_runs(verb)?;

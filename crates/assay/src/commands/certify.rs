@@ -75,7 +75,7 @@ pub(crate) fn run_certification(args: &Certify) -> Result<u8, Failure> {
         beside: args.beside,
         limits: args.limits.as_deref(),
     };
-    let (procedure, targets) = Procedure::from_words(&args.targets, options)?;
+    let (mut procedure, targets) = Procedure::from_words(&args.targets, options)?;
     let answers_a_question = procedure.question().is_some();
     if targets.is_empty() && answers_a_question {
         let name = one_line(&procedure.workload.name).to_string();

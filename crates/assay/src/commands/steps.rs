@@ -33,7 +33,7 @@ pub(crate) fn explain_certification(
     pace: &Pace,
     json: bool,
 ) -> Result<u8, Failure> {
-    let (procedure, names) =
+    let (mut procedure, names) =
         Procedure::from_words(words, ProcedureOptions { at: load, model, ..ProcedureOptions::default() })?;
     let named = procedure.parse_targets(&names)?;
     let sizes = sizes_of(&named)?;

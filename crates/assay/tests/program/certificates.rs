@@ -321,3 +321,109 @@ fn each_service_that_comes_with_the_program_can_be_certified() {
     assert!(said.code == Some(2) && in_one_line(&said.err).contains("there are openshift"), "{said:?}");
     assert!(is_empty(&place));
 }
+
+/// A server whose log is a ring of whole blocks.
+const RING: &str = r#"
+name = "ring"
+model = "service"
+rate = "100/s"
+arrival = "steady"
+streams = true
+duration = "3s"
+slice = "1s"
+interval = "500ms"
+[[file]]
+name = "log"
+size = "1MiB"
+made_by = "zeros"
+block = "4KiB"
+when_full = "start"
+[[file]]
+name = "pages"
+size = "1MiB"
+made_by = "written"
+block = "4KiB"
+[writer]
+name = "log"
+entry = "600B"
+steps = [{ write = "log" }, { fdatasync = "log", name = "log-sync" }]
+[[task]]
+name = "pages"
+each = "100ms"
+steps = [{ write = "pages", page = "4KiB", pages_per_commit = 0.5, at = "random" }, { fdatasync = "pages" }]
+[[criterion]]
+stream = "log-sync"
+measure = "service"
+max_at_most = "30s"
+[certify]
+for = "3s"
+slice = "1s"
+[certify.quick]
+for = "3s"
+slice = "1s"
+[certify.beside]
+append = "1MB/s"
+for = "3s"
+slice = "1s"
+"#;
+
+/// On blocks the writer's groups are durable writes, one at a time, for as long as commits come.
+#[test]
+fn a_log_of_whole_blocks_runs_without_a_file_system_and_says_so() {
+    let place = place();
+    place.write("ring.toml", RING);
+    let said = place.assay(&["run", "ring.toml", "blocks", "--create", "4MiB", "--out", "run", "--json"]);
+    assert!(matches!(said.code, Some(0 | 10 | 11)), "{said:?}");
+    let json = result(&place, "run");
+    let watermarks = json["watermarks"].to_string();
+    assert!(watermarks.contains("WITHOUT A FILE SYSTEM: its journal is not in this result"), "{watermarks}");
+    let streams = json["streams"].as_array().unwrap();
+    let stream = |name: &str| streams.iter().find(|stream| stream["name"] == name).unwrap();
+    let (groups, bytes) = (stream("log-sync")["operations"].as_u64(), stream("log-sync")["bytes"].as_u64());
+    // Three hundred commits; where the disk is slow, several are in a group.
+    assert!(groups.is_some_and(|groups| (3..=301).contains(&groups)), "{groups:?}");
+    assert!(bytes >= groups.map(|groups| groups * 4096), "{bytes:?} bytes of {groups:?} groups");
+    assert!(stream("pages-write")["operations"].as_u64() >= Some(100), "{streams:?}");
+    for (args, code, part) in [
+        (&["certify", "ring.toml", "sim:flash", "--quick"][..], 0, "ring: fit in a quick look"),
+        (&["certify", "ring.toml", "sim:flash", "--beside"], 2, "--beside appends to another file"),
+        (&["limit", "ring.toml", "sim:flash", "--for", "2s"], 0, "ring"),
+    ] {
+        let said = place.assay(args);
+        assert_eq!(said.code, Some(code), "{args:?}: {said:?}");
+        let all = in_one_line(&format!("{} {}", said.out, said.err));
+        assert!(all.contains(part), "{args:?}: {all}");
+    }
+}
+
+#[test]
+fn what_a_block_device_cannot_hold_is_refused_there() {
+    let place = place();
+    for name in [
+        "etcd",
+        "etcd-heavy",
+        "k3s-etcd",
+        "k3s-sqlite",
+        "kafka",
+        "redis-always",
+        "redis-everysec",
+        "rocksdb-sync",
+        "sqlite-commit",
+    ] {
+        for verb in [&["certify", name, "sim:flash", "--quick"][..], &["run", name, "sim:flash"]] {
+            let said = place.assay(verb);
+            let text = in_one_line(&said.err);
+            assert!(
+                said.code == Some(2) && text.contains("a model that a block device cannot hold"),
+                "{verb:?}: {said:?}"
+            );
+        }
+    }
+    // A description says by its line what of it needs a file system.
+    place.write("grows.toml", &RING.replacen("made_by = \"zeros\"\nblock = \"4KiB\"\nwhen_full = \"start\"\n", "", 1));
+    let said = place.assay(&["explain", "grows.toml"]);
+    assert!(
+        said.code == Some(3) && in_one_line(&said.err).contains("a block device cannot hold this server"),
+        "{said:?}"
+    );
+}

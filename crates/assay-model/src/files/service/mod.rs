@@ -9,6 +9,7 @@ mod calls;
 mod file;
 mod making;
 mod neighbour;
+mod on_device;
 mod room;
 mod step;
 mod streams;
@@ -37,6 +38,9 @@ pub struct Service {
     /// What of this description nobody measured or documented, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
+    /// Whether it can be a load of streams on a block device.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub streams: bool,
     /// How long the run lasts, from which follows how much its files grow; zero where no run is planned yet.
     #[serde(default, skip_serializing_if = "is_zero_span")]
     pub lasts: Span,
@@ -62,7 +66,7 @@ pub struct ServiceWriter {
 }
 
 /// Bytes that a part of all commits has besides its entry, such as images of pages that a checkpoint makes necessary.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CommitImages {
     /// Which part of all commits.
     pub share: Share,

@@ -384,6 +384,7 @@ fn closed_loop_in_words(stream: &Stream) -> String {
         Arrival::Closed { in_flight } => format!("{in_flight} in flight{times}"),
         Arrival::Paced { pause } => format!("1, pause {pause}{times}"),
         Arrival::Looped { looped, .. } => format!("loop {looped}"),
+        Arrival::Grouped(groups) => format!("{:.3} commits/s in groups", groups.commits.as_f64()),
         _ => "-".into(),
     }
 }
