@@ -10,6 +10,8 @@ use serde_json::Value;
 /// The members of a plan that are read after the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanHead {
+    /// The name of its workload.
+    pub name: String,
     /// The streams, in the order of `Header::streams`.
     pub streams: Vec<PlannedStream>,
     /// The closed loops that several streams share.
@@ -32,6 +34,7 @@ impl PlanHead {
     /// Reads the plan of a header.
     pub fn parse(plan: &Value) -> PlanHead {
         PlanHead {
+            name: member_or_default(plan, "name"),
             streams: list_elements(plan, "streams").iter().map(PlannedStream::parse).collect(),
             loops: list_elements(plan, "loops").iter().map(PlannedLoop::parse).collect(),
             groups: member_or_default(plan, "groups"),

@@ -235,7 +235,8 @@ fn judgement(verdict: Verdict, heads: &[Header]) -> Judgement {
         let stream = |stream: &assay_record::StreamHead| {
             let mut totals = judgement.part.streams.each[0].clone();
             totals.name.clone_from(&stream.name);
-            totals.counts.scheduled = (stream.rate.unwrap().as_f64() * planned_ns as f64 / 1e9).round() as u64;
+            totals.counts.scheduled =
+                (stream.rate.map_or(0.0, |rate| rate.as_f64()) * planned_ns as f64 / 1e9).round() as u64;
             totals
         };
         let start = assay_record::ClockSample { at_ns: 1, ..Default::default() };
@@ -284,6 +285,53 @@ fn a_certification_is_the_whole_published_procedure() {
         heads[0].model = if profile == "act-index" { "act-storage" } else { "act-index" }.to_owned();
         assert!(matches!(standing_by_log(&passed, &heads), Standing::Record(_)), "{profile}");
     }
+}
+
+/// The steps of a certificate on a directory, as a run of them writes them.
+fn heads_on_directory(name: &str, beside: bool) -> Vec<Header> {
+    use crate::procedure::{Procedure, ProcedureOptions};
+    let options = ProcedureOptions { beside, ..ProcedureOptions::default() };
+    let (procedure, _) = Procedure::from_words(&[name.to_owned()], options).unwrap();
+    let steps = procedure.steps_on_targets(1, None).unwrap();
+    let of = steps.len() as u32;
+    let mut heads = Vec::new();
+    for (number, step) in (1..).zip(&steps) {
+        let adjust = Adjust { seed: 7, targets: 1, ..Adjust::default() };
+        let plan = procedure.plan_step(step, adjust).unwrap();
+        let target = TargetHead { kind: "directory".into(), ..heads_of("act-storage", 1, "1x")[0].targets[0].clone() };
+        let (title, stress) = (step.title.clone(), step.stress);
+        let facts = header::HeaderFacts {
+            step: Some(StepHead { number, of, title, stress, until_certain: false, of_workload: false }),
+            targets: vec![TargetHead { prepared: None, ..target }],
+            watermarks: vec![crate::procedure::WARM_METADATA.to_owned()],
+            ..header::HeaderFacts::default()
+        };
+        let head = header::make_header(&plan, facts);
+        heads.push(head);
+    }
+    heads
+}
+
+#[test]
+fn a_certificate_of_a_directory_is_compared_with_that_of_its_workload() {
+    for name in ["etcd", "postgres-wal", "kafka"] {
+        for beside in [false, true] {
+            let heads = heads_on_directory(name, beside);
+            assert_eq!(missing_for_certificate(&judgement(Verdict::Fail, &heads), &heads), None, "{name} {beside}");
+            let mut shorter = heads.clone();
+            shorter[0].phases.iter_mut().for_each(|phase| phase.span_ns /= 2);
+            let why = missing_for_certificate(&judgement(Verdict::Fail, &shorter), &shorter).unwrap();
+            assert!(why.contains("shorter"), "{why}");
+            let mut softer = heads.clone();
+            softer[0].plan["criteria"] = serde_json::json!([]);
+            let why = missing_for_certificate(&judgement(Verdict::Fail, &softer), &softer).unwrap();
+            assert!(why.contains("its criteria are not those of the published"), "{why}");
+        }
+    }
+    let mut foreign = heads_on_directory("etcd", false);
+    foreign[0].plan["name"] = serde_json::json!("mine");
+    let why = missing_for_certificate(&judgement(Verdict::Fail, &foreign), &foreign).unwrap();
+    assert!(why.contains("mine does not come with this program"), "{why}");
 }
 
 #[test]

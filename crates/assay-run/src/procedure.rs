@@ -38,6 +38,10 @@ const DAY: Span = Span::from_secs(24 * 3600);
 /// ACT's workloads, whose 1x is the unit of ACT's multiples.
 pub(crate) const PROFILES: [&str; 2] = ["act-storage", "act-index"];
 
+/// What a certificate of a directory does not say.
+pub(crate) const WARM_METADATA: &str =
+    "METADATA WARM: names and attributes of files may come from this host's memory; only data are dropped from it";
+
 /// What a command line says about a procedure, besides its words.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcedureOptions<'a> {

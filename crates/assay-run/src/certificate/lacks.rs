@@ -1,7 +1,7 @@
 //! Why an authentic log is not a certification: every requirement of the published procedure, compared with the log.
 
 use crate::log::header;
-use crate::procedure::PROFILES;
+use crate::procedure::{PROFILES, Procedure, ProcedureOptions, WARM_METADATA};
 use crate::workloads;
 use assay_base::Multiple;
 use assay_judge::judgement::StepFigures;
@@ -11,10 +11,18 @@ use assay_model::workload::Adjust;
 use assay_record::{CloseReason, Header, PhaseKind, PlanHead, TargetHead};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What a target is called in a log that is a directory.
+const DIRECTORY: &str = "directory";
+/// The members of a plan that must be those of the published one.
+const COMPARED: [&str; 10] =
+    ["model", "streams", "criteria", "targets", "load", "slice", "interval", "max_lag", "in_flight_bound", "files"];
+
 /// The reason why the log is not a certification, if it is not.
 pub(super) fn missing_for_certificate(judgement: &Judgement, heads: &[Header]) -> Option<String> {
     let mut marks: Vec<&str> = judgement.watermarks.iter().map(String::as_str).collect();
     marks.extend(heads.iter().flat_map(|head| &head.watermarks).map(String::as_str));
+    // Every certificate of a directory says so; it is no lack of this one.
+    marks.retain(|mark| *mark != WARM_METADATA);
     marks.sort_unstable();
     marks.dedup();
     if !marks.is_empty() {
@@ -120,6 +128,9 @@ fn fault_of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<Strin
     if step.number as usize != number || step.of != steps[0].step.as_ref().map_or(0, |first| first.of) {
         return other("it is not at its place in the order of steps");
     }
+    if head.targets.iter().any(|target| target.kind == DIRECTORY) {
+        return fault_of_service_step(index, head, step.of).and_then(|what| other(&what));
+    }
     if step.stress != number.is_multiple_of(2) {
         return other("load and stress are exchanged");
     }
@@ -146,9 +157,46 @@ fn fault_of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<Strin
         return other(&format!("{} was not written full before it", target.name));
     }
     match published_plan(head, steps[0].load.as_str(), step.stress) {
-        Ok(plan) => difference_from_published(&plan, head).and_then(|what| other(&what)),
+        Ok(plan) => difference_from_published(&plan, published_profile(head), head).and_then(|what| other(&what)),
         Err(why) => other(&why),
     }
+}
+
+/// The difference between a step on a directory and that of the certificate of its workload, which comes with this program.
+fn fault_of_service_step(index: usize, head: &Header, of: u32) -> Option<String> {
+    let name = &PlanHead::parse(&head.plan).name;
+    if workloads::shipped_text(name).is_none() {
+        return Some(format!(
+            "its workload {name} does not come with this program, so that it proves what its author wrote"
+        ));
+    }
+    let (planned, difference) = match plan_service_step(name, index, head, of) {
+        Ok(found) => found,
+        Err(why) => return Some(why),
+    };
+    if planned != of as usize {
+        return Some(format!("it has {of} steps, and the certificate of {name} has {planned}"));
+    }
+    difference
+}
+
+/// How many steps the certificate of a workload has, and how a step differs from the one that is at this place in it.
+fn plan_service_step(name: &str, index: usize, head: &Header, of: u32) -> Result<(usize, Option<String>), String> {
+    let asked = |beside: bool| {
+        let options = ProcedureOptions { beside, ..ProcedureOptions::default() };
+        let (procedure, _) = Procedure::from_words(&[name.to_owned()], options)?;
+        let steps = procedure.steps_on_targets(1, None)?;
+        Ok((procedure, steps))
+    };
+    let said = |why: crate::failure::Failure| why.user_message().to_owned();
+    let (procedure, steps) = asked(false).map_err(said)?;
+    let has_more = of as usize > steps.len();
+    let (procedure, steps) = if has_more { asked(true).map_err(said)? } else { (procedure, steps) };
+    let Some(step) = steps.get(index) else { return Ok((steps.len(), None)) };
+    let adjust =
+        Adjust { seed: head.seed, targets: 1, verify: PlanHead::parse(&head.plan).verify, ..Adjust::default() };
+    let plan = procedure.plan_step(step, adjust).map_err(said)?;
+    Ok((steps.len(), difference_from_published(&plan, name, head)))
 }
 
 /// The workload with whose procedure the log is compared: one of ACT's two models.
@@ -176,11 +224,11 @@ fn published_plan(head: &Header, first_load: &str, stress: bool) -> Result<Plan,
 }
 
 /// The difference between a step's header and the published plan.
-fn difference_from_published(plan: &Plan, head: &Header) -> Option<String> {
+fn difference_from_published(plan: &Plan, name: &str, head: &Header) -> Option<String> {
     let published = serde_json::to_value(plan).ok()?;
-    for key in ["model", "streams", "criteria", "targets", "load", "slice", "interval", "max_lag", "in_flight_bound"] {
+    for key in COMPARED {
         if published[key] != head.plan[key] {
-            return Some(format!("its {key} are not those of the published {}", published_profile(head)));
+            return Some(format!("its {key} are not those of the published {name}"));
         }
     }
     let measured = head.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);

@@ -16,7 +16,7 @@ use crate::prepare::{self, prepare_targets};
 use crate::procedure::certainty::{Certainty, has_failed, read_into};
 use crate::procedure::settings::Settings;
 use crate::procedure::steps::{self, Course, EndedStep, Task};
-use crate::procedure::{Procedure, Step};
+use crate::procedure::{Procedure, Step, WARM_METADATA};
 use assay_base::Bytes;
 use assay_judge::{Fold, Options, for_a_shell};
 use assay_record::{CloseReason, Preparation, StepHead};
@@ -214,10 +214,6 @@ impl Certifying<'_> {
         Ok(found)
     }
 }
-
-/// What a certificate of a directory does not say.
-pub(crate) const WARM_METADATA: &str =
-    "METADATA WARM: names and attributes of files may come from this host's memory; only data are dropped from it";
 
 /// Represents the scratch file where only the kind of a target matters.
 static SCRATCH_NAME: std::sync::LazyLock<(String, Named)> =

@@ -11,6 +11,8 @@ pub(crate) struct StreamsView<'a> {
     pub phases: Vec<PhaseRow<'a>>,
     /// Whether some stream lists or counts items.
     pub has_items: bool,
+    /// The streams of which nothing was due, in words: they have no row.
+    pub unused: Option<String>,
 }
 
 /// A row of the table of streams.
@@ -38,7 +40,7 @@ impl<'a> StreamsView<'a> {
         let several = part.targets.each.len() > 1;
         let has_items = part.streams.listed_items() > 0;
         let rows = stream_rows(part, several, has_items, root);
-        StreamsView { rows, phases: phase_rows(&part.streams, root), has_items }
+        StreamsView { rows, phases: phase_rows(&part.streams, root), has_items, unused: unused_in_words(part, several) }
     }
 }
 
@@ -46,6 +48,7 @@ impl<'a> StreamsView<'a> {
 fn stream_rows<'a>(part: &'a StepFigures, several: bool, has_items: bool, root: &str) -> Vec<StreamRow<'a>> {
     let streams = &part.streams;
     let each = streams.each.iter().enumerate().filter(|(_, totals)| !several || totals.target.is_none());
+    let each = each.filter(|(_, totals)| !is_unused(totals));
     let together = streams.together.iter().map(|totals| ("together".to_owned(), totals));
     let groups = streams.groups_beside_all().map(|(index, totals)| (format!("groups/{index}"), totals));
     together
@@ -53,6 +56,20 @@ fn stream_rows<'a>(part: &'a StepFigures, several: bool, has_items: bool, root: 
         .chain(each.map(|(index, totals)| (format!("streams/{index}"), totals)))
         .map(|(place, totals)| stream_row(place, totals, part, has_items, root))
         .collect()
+}
+
+/// Whether nothing was due of a stream that has no rate: a server does many things only now and then.
+fn is_unused(totals: &StreamTotals) -> bool {
+    let counts = &totals.counts;
+    let did = [counts.scheduled, counts.issued, counts.operations, counts.short, counts.failed_operations()];
+    totals.rate_asked.is_none() && did.iter().all(|count| *count == 0)
+}
+
+fn unused_in_words(part: &StepFigures, several: bool) -> Option<String> {
+    let unused = part.streams.each.iter().filter(|totals| (!several || totals.target.is_none()) && is_unused(totals));
+    let names: Vec<&str> = unused.map(|totals| totals.name.as_str()).collect();
+    let streams = if names.len() == 1 { "stream" } else { "streams" };
+    (!names.is_empty()).then(|| format!("{} {streams} had no operation: {}", names.len(), names.join(", ")))
 }
 
 /// The row of one stream.

@@ -78,7 +78,7 @@ fn add_steps(service: &Service, steps: &[ServiceStep], out: &mut PlanLines) {
 
 fn file_in_words(file: &ServiceFile) -> String {
     let number = if file.number > 1 { format!("{} of ", file.number) } else { String::new() };
-    let mut text = format!("{number}{}, {}", file.size, file.made_in_words());
+    let mut text = format!("{number}{}, {}", size_text(file.size), file.made_in_words());
     if let Some(block) = file.block {
         text += &format!(", in blocks of {block}");
     }
@@ -98,6 +98,14 @@ fn file_in_words(file: &ServiceFile) -> String {
         text += "; when it is full it is written over from its start";
     }
     text
+}
+
+/// A size in the unit in which it is a round number: the files of some servers have whole megabytes.
+fn size_text(size: Bytes) -> String {
+    const MEGABYTE: u64 = 1_000_000;
+    let is_decimal =
+        size.get() >= MEGABYTE && size.get().is_multiple_of(MEGABYTE) && !size.get().is_multiple_of(1 << 20);
+    if is_decimal { format!("{} MB", size.get() / MEGABYTE) } else { size.to_string() }
 }
 
 fn beginning_in_words(service: &Service, task: &ServiceTask) -> String {
