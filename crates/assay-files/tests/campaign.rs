@@ -82,7 +82,8 @@ fn drawn_workload(seed: u64) -> FilesWorkload {
     for index in 0..1 + prng.uniform_below(4) {
         phases.push(drawn_phase(&mut prng, &tree, index));
     }
-    FilesWorkload { clients, pace, cache: CachePolicy::Drop, io, tree, sequences: Vec::new(), phases, service: None }
+    let cache = CachePolicy::Drop;
+    FilesWorkload { clients, pace, cache, durable: None, io, tree, sequences: Vec::new(), phases, service: None }
 }
 
 fn drawn_size(prng: &mut Prng) -> FileSize {

@@ -30,6 +30,7 @@ pub(crate) fn workload(files: u32, clients: u32, sequences: Vec<Sequence>) -> Fi
         clients,
         pace: FilesPace::Closed,
         cache: CachePolicy::Drop,
+        durable: None,
         io: Bytes::new(700),
         tree,
         sequences,

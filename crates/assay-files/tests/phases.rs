@@ -168,3 +168,13 @@ fn each_record_of_a_shared_file_is_written_once_and_read_by_the_next() {
         bench.tree.check(&bench.script);
     }
 }
+
+/// Its sequences follow each other, so that the later one finds what the earlier one made.
+#[test]
+fn files_that_a_phase_makes_are_there_for_its_next_sequence() {
+    let two = vec![sequence("create", "create write close", 1), sequence("wait", "open fsync close", 1)];
+    let both = FilesPhase { sequences: two, ..phase("both", Until::Done, sequence("x", "stat", 1)) };
+    let mut bench = Bench::remembering(&in_phases(103, 4, vec![both]), 1);
+    bench.run_phase(0, Span::ZERO);
+    assert_eq!((visits(&bench, Operation::Create).len(), visits(&bench, Operation::Fsync).len()), (103, 103));
+}

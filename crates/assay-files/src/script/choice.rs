@@ -67,7 +67,10 @@ impl Script {
         let most = self.phase().described.files.map_or(u64::MAX, u64::from);
         let end = match Subject::from_steps(&described.steps[0]) {
             Subject::NewFile | Subject::NewDirectory | Subject::NewSymlink => most.min(self.workload.tree.files.into()),
-            Subject::File | Subject::Directory | Subject::Symlink => most.min(self.end_of_numbers.into()),
+            // An earlier sequence of the phase may have made files of the tree.
+            Subject::File | Subject::Directory | Subject::Symlink => {
+                most.min(self.end_of_numbers.max(self.workload.tree.files).into())
+            }
             Subject::TreeDirectory => self.shape.directories(),
         };
         Cursor::new(whose, clients, end, key)

@@ -2,6 +2,7 @@
 //! which operation a client does next is decided where the state of the tree is known.
 
 mod directory_group;
+mod durable;
 mod file_size;
 mod gamma;
 mod misfit;
@@ -11,10 +12,12 @@ mod planned;
 mod sequence;
 pub mod service;
 mod steps;
+mod sync_at_end;
 mod tree;
 mod workload;
 
 pub use directory_group::{DEEPEST_DIRECTORY, DirectoryGroup, GroupFault, check_groups};
+pub use durable::Durable;
 pub use file_size::{FileSize, LARGEST_FILE, SizeDrawing};
 pub use gamma::Gamma;
 pub use misfit::Misfit;
@@ -23,5 +26,6 @@ pub use operation::Operation;
 pub use planned::{PlannedFiles, StreamPlaces};
 pub use sequence::{Pick, Place, Sequence, SequenceFiles};
 pub use steps::{Subject, keeps_file_open};
+pub use sync_at_end::{DURABLE_PHASE, MAKE_DURABLE};
 pub use tree::{DirectoryNumber, Layout, MOST_DIRECTORIES, MOST_FILES, Shared, Tree, TreeShape, TreeTotals};
 pub use workload::{CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, Spacing, Until};

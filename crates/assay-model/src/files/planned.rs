@@ -173,6 +173,7 @@ mod tests {
             clients: 4,
             pace,
             cache: CachePolicy::Warm,
+            durable: None,
             io: Bytes::from_kib(4),
             tree,
             sequences,

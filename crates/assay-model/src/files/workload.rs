@@ -1,5 +1,6 @@
 //! What a workload file of this model asks for, as a plan keeps it.
 
+use super::durable::Durable;
 use super::operation::Operation;
 use super::sequence::{Pick, Sequence};
 use super::service::{Service, ServiceRoom};
@@ -19,6 +20,9 @@ pub struct FilesWorkload {
     pub pace: FilesPace,
     /// What is done so that reads come from where they should.
     pub cache: CachePolicy,
+    /// When clients wait until data are durable, where that is not as the steps of the sequences say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durable: Option<Durable>,
     /// Bytes of one read or write, and of a record of a shared file.
     pub io: Bytes,
     /// The tree.
@@ -241,6 +245,7 @@ mod tests {
             clients: 16,
             pace: FilesPace::Open { rate: Rate::per_second(100), arrival: Spacing::Poisson },
             cache: CachePolicy::Drop,
+            durable: None,
             io: Bytes::from_kib(16),
             tree,
             sequences,

@@ -4,12 +4,13 @@ use super::common::workload_file;
 use super::definition::{LONGEST_RUN, Timing, Workload};
 use super::files_chars;
 use super::files_do::{self, Around, DoKeys};
+use super::files_durable;
 use super::files_phases::{load_of_clients, steps_of_phases};
 use super::files_tree::{self, TreeKeys};
 use super::names::{NAMES, is_name};
 use super::source::Source;
 use crate::files::{
-    CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, MOST_FILES, Pick, PlannedFiles, Sequence,
+    CachePolicy, Durable, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, MOST_FILES, Pick, PlannedFiles, Sequence,
     SequenceFiles, Spacing, Until,
 };
 use assay_base::{Bytes, Counted, Fault, Rate, Span};
@@ -39,6 +40,7 @@ workload_file! {
         stands_for: Option<Spanned<String>>,
         // Not the cache of other models, which lies before a device.
         cache: Option<CachePolicy>,
+        durable: Option<Spanned<Durable>>,
         io: Option<Spanned<Bytes>>,
         tree: Spanned<TreeKeys>,
         #[serde(default, rename = "do")]
@@ -80,12 +82,15 @@ pub(super) fn read_files(source: Source<'_>) -> Result<Workload, Fault> {
         );
     }
     let steps = steps_of_phases(&files);
+    let is_lost = files.workload.durable == Some(Durable::None);
+    let watermarks = if is_lost { vec![files_durable::NOT_DURABLE.to_owned()] } else { Vec::new() };
     let load = load_of_clients(files).ok_or_else(|| {
         Fault::for_file(source.file, "the rate is too large to be represented", "write a smaller rate")
     })?;
     let workload = Workload {
         timing: Timing { duration: DURATION, slice: SLICE, steps, ..Timing::default() },
         load,
+        watermarks,
         ..Workload::new(source.file, "files", Vec::new(), |_| Vec::new())
     };
     workload.with_common_keys(source, file.common())
@@ -113,6 +118,7 @@ fn meant(source: Source<'_>, file: &File) -> Result<FilesWorkload, Fault> {
         clients,
         pace,
         cache: file.cache.unwrap_or_default(),
+        durable: None,
         io,
         tree: tree.clone(),
         sequences,
@@ -120,7 +126,7 @@ fn meant(source: Source<'_>, file: &File) -> Result<FilesWorkload, Fault> {
         service: None,
     };
     check_phases(source, file, &workload)?;
-    Ok(workload)
+    files_durable::apply(source, file.durable.as_ref(), workload)
 }
 
 /// What 1x of the load stands for: `20 streams`.

@@ -13,6 +13,7 @@ mod definition;
 mod files;
 mod files_chars;
 mod files_do;
+mod files_durable;
 mod files_phases;
 mod files_tree;
 mod fitted;

@@ -100,6 +100,7 @@ pub(super) fn read_service(source: Source<'_>) -> Result<Workload, Fault> {
         clients: service.thread_names().len() as u32,
         pace: FilesPace::Open { rate: *file.rate.get_ref(), arrival: file.arrival.unwrap_or_default() },
         cache: CachePolicy::Drop,
+        durable: None,
         io: Bytes::from_kib(4),
         tree: Tree::flat(0, FileSize::Fixed(Bytes::new(0))),
         sequences: vec![Sequence::without_steps(COMMIT)],

@@ -31,6 +31,7 @@ mod cleaning;
 mod client_time;
 mod consents;
 mod content;
+mod copies;
 mod counted;
 mod databases;
 mod directories;

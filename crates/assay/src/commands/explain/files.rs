@@ -3,7 +3,7 @@
 mod service;
 
 use crate::commands::outline::PlanLines;
-use assay_model::files::{CachePolicy, FilesPace, Layout, PlannedFiles, Sequence, TreeShape, Until};
+use assay_model::files::{CachePolicy, Durable, FilesPace, Layout, PlannedFiles, Sequence, TreeShape, Until};
 
 /// Adds the lines about the tree and its clients.
 pub(super) fn add_lines(files: &PlannedFiles, seed: u64, out: &mut PlanLines) {
@@ -42,6 +42,9 @@ pub(super) fn add_lines(files: &PlannedFiles, seed: u64, out: &mut PlanLines) {
         workload.io.human_text()
     ));
     out.add_line(format_args!("  reads: {}", cache_in_words(workload.cache)));
+    if let Some(durable) = workload.durable {
+        out.add_line(format_args!("  durable: {}", durable_in_words(durable)));
+    }
     let phase = files.current_phase();
     let who = if phase.collective { "the first of them does for all" } else { "they do" };
     let least = phase.at_least.map_or_else(String::new, |least| format!("; a result of less than {least} is marked"));
@@ -61,6 +64,16 @@ fn cache_in_words(cache: CachePolicy) -> &'static str {
         CachePolicy::Drop => "files are dropped from the page cache before the phase",
         CachePolicy::Warm => "may come from the page cache",
         CachePolicy::DontCache => "through the page cache, which does not keep them (RWF_DONTCACHE)",
+    }
+}
+
+fn durable_in_words(durable: Durable) -> &'static str {
+    match durable {
+        Durable::Each => "each sequence that writes waits for what it has written",
+        Durable::End => {
+            "at the end of a phase that writes, each file is waited for; its time ends with the last of them"
+        }
+        Durable::None => "no write is waited for; what was written may be lost with the power",
     }
 }
 
