@@ -7,6 +7,7 @@
 
 use crate::extents::{Piece, Version};
 use assay_base::{Code, Stamp, stamp};
+use std::fmt;
 use std::ops::Range;
 
 /// Length of a head: stamp, file, offset.
@@ -16,10 +17,18 @@ const BLOCK: u64 = stamp::EVERY;
 /// Bytes that are compared at a time.
 const STEP: usize = 4096;
 
+/// Bytes of files that do not follow from a run.
+pub trait SourceBytes: fmt::Debug + Sync {
+    /// Fills `buffer` with the bytes of a file from `offset` on; with zeros where they are not what they were.
+    fn fill_bytes(&self, file: u32, offset: u64, buffer: &mut [u8]);
+}
+
 /// The contents of a run's files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Contents {
+#[derive(Clone, Copy, Debug)]
+pub struct Contents<'a> {
     run: u32,
+    /// Where the bytes of files come from that are copies.
+    source: Option<&'a dyn SourceBytes>,
 }
 
 /// A place where a file has other bytes than it should.
@@ -61,10 +70,16 @@ fn mixed(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-impl Contents {
+impl<'a> Contents<'a> {
     /// The contents of a run, which is the one in its stamps.
-    pub fn new(run: u32) -> Contents {
-        Contents { run }
+    pub fn new(run: u32) -> Contents<'static> {
+        Contents { run, source: None }
+    }
+
+    /// The same, where some files are copies of those of a source.
+    #[must_use]
+    pub fn with_source(self, source: Option<&'a dyn SourceBytes>) -> Contents<'a> {
+        Contents { source, ..self }
     }
 
     fn key(self, version: Version) -> u64 {
@@ -82,6 +97,12 @@ impl Contents {
 
     /// Fills `buffer` with the bytes that a version has from `offset` on. Its end is below 2⁶⁴, as no file is larger.
     pub fn fill(self, version: Version, offset: u64, buffer: &mut [u8]) {
+        if version.is_of_source() {
+            return match self.source {
+                Some(source) => source.fill_bytes(version.file, offset, buffer),
+                None => buffer.fill(0),
+            };
+        }
         let key = self.key(version);
         let mut word = offset / 8;
         let ragged = (offset % 8) as usize;
@@ -171,6 +192,10 @@ impl Contents {
         if part.iter().all(|byte| *byte == 0) {
             return Code::LOST;
         }
+        // Bytes of others say nothing about themselves.
+        if piece.version.is_some_and(Version::is_of_source) {
+            return Code::CORRUPT;
+        }
         let Some(head) = found else { return self.kind_without_head(piece, at, part) };
         if head.stamp.run != self.run {
             return Code::FOREIGN;
@@ -257,7 +282,7 @@ mod tests {
     use crate::extents::Extents;
     use assay_base::Prng;
 
-    const OURS: Contents = Contents { run: 77 };
+    const OURS: Contents<'static> = Contents { run: 77, source: None };
 
     fn version(file: u32, generation: u32) -> Version {
         Version { file, generation }

@@ -15,6 +15,21 @@ pub struct Version {
     pub generation: u32,
 }
 
+/// The generation of bytes that are copies.
+const OF_SOURCE: u32 = u32::MAX;
+
+impl Version {
+    /// The bytes that a file of the source has, by its number there.
+    pub fn of_source(file: u32) -> Version {
+        Version { file, generation: OF_SOURCE }
+    }
+
+    /// Whether they are those of a file of the source.
+    pub fn is_of_source(self) -> bool {
+        self.generation == OF_SOURCE
+    }
+}
+
 /// A piece of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece {

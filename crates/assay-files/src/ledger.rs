@@ -314,6 +314,14 @@ impl Ledger {
         self.nodes[node as usize].flags |= ATTRIBUTE;
     }
 
+    /// A file that was not changed yet has the bytes of this version.
+    pub fn set_version(&mut self, node: u32, version: Version) {
+        let size = self.nodes[node as usize].size;
+        if size > 0 {
+            self.pieces.insert(node, Extents::whole(size, version));
+        }
+    }
+
     /// The pieces of a file's range.
     pub fn pieces(&self, node: u32, bytes: Range<u64>) -> Vec<Piece> {
         let Node { size, generation, .. } = self.nodes[node as usize];

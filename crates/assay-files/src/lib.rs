@@ -14,6 +14,7 @@ pub mod script;
 pub mod semaphores;
 pub mod service;
 pub mod shell;
+pub mod source;
 pub mod survey;
 mod trouble;
 

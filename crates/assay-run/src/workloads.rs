@@ -5,6 +5,7 @@ pub(crate) mod meant;
 mod mistaken;
 pub mod production;
 mod recordings;
+mod source;
 
 use crate::failure::{Failure, escaped_path, one_line};
 use assay_base::fault::nearest_known_name;
@@ -161,6 +162,7 @@ pub fn read_named(name: &str, reading: &Reading) -> Result<FoundWorkload, Failur
         None => parse_workload(name, &String::from_utf8(bytes).map_err(|_| unreadable_file(path, &"it is not text"))?)?,
     };
     crate::workloads::recordings::add_recording(&mut workload, path)?;
+    crate::workloads::source::add_source(&mut workload)?;
     Ok(FoundWorkload { workload, keys: Vec::new(), is_act })
 }
 

@@ -2,15 +2,15 @@
 //! those of an entry of ours; the rest stays, is named, and keeps the directories that it lies in. The marker goes last,
 //! so that a cleaning that was killed can go on.
 
-use super::directory::{Directory, OpenError};
+use super::directory::{Directory, OpenError, synchronise};
 use super::locked::{self, Examined, LockedDirectory, Purpose, for_each_name};
 use super::maker::Maker;
+use super::manifest::{Manifest, Way};
 use super::marker::{MARKER, Marker};
 use super::names::{EntryKind, Names, is_own_directory};
 use super::place::Place;
 use crate::trouble::{Trouble, error_in_words};
 use assay_base::text::one_line;
-use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
@@ -164,15 +164,17 @@ fn remove_rest_of_crash(place: &Place, name: &str, directory: &Directory, has_ma
 /// Removes a tree of ours, or says what would be removed of it.
 pub(super) fn of_tree(place: &Place, ours: LockedDirectory, purpose: Purpose) -> Report {
     let names = Names::for_run(&ours.marker.run);
-    let mut walk = Walk::new(&names, purpose);
+    let manifest = Manifest::read_from(&ours.directory, &names);
+    let known = KnownNames { names: &names, manifest: &manifest };
+    let mut walk = Walk::new(known, purpose);
     let mut entries = 0;
     for _ in 0..MOST_PASSES {
-        walk.go_through(&ours.directory, "", 0);
+        walk.go_through(&ours.directory, At { path: "", depth: 0, way: Way::TOP });
         entries += walk.entries;
         if purpose == Purpose::Look || walk.entries == 0 {
             break;
         }
-        walk = Walk::new(&names, purpose);
+        walk = Walk::new(known, purpose);
     }
     let state = match (walk.left_count, purpose) {
         (0, Purpose::Look) => State::Removable,
@@ -238,6 +240,12 @@ fn removal_of_marker(place: &Place, ours: &LockedDirectory) -> rustix::io::Resul
     if !locked::is_at_name(place, &ours.name, &rustix::fs::fstat(&ours.directory)?)? {
         return Ok(Removal::Replaced);
     }
+    // The names of a copy go when nothing has one of them any more.
+    let listed = Manifest::file_name(&Names::for_run(&ours.marker.run));
+    match rustix::fs::unlinkat(&ours.directory, &listed, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(why) => return Err(why),
+    }
     if !locked::is_empty_but_for(&ours.directory, Some(MARKER))? {
         return Ok(Removal::Filled);
     }
@@ -275,17 +283,44 @@ fn removal_of_directory(place: &Place, name: &str, directory: &Directory) -> rus
     }
 }
 
-/// Makes the entries of a directory durable. Some FUSE file systems cannot.
-pub(super) fn synchronise(directory: impl AsFd) -> rustix::io::Result<()> {
-    match rustix::fs::fsync(directory) {
-        Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
-        other => other,
+/// By what the names of a run are known.
+#[derive(Clone, Copy)]
+struct KnownNames<'a> {
+    names: &'a Names,
+    manifest: &'a Manifest,
+}
+
+impl KnownNames<'_> {
+    /// What kind of entry has this name, which somebody gave to an entry of this type.
+    fn kind_of(self, name: &[u8], way: Way, kind: FileType) -> Option<EntryKind> {
+        if let Some(entry) = self.names.parse(name) {
+            return Some(entry.kind);
+        }
+        let kind = EntryKind::ALL.into_iter().find(|known| type_of(*known) == kind)?;
+        let is_copied = !self.manifest.is_empty() && self.manifest.has_way(way.to_entry(self.names, kind, name));
+        is_copied.then_some(kind)
     }
+}
+
+fn type_of(kind: EntryKind) -> FileType {
+    match kind {
+        EntryKind::File => FileType::RegularFile,
+        EntryKind::Directory => FileType::Directory,
+        EntryKind::Symlink => FileType::Symlink,
+    }
+}
+
+/// Where a walk is: the path below our own directory, which is empty or ends with a slash, and its depth.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    path: &'a str,
+    depth: usize,
+    way: Way,
 }
 
 /// One way through a tree.
 struct Walk<'a> {
-    names: &'a Names,
+    known: KnownNames<'a>,
     purpose: Purpose,
     /// Entries of ours that were removed, or would be.
     entries: u64,
@@ -297,38 +332,39 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn new(names: &Names, purpose: Purpose) -> Walk<'_> {
+    fn new(known: KnownNames<'_>, purpose: Purpose) -> Walk<'_> {
         let (foreign, failed) = (Vec::new(), Vec::new());
-        Walk { names, purpose, entries: 0, foreign, failed, left_count: 0, foreign_count: 0 }
+        Walk { known, purpose, entries: 0, foreign, failed, left_count: 0, foreign_count: 0 }
     }
 
-    /// Goes through a directory whose path below our own is `path`, which is empty or ends with a slash.
-    fn go_through(&mut self, directory: &Directory, path: &str, depth: usize) {
+    fn go_through(&mut self, directory: &Directory, at: At<'_>) {
+        let listed_names = Manifest::file_name(self.known.names);
         let listed = for_each_name(directory, |name| {
-            if depth > 0 || name.as_bytes() != MARKER.as_bytes() {
-                self.treat(directory, path, &name, depth);
+            let is_last = [MARKER.as_bytes(), listed_names.as_bytes()].contains(&name.as_bytes());
+            if at.depth > 0 || !is_last {
+                self.treat(directory, at, &name);
             }
         });
         if let Err(why) = listed {
-            self.leave(format!("{path}."), Why::Failed(why));
+            self.leave(format!("{}.", at.path), Why::Failed(why));
         }
     }
 
-    fn treat(&mut self, directory: &Directory, path: &str, name: &CString, depth: usize) {
-        let shown = format!("{path}{}", one_line(name.to_string_lossy()));
+    fn treat(&mut self, directory: &Directory, at: At<'_>, name: &CString) {
+        let shown = format!("{}{}", at.path, one_line(name.to_string_lossy()));
         let facts = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT) {
             Ok(facts) => facts,
             Err(Errno::NOENT) => return,
             Err(why) => return self.leave(shown, Why::Failed(why)),
         };
-        let kind = match self.kind_of_ours(directory, name, &facts) {
+        let kind = match self.kind_of_ours(directory, at.way, name, &facts) {
             Ok(kind) => kind,
             Err(why) => return self.leave(shown, Why::Foreign(why)),
         };
         let flags = match kind {
             EntryKind::Directory => {
                 let before = self.left_count;
-                self.go_below(directory, &shown, name, depth);
+                self.go_below(directory, &shown, at, name);
                 if self.left_count > before {
                     return;
                 }
@@ -340,17 +376,19 @@ impl Walk<'_> {
     }
 
     /// Which entry of ours it is, or what of it is not ours.
-    fn kind_of_ours(&self, directory: &Directory, name: &CStr, facts: &Stat) -> Result<EntryKind, &'static str> {
-        let kind = self.names.parse(name.to_bytes()).ok_or("has a name that is not of this run")?.kind;
-        let expected = match kind {
-            EntryKind::File => FileType::RegularFile,
-            EntryKind::Directory => FileType::Directory,
-            EntryKind::Symlink => FileType::Symlink,
-        };
+    fn kind_of_ours(
+        &self,
+        directory: &Directory,
+        way: Way,
+        name: &CStr,
+        facts: &Stat,
+    ) -> Result<EntryKind, &'static str> {
+        let found = FileType::from_raw_mode(facts.st_mode);
+        let kind = self.known.kind_of(name.to_bytes(), way, found).ok_or("has a name that is not of this run")?;
         let rules = directory.rules();
         if !rules.mounts.has_device(facts.st_dev) {
             Err(OTHER_FILE_SYSTEM)
-        } else if FileType::from_raw_mode(facts.st_mode) != expected {
+        } else if found != type_of(kind) {
             Err("has the name of another type of entry")
         } else if facts.st_uid != rules.owner {
             Err("belongs to another user")
@@ -359,13 +397,18 @@ impl Walk<'_> {
         }
     }
 
-    fn go_below(&mut self, directory: &Directory, shown: &str, name: &CStr, depth: usize) {
-        if depth == DEEPEST {
+    fn go_below(&mut self, directory: &Directory, shown: &str, at: At<'_>, name: &CStr) {
+        if at.depth == DEEPEST {
             return self.leave(shown.to_owned(), Why::Foreign("lies deeper than any tree of ours"));
         }
-        let name = name.to_str().expect("the name of an entry of ours consists of letters, digits and a dash");
-        match directory.open_directory(name) {
-            Ok(below) => self.go_through(&below, &format!("{shown}/"), depth + 1),
+        let Ok(text) = name.to_str() else {
+            return self.leave(shown.to_owned(), Why::Foreign("has a name that is not of this run"));
+        };
+        match directory.open_directory(text) {
+            Ok(below) => {
+                let way = at.way.to_entry(self.known.names, EntryKind::Directory, name.to_bytes());
+                self.go_through(&below, At { path: &format!("{shown}/"), depth: at.depth + 1, way });
+            }
             Err(OpenError::Kernel(Errno::NOENT)) => {}
             Err(OpenError::Kernel(Errno::XDEV)) => self.leave(shown.to_owned(), Why::Foreign(OTHER_FILE_SYSTEM)),
             Err(OpenError::Kernel(Errno::LOOP | Errno::NOTDIR)) | Err(OpenError::Foreign(_)) => {
@@ -451,8 +494,9 @@ mod tests {
 
     #[test]
     fn a_thousand_failures_do_not_hide_what_is_foreign() {
-        let names = Names::for_run("run 1");
-        let mut walk = Walk::new(&names, Purpose::Remove);
+        let (names, manifest) = (Names::for_run("run 1"), Manifest::default());
+        let known = KnownNames { names: &names, manifest: &manifest };
+        let mut walk = Walk::new(known, Purpose::Remove);
         for number in 0..MOST_NAMED + 5 {
             walk.leave(format!("failed {number}"), Why::Failed(Errno::IO));
         }

@@ -94,6 +94,14 @@ impl AsFd for Directory {
     }
 }
 
+/// Makes the entries of a directory durable. Some FUSE file systems cannot.
+pub(super) fn synchronise(directory: impl AsFd) -> rustix::io::Result<()> {
+    match rustix::fs::fsync(directory) {
+        Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
+        other => other,
+    }
+}
+
 impl Directory {
     pub(super) fn new(descriptor: OwnedFd, rules: Rules) -> Directory {
         Directory { descriptor, rules }

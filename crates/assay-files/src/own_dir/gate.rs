@@ -1,10 +1,11 @@
 //! The gate: makes the directory of a run, with its marker, and hands out the permit for everything below it.
 
-use super::clean::{self, Report, synchronise};
-use super::directory::{Directory, Rules};
+use super::clean::{self, Report};
+use super::directory::{Directory, Rules, synchronise};
 use super::guard::{Reserve, Room, Wants};
 use super::locked::{self, LockedDirectory, Purpose, identity_of};
 use super::maker::Maker;
+use super::manifest::Manifest;
 use super::marker::{LONGEST_RUN_NAME, MARKER, Marker};
 use super::names::{Names, own_directory};
 use super::place::Place;
@@ -79,6 +80,16 @@ impl OwnDir {
     /// The names of what is made below it.
     pub fn names(&self) -> &Names {
         &self.names
+    }
+
+    /// Writes down the names of a copy before any of them is made.
+    ///
+    /// # Errors
+    /// Host: it cannot be written.
+    pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), Trouble> {
+        manifest.write_into(self.directory(), &self.names).map_err(|why| {
+            Trouble::host(format!("the names of the copy cannot be written down in {}: {why}; make room", self.shown()))
+        })
     }
 
     /// What must stay free while the workload runs.

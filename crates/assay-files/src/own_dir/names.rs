@@ -112,6 +112,17 @@ impl Names {
         (self.name_of_length(entry, text.len()) == text).then_some(entry)
     }
 
+    /// A hash of a name that is not ours, in a directory that is known by a number.
+    pub(super) fn hash_of_name(&self, directory: u64, kind: EntryKind, name: &[u8]) -> u64 {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(b"name of a source");
+        hasher.update(&directory.to_le_bytes());
+        hasher.update(&[kind.letter() as u8]);
+        hasher.update(name);
+        let hash = hasher.finalize();
+        hash.as_bytes()[..8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+    }
+
     fn hash(&self, entry: Entry) -> blake3::Hash {
         let mut hashed = [entry.kind.letter() as u8; 9];
         hashed[1..].copy_from_slice(&entry.number.to_le_bytes());

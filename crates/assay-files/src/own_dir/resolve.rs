@@ -40,7 +40,7 @@ impl Resolution {
 
 /// One mount, and the device numbers that its files may have. Overlay file systems give files another device number than directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct OwnMount {
+pub(crate) struct OwnMount {
     /// The number of the mount, where the kernel tells it (since Linux 5.8).
     number: Option<u64>,
     devices: Vec<u64>,
@@ -48,7 +48,7 @@ pub(super) struct OwnMount {
 
 impl OwnMount {
     /// The mount of something that is open.
-    pub(super) fn around(descriptor: impl AsFd) -> Result<OwnMount> {
+    pub(crate) fn around(descriptor: impl AsFd) -> Result<OwnMount> {
         let device = rustix::fs::fstat(&descriptor)?.st_dev;
         Ok(OwnMount { number: mount_number(&descriptor), devices: vec![device] })
     }
@@ -83,16 +83,16 @@ pub(super) fn mount_number(descriptor: impl AsFd) -> Option<u64> {
 
 /// Where and how a path is resolved.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StartingPoint<'a> {
-    pub(super) directory: BorrowedFd<'a>,
-    pub(super) mounts: &'a OwnMount,
-    pub(super) resolution: Resolution,
+pub(crate) struct StartingPoint<'a> {
+    pub(crate) directory: BorrowedFd<'a>,
+    pub(crate) mounts: &'a OwnMount,
+    pub(crate) resolution: Resolution,
 }
 
 impl StartingPoint<'_> {
     /// Opens what a relative path leads to. A link on the way or at the end is `ELOOP`; a way that leads out of the
     /// directory or into another mount is `EXDEV`.
-    pub(super) fn open(&self, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+    pub(crate) fn open(&self, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
         match self.resolution {
             Resolution::Openat2 => self.open_at_once(path, flags | CAREFUL, mode),
             Resolution::ByComponent => self.open_by_component(path, flags | CAREFUL, mode),

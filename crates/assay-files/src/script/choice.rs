@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::phase::Progress;
 use super::running::Bound;
-use super::{Kept, MOST_DRAWS, ORDER, Script, Slot, Target};
+use super::{Kept, MOST_DRAWS, ORDER, Script, Slot, Target, numbers_of_tree};
 use crate::ledger::Kind;
 use assay_base::Prng;
 use assay_model::files::{DirectoryNumber, Layout, Pick, Subject, keeps_file_open};
@@ -65,12 +65,17 @@ impl Script {
             return Cursor::new(0, 1, most * files, key);
         }
         let most = self.phase().described.files.map_or(u64::MAX, u64::from);
-        let end = match Subject::from_steps(&described.steps[0]) {
-            Subject::NewFile | Subject::NewDirectory | Subject::NewSymlink => most.min(self.workload.tree.files.into()),
+        let (files, of_tree) = (self.workload.tree.files, numbers_of_tree(&self.workload.tree));
+        let subject = Subject::from_steps(&described.steps[0]);
+        if subject == Subject::NewSymlink && self.is_copy() {
+            // The links of a source have the numbers behind those of its files.
+            let turns = u64::from(files).saturating_sub(whose).div_ceil(clients);
+            return Cursor::new(whose + turns * clients, clients, of_tree.into(), key);
+        }
+        let end = match subject {
+            Subject::NewFile | Subject::NewDirectory | Subject::NewSymlink => most.min(files.into()),
             // An earlier sequence of the phase may have made files of the tree.
-            Subject::File | Subject::Directory | Subject::Symlink => {
-                most.min(self.end_of_numbers.max(self.workload.tree.files).into())
-            }
+            Subject::File | Subject::Directory | Subject::Symlink => most.min(self.end_of_numbers.max(of_tree).into()),
             Subject::TreeDirectory => self.shape.directories(),
         };
         Cursor::new(whose, clients, end, key)

@@ -2,7 +2,7 @@
 
 use super::call::{Call, Payload, Slot, Target};
 use super::running::Running;
-use super::{Kept, Script};
+use super::{Kept, LEADS_OUT, Script};
 use crate::ledger::Kind;
 use assay_base::Code;
 use assay_model::files::{Operation, Pick};
@@ -129,8 +129,8 @@ impl Script {
             (Operation::Mkdir, _) => {
                 self.ledger.make(number, Kind::Directory, 0);
             }
-            (Operation::Symlink, Some(other)) => {
-                self.ledger.make(number, Kind::Symlink, other.into());
+            (Operation::Symlink, other) => {
+                self.ledger.make(number, Kind::Symlink, other.map_or(LEADS_OUT, u64::from));
             }
             (Operation::Rename, Some(other)) => {
                 self.ledger.rename(number, other);

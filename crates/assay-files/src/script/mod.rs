@@ -17,6 +17,7 @@ mod running;
 pub use call::{Assignment, Begin, Call, Payload, Slot, Target};
 pub use phase::{Arrivals, LookAhead, Wall};
 
+use crate::extents::Version;
 use crate::ledger::{Kind, Ledger};
 use crate::records::Appended;
 use assay_base::{Instant, Prng, Span};
@@ -89,9 +90,12 @@ pub struct Script {
     skipped: u64,
 }
 
+/// Where a symbolic link leads to that is a copy: to no number.
+pub(super) const LEADS_OUT: u64 = u64::MAX;
+
 /// How many numbers have the names that the tree begins with.
 fn numbers_of_tree(tree: &Tree) -> u32 {
-    let links = if tree.empty { 0 } else { tree.symlink_count() + tree.link_count() };
+    let links = if tree.empty && tree.source.is_none() { 0 } else { tree.symlink_count() + tree.link_count() };
     tree.files + links
 }
 
@@ -136,6 +140,9 @@ impl Script {
             let attributes = self.workload.needs_attributes();
             for number in 0..tree.files {
                 let node = self.ledger.make(number, Kind::File, self.shape.size(number));
+                if self.is_copy() {
+                    self.ledger.set_version(node, Version::of_source(number));
+                }
                 if attributes {
                     self.ledger.set_attribute(node);
                 }
@@ -160,6 +167,10 @@ impl Script {
         let clients = self.clients.len() as u32;
         let (symlinks, links) = (tree.symlink_count(), tree.link_count());
         for number in tree.files..tree.files + symlinks + links {
+            if self.is_copy() {
+                self.ledger.make(number, Kind::Symlink, LEADS_OUT);
+                continue;
+            }
             let owner = self.ledger.owner(number);
             let own_files = tree.files.saturating_sub(owner).div_ceil(clients);
             if own_files == 0 {
@@ -172,6 +183,11 @@ impl Script {
                 self.ledger.add_name(number, node);
             }
         }
+    }
+
+    /// Whether the tree is a copy of a source.
+    pub(super) fn is_copy(&self) -> bool {
+        self.shape.listed_source().is_some()
     }
 
     /// What exists.

@@ -3,6 +3,7 @@
 use super::Script;
 use super::call::{Call, Payload, Slot, Target};
 use super::running::{Bound, Running};
+use crate::extents::Version;
 use crate::ledger::Kind;
 use crate::records::Record;
 use assay_model::files::{Layout, Operation, Place, Sequence, SequenceFiles, Subject};
@@ -130,11 +131,18 @@ impl Script {
                 (call.offset, call.length) = (running.mapped.start, running.mapped.end - running.mapped.start);
             }
             Operation::Link => call.other = Some(self.new_number(client)),
+            Operation::Symlink if self.is_link_of_source(bound.target) => {}
             Operation::Symlink => call.other = Some(self.pick(client, Kind::File)?),
             Operation::Rename => call.other = Some(self.new_name(client, running)),
             _ => {}
         }
         Some(call)
+    }
+
+    /// Whether the source says what a symbolic link leads to.
+    fn is_link_of_source(&self, target: Target) -> bool {
+        let Target::Numbered(number) = target else { return false };
+        self.shape.listed_source().is_some_and(|listed| listed.link_text(number).is_some())
     }
 
     /// The name that a rename gives: that of another own file where the sequence made this one, else a new one.
@@ -176,9 +184,19 @@ impl Script {
         }
         if operation.writes_bytes() {
             let node = self.node_of(bound.target)?;
-            call.payload = Payload::Version(self.ledger.begin_write(node, &(offset..offset + length)));
+            let bytes = offset..offset + length;
+            let copied = self.copied_version(operation, bound.target, &bytes);
+            call.payload = Payload::Version(copied.unwrap_or_else(|| self.ledger.begin_write(node, &bytes)));
         }
         Some(call)
+    }
+
+    /// The version of bytes that are copied: of those that a file of the source has, where the copy ends before them.
+    fn copied_version(&self, operation: Operation, target: Target, bytes: &Range<u64>) -> Option<Version> {
+        let Target::Numbered(number) = target else { return None };
+        let is_of_source = self.is_copy() && number < self.shape.files() && bytes.end <= self.shape.size(number);
+        let is_new = operation == Operation::Write && bytes.start >= self.size_of(target);
+        (is_of_source && is_new).then(|| Version::of_source(number))
     }
 
     fn append_record(&mut self, client: u32, file: u32, slot: Slot) -> Call {

@@ -9,7 +9,7 @@ use super::kernel::{self, Access, LockChange, Mapping};
 use super::open_files::{OpenFile, OpenFiles};
 use super::transfer::{self, Way};
 use super::tree::{OpenTree, Reached};
-use crate::contents::{Contents, range};
+use crate::contents::range;
 use crate::ledger::Kind;
 use crate::own_dir::{Directory, Known, OpenError, Unexamined};
 use crate::script::{Call, Payload, Slot, Target};
@@ -110,12 +110,13 @@ impl Calls {
         if let Some(other) = call.other.filter(|_| call.operation != Operation::CopyRange) {
             self.tree.write_name(Target::Numbered(other), Kind::File, &mut self.other_name);
         }
+        if call.operation == Operation::Symlink && call.other.is_none() {
+            self.other_name = self.tree.text_of_link(call.target, 0);
+        }
         let length = call.length as usize;
         match call.payload {
             Payload::Nothing => {}
-            Payload::Version(version) => {
-                Contents::new(self.tree.run()).fill(version, call.offset, self.payload.first(length))
-            }
+            Payload::Version(version) => self.tree.contents().fill(version, call.offset, self.payload.first(length)),
             Payload::Record(record) => record.fill(self.tree.run(), self.payload.first(length)),
         }
     }

@@ -6,7 +6,7 @@ use crate::own_dir::{Entry, EntryKind, MARKER, OpenError};
 use crate::script::{Script, Target};
 use assay_base::Code;
 use assay_base::text::one_line;
-use assay_model::files::DirectoryNumber;
+use assay_model::files::{DirectoryNumber, NamedEntry};
 use rustix::fd::AsFd;
 use rustix::fs::RawDir;
 use rustix::io::Errno;
@@ -54,8 +54,12 @@ impl Listing<'_> {
         if directory.0 == 0 && name.to_bytes() == MARKER.as_bytes() {
             return;
         }
+        if self.is_copied(directory, name) {
+            return;
+        }
         let entry = self.tree.own_dir().names().parse(name.to_bytes());
         let text = match entry {
+            Some(entry) if directory.0 == 0 && self.tree.is_manifest(entry) => return,
             None => "this run gives no such name",
             Some(entry) if self.is_known(directory, entry) => return,
             Some(_) => "the run has removed it, or has never made it",
@@ -66,6 +70,17 @@ impl Listing<'_> {
             _ => format!("{}/{shown}", self.tree.path_of(directory)),
         };
         found.add_fault(TreeFault { path, kind: Code::FOREIGN, offset: None, text: text.to_owned() });
+    }
+
+    /// Whether it is an entry of the copy that the ledger has, under its name in the source.
+    fn is_copied(&self, directory: DirectoryNumber, name: &CStr) -> bool {
+        match self.tree.entry_of_source(directory, name) {
+            None => false,
+            Some(NamedEntry::Directory(_)) => true,
+            Some(NamedEntry::Numbered(number)) => {
+                self.doubtful.contains(&number) || self.script.ledger().node_of(number).is_some()
+            }
+        }
     }
 
     /// Whether the ledger, or the tree itself, has this entry in this directory.

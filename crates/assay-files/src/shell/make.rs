@@ -7,7 +7,6 @@ use super::kernel::close_descriptor;
 use super::transfer::write_all;
 use super::tree::OpenTree;
 use super::workers::{Parts, run_workers};
-use crate::contents::Contents;
 use crate::ledger::Kind;
 use crate::own_dir::OpenError;
 use crate::script::{Script, Target};
@@ -52,6 +51,9 @@ impl Made {
 /// # Errors
 /// Host: what could not be made, and why; or that the tree was stopped.
 pub fn make_tree(tree: &OpenTree, script: &Script, threads: u32) -> Result<Made, Trouble> {
+    if tree.source().is_some() {
+        tree.own_dir().write_manifest(&tree.manifest())?;
+    }
     let directories = make_directories(tree)?;
     let numbers = u64::from(script.ledger().end_of_numbers());
     let shared = script.shared_nodes().len() as u64;
@@ -81,7 +83,7 @@ fn make_directories(tree: &OpenTree) -> Result<u64, Trouble> {
         refuse_stopped(tree)?;
         let directory = DirectoryNumber(number);
         let above = tree.shape().parent(directory).expect("only the first directory has none above it");
-        let name = tree.own_dir().names().directory(number);
+        let name = tree.name_of(Target::Directory(directory), Kind::Directory);
         let made = tree.reach(above).and_then(|above| Ok(rustix::fs::mkdirat(&*above, &name, Mode::RWXU)?));
         made.map_err(|why| trouble(&tree.path_of(directory), "mkdir", why))?;
     }
@@ -101,7 +103,7 @@ fn make_links(tree: &OpenTree, script: &Script) -> Result<(), Trouble> {
             let target = Target::Numbered(number);
             let made = match first_names.get(&node) {
                 Some(first) => make_second_name(tree, Target::Numbered(*first), target),
-                None => make_symlink(tree, Target::Numbered(node_is.size as u32), target),
+                None => make_symlink(tree, node_is.size, target),
             };
             made.map_err(|why| trouble(&tree.shown(target, node_is.kind), "link", why))?;
         }
@@ -115,9 +117,9 @@ fn make_second_name(tree: &OpenTree, first: Target, second: Target) -> Result<()
     Ok(rustix::fs::linkat(&*from, &names.0, &*to, &names.1, AtFlags::empty())?)
 }
 
-fn make_symlink(tree: &OpenTree, leads_to: Target, target: Target) -> Result<(), OpenError> {
+fn make_symlink(tree: &OpenTree, leads_to: u64, target: Target) -> Result<(), OpenError> {
     let directory = tree.reach(tree.directory_of(target))?;
-    let (text, name) = (tree.name_of(leads_to, Kind::File), tree.name_of(target, Kind::Symlink));
+    let (text, name) = (tree.text_of_link(target, leads_to), tree.name_of(target, Kind::Symlink));
     Ok(rustix::fs::symlinkat(text.as_str(), &*directory, name.as_str())?)
 }
 
@@ -164,7 +166,7 @@ impl FileMaker<'_> {
 
     fn fill_file(&mut self, file: &OwnedFd, number: u32) -> Result<(), Errno> {
         let ledger = self.script.ledger();
-        let (contents, node) = (Contents::new(self.tree.run()), ledger.node(number));
+        let (contents, node) = (self.tree.contents(), ledger.node(number));
         let mut offset = 0;
         // A file that is not finished is removed with the others.
         while offset < node.size && !self.tree.is_stopped() {

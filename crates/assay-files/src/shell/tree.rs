@@ -4,10 +4,13 @@
 //! A client that had to open each directory anew would measure that with every call. So the directories stay open, as
 //! many as the process may have open; those beyond are opened by each call, which then takes that much longer.
 
+use crate::contents::{Contents, SourceBytes};
 use crate::ledger::Kind;
-use crate::own_dir::{Directory, Entry, EntryKind, OpenError, OwnDir};
+use crate::own_dir::{Directory, Entry, EntryKind, Manifest, OpenError, OwnDir, Way};
 use crate::script::Target;
-use assay_model::files::{DirectoryNumber, TreeShape};
+use crate::source::OpenSource;
+use assay_model::files::{DirectoryNumber, ListedEntry, NamedEntry, TreeShape};
+use std::ffi::CStr;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -26,6 +29,8 @@ pub struct OpenTree {
     /// The checks of the names of files, by number: nothing where no call has asked for one yet. Each file is called by its
     /// name again and again, and its check is a third of the time in which its name is made.
     checks: Vec<AtomicU32>,
+    /// What it is a copy of.
+    source: Option<OpenSource>,
     /// Nobody waits for it to be made or compared any longer.
     stopped: AtomicBool,
 }
@@ -56,12 +61,23 @@ impl OpenTree {
     /// The tree of this shape in a directory. `run` is the number in the stamps of its contents; at most `most_open`
     /// directories stay open.
     pub fn new(own: OwnDir, shape: TreeShape, run: u32, most_open: usize) -> Arc<OpenTree> {
+        OpenTree::copying(own, shape, run, most_open, None)
+    }
+
+    /// The same, as a copy of a source.
+    pub fn copying(
+        own: OwnDir,
+        shape: TreeShape,
+        run: u32,
+        most_open: usize,
+        source: Option<OpenSource>,
+    ) -> Arc<OpenTree> {
         let kept = usize::try_from(shape.directories()).unwrap_or(usize::MAX).min(most_open);
         let mut open = Vec::new();
         open.resize_with(kept, OnceLock::new);
         let mut checks = Vec::new();
         checks.resize_with(shape.files().min(MOST_CHECKS) as usize, AtomicU32::default);
-        Arc::new(OpenTree { own, shape, run, open, checks, stopped: AtomicBool::new(false) })
+        Arc::new(OpenTree { own, shape, run, open, checks, source, stopped: AtomicBool::new(false) })
     }
 
     /// The directory of the run.
@@ -94,6 +110,71 @@ impl OpenTree {
         self.run
     }
 
+    /// What it is a copy of.
+    pub fn source(&self) -> Option<&OpenSource> {
+        self.source.as_ref()
+    }
+
+    /// The contents of its files.
+    pub(super) fn contents(&self) -> Contents<'_> {
+        Contents::new(self.run).with_source(self.source.as_ref().map(|source| source as &dyn SourceBytes))
+    }
+
+    /// The name that the source gives to what is a copy.
+    fn name_in_source(&self, target: Target, kind: Kind) -> Option<&str> {
+        let listed = self.shape.listed_source()?;
+        let entry = match target {
+            Target::Numbered(number) => {
+                let is_of_kind = (number < self.shape.files()) == (kind == Kind::File) && kind != Kind::Directory;
+                listed.numbered_entry(number).filter(|_| is_of_kind)
+            }
+            Target::Shared(_) => None,
+            // The uppermost one has a name of ours.
+            Target::Directory(directory) => listed.directory_entry(directory).filter(|_| directory.0 > 1),
+        };
+        entry.map(|entry| &*entry.name)
+    }
+
+    /// What a symbolic link leads to.
+    pub(super) fn text_of_link(&self, link: Target, leads_to: u64) -> String {
+        let listed = self.shape.listed_source();
+        match (link, listed) {
+            (Target::Numbered(number), Some(listed)) if listed.link_text(number).is_some() => {
+                listed.link_text(number).unwrap_or_default().to_owned()
+            }
+            _ => self.name_of(Target::Numbered(leads_to as u32), Kind::File),
+        }
+    }
+
+    /// The names of the copy that are not ours.
+    pub fn manifest(&self) -> Manifest {
+        let (names, mut ways) = (self.own.names(), vec![Way::TOP]);
+        let Some(listed) = self.shape.listed_source() else { return Manifest::default() };
+        let top = names.directory(1);
+        for (number, entry) in listed.directories.iter().enumerate() {
+            let name = if number == 0 { &top } else { &*entry.name };
+            let above = if number == 0 { 0 } else { entry.directory as usize + 1 };
+            ways.push(ways[above].to_entry(names, EntryKind::Directory, name.as_bytes()));
+        }
+        let of = |entries: &[ListedEntry], kind| {
+            let way =
+                |entry: &ListedEntry| ways[entry.directory as usize + 1].to_entry(names, kind, entry.name.as_bytes());
+            entries.iter().map(way).collect::<Vec<Way>>()
+        };
+        let (files, links) = (of(&listed.files, EntryKind::File), of(&listed.symlinks, EntryKind::Symlink));
+        Manifest::from_ways(ways.iter().copied().chain(files).chain(links))
+    }
+
+    /// Whether an entry is the file of these names.
+    pub(super) fn is_manifest(&self, entry: Entry) -> bool {
+        self.source.is_some() && entry == Manifest::ENTRY
+    }
+
+    /// What has a name of the source in a directory.
+    pub(super) fn entry_of_source(&self, directory: DirectoryNumber, name: &CStr) -> Option<NamedEntry> {
+        self.shape.listed_source()?.find_entry(directory, name.to_str().ok()?)
+    }
+
     /// The directory that a target is in; of a directory of the tree, itself.
     pub(super) fn directory_of(&self, target: Target) -> DirectoryNumber {
         match target {
@@ -106,6 +187,9 @@ impl OpenTree {
     /// The name of a target in its directory.
     pub(super) fn name_of(&self, target: Target, kind: Kind) -> String {
         let names = self.own.names();
+        if let Some(name) = self.name_in_source(target, kind) {
+            return name.to_owned();
+        }
         match target {
             Target::Numbered(number) => {
                 let bytes = self.shape.name_length(number).unwrap_or(0);
@@ -120,6 +204,9 @@ impl OpenTree {
     /// Writes the name of a target into a text, in the place of what is there.
     pub(super) fn write_name(&self, target: Target, kind: Kind, text: &mut String) {
         text.clear();
+        if let Some(name) = self.name_in_source(target, kind) {
+            return text.push_str(name);
+        }
         if let (Target::Numbered(number), Kind::File) = (target, kind)
             && let Some(remembered) = self.checks.get(number as usize)
             && self.shape.name_length(number).is_none()
@@ -160,7 +247,7 @@ impl OpenTree {
         let mut path = String::new();
         let mut at = directory;
         while let Some(above) = self.shape.parent(at) {
-            let name = self.own.names().directory(at.0);
+            let name = self.name_of(Target::Directory(at), Kind::Directory);
             path = if path.is_empty() { name } else { format!("{name}/{path}") };
             at = above;
         }

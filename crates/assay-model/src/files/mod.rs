@@ -2,6 +2,7 @@
 //! which operation a client does next is decided where the state of the tree is known.
 
 mod directory_group;
+mod directory_number;
 mod durable;
 mod file_size;
 mod gamma;
@@ -11,12 +12,14 @@ mod operation;
 mod planned;
 mod sequence;
 pub mod service;
+mod source_tree;
 mod steps;
 mod sync_at_end;
 mod tree;
 mod workload;
 
 pub use directory_group::{DEEPEST_DIRECTORY, DirectoryGroup, GroupFault, check_groups};
+pub use directory_number::DirectoryNumber;
 pub use durable::Durable;
 pub use file_size::{FileSize, LARGEST_FILE, SizeDrawing};
 pub use gamma::Gamma;
@@ -25,7 +28,8 @@ pub use name_length::{LONGEST_NAME, LengthWeight, NameLengths};
 pub use operation::Operation;
 pub use planned::{PlannedFiles, StreamPlaces};
 pub use sequence::{Pick, Place, Sequence, SequenceFiles};
+pub use source_tree::{ListedEntry, ListedTree, NamedEntry, SourceFound, SourceTree};
 pub use steps::{Subject, keeps_file_open};
 pub use sync_at_end::{DURABLE_PHASE, MAKE_DURABLE};
-pub use tree::{DirectoryNumber, Layout, MOST_DIRECTORIES, MOST_FILES, Shared, Tree, TreeShape, TreeTotals};
+pub use tree::{Layout, MOST_DIRECTORIES, MOST_FILES, Shared, Tree, TreeShape, TreeTotals};
 pub use workload::{CachePolicy, FilesPace, FilesPhase, FilesWorkload, MOST_CLIENTS, Spacing, Until};

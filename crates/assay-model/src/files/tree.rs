@@ -6,11 +6,14 @@
 //! directories of every level, as many in each as there.
 
 use super::directory_group::{DirectoryGroup, PlacedGroups};
+use super::directory_number::DirectoryNumber;
 use super::file_size::{FileSize, SizeDrawing};
 use super::name_length::NameLengths;
+use super::source_tree::{ListedTree, SourceFound, SourceTree};
 use crate::skip::is_zero_share;
 use assay_base::{Bytes, Prng, Share};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The most files of a tree, which is also the most numbers that a run can give to names.
 pub const MOST_FILES: u32 = 1_000_000_000;
@@ -55,6 +58,9 @@ pub struct Tree {
     /// Files that all clients share, each with parts of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
+    /// A real tree that it is a copy of; it says which files there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Box<SourceTree>>,
 }
 
 impl Tree {
@@ -72,12 +78,26 @@ impl Tree {
             private: false,
             empty: false,
             shared: None,
+            source: None,
         }
+    }
+
+    /// The same as a copy of what was found in its source.
+    #[must_use]
+    pub fn with_source_found(self, found: SourceFound) -> Tree {
+        let files = found.files;
+        let source = self.source.map(|source| Box::new(SourceTree { found: Some(found), ..*source }));
+        Tree { files, source, ..self }
+    }
+
+    /// What was found in its source.
+    pub fn source_found(&self) -> Option<&SourceFound> {
+        self.source.as_ref()?.found.as_ref()
     }
 
     /// Number of symbolic links that are made with the files.
     pub fn symlink_count(&self) -> u32 {
-        share_of(self.files, self.symlinks)
+        self.source_found().map_or_else(|| share_of(self.files, self.symlinks), |found| found.symlinks)
     }
 
     /// Number of second names that files are given.
@@ -198,11 +218,6 @@ fn with_own_directories(mut levels: Vec<u64>, clients: u64) -> Vec<u64> {
     levels
 }
 
-/// A directory of a tree: 0 is our own directory, and the directories of all levels are numbered on from there, level by
-/// level.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct DirectoryNumber(pub u64);
-
 /// A tree for a seed: answers which directory and which size a file has.
 #[derive(Clone, Debug)]
 pub struct TreeShape {
@@ -218,6 +233,15 @@ pub struct TreeShape {
     groups: Option<PlacedGroups>,
     names: Option<NameLengths>,
     sizes: SizeDrawing,
+    /// Of a copy.
+    copied: Copied,
+}
+
+/// What was found in the source of a copy, and each entry of it as soon as it was listed.
+#[derive(Clone, Debug, Default)]
+struct Copied {
+    found: Option<SourceFound>,
+    listed: Option<Arc<ListedTree>>,
 }
 
 impl TreeShape {
@@ -226,6 +250,7 @@ impl TreeShape {
         let groups = PlacedGroups::new(&tree.directories, tree.files.into());
         let groups = Some(groups).filter(|_| !tree.directories.is_empty());
         let levels = match &groups {
+            _ if tree.source.is_some() => Levels(vec![tree.source_found().map_or(1, |found| found.directories)]),
             Some(groups) => Levels(groups.levels(&tree.directories)),
             None => Levels::new(tree, clients.max(1)),
         };
@@ -242,7 +267,20 @@ impl TreeShape {
             groups,
             names: tree.names.clone(),
             sizes: tree.size.drawing(),
+            copied: Copied { found: tree.source_found().cloned(), listed: None },
         })
+    }
+
+    /// The same, of which each entry is known.
+    #[must_use]
+    pub fn with_listed_source(self, listed: Arc<ListedTree>) -> TreeShape {
+        let copied = Copied { listed: Some(listed), ..self.copied };
+        TreeShape { copied, ..self }
+    }
+
+    /// Each entry of the source, where it is a copy.
+    pub fn listed_source(&self) -> Option<&ListedTree> {
+        self.copied.listed.as_deref()
     }
 
     /// The client that a file belongs to: numbers are dealt to clients in turn.
@@ -252,6 +290,9 @@ impl TreeShape {
 
     /// The size that a file has after it was made. A number has the same size whenever it is made again.
     pub fn size(&self, number: u32) -> u64 {
+        if let Some(listed) = &self.copied.listed {
+            return listed.sizes.get(number as usize).copied().unwrap_or(0);
+        }
         self.sizes.draw(&mut Prng::for_path(self.seed, &[SIZES, 0, number.into()]))
     }
 
@@ -282,6 +323,11 @@ impl TreeShape {
 
     /// The directory that a file is in, also for numbers beyond the files that the tree begins with.
     pub fn directory(&self, number: u32) -> DirectoryNumber {
+        if let Some(listed) = &self.copied.listed {
+            let directories = listed.directories.len().max(1) as u32;
+            let entry = listed.numbered_entry(number);
+            return ListedTree::copy_of(entry.map_or(number % directories, |entry| entry.directory));
+        }
         let (number, last) = (u64::from(number), self.levels.last());
         let (client, turn) = (number % self.clients, number / self.clients);
         if let Some(groups) = &self.groups {
@@ -307,6 +353,9 @@ impl TreeShape {
 
     /// The directory that another one is in; `None` for our own.
     pub fn parent(&self, directory: DirectoryNumber) -> Option<DirectoryNumber> {
+        if let Some(listed) = &self.copied.listed {
+            return listed.parent_of(directory);
+        }
         let mut first = 1;
         let mut above: Option<(u64, u64)> = None;
         for level in &self.levels.0 {
@@ -324,15 +373,20 @@ impl TreeShape {
 
     /// What the whole tree needs: every size is drawn once.
     pub fn totals(&self) -> TreeTotals {
-        let mut bytes = 0u64;
-        for number in 0..self.files {
-            bytes = bytes.saturating_add(self.size(number as u32));
-        }
+        let mut bytes = self.bytes_of_numbered();
         for index in 0..self.shared {
             bytes = bytes.saturating_add(self.shared_size(index as u32));
         }
         let directories = self.directories() - 1;
         TreeTotals { files: self.files + self.shared, directories, symlinks: self.symlinks, bytes: Bytes::new(bytes) }
+    }
+
+    /// The bytes of all files that have a number.
+    fn bytes_of_numbered(&self) -> u64 {
+        match &self.copied.found {
+            Some(found) => found.bytes.get(),
+            None => (0..self.files).fold(0u64, |sum, number| sum.saturating_add(self.size(number as u32))),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::certificate::{Certificate, Limits};
 use super::step::Step;
-use crate::files::PlannedFiles;
+use crate::files::{PlannedFiles, SourceFound};
 use crate::lives;
 use crate::mail::Mail;
 use crate::mix::Loop;
@@ -238,6 +238,15 @@ impl Workload {
             notes: Vec::new(),
             watermarks: Vec::new(),
         }
+    }
+
+    /// Adds what was found in the tree that its clients copy, and what the reader of a report must know of it.
+    pub fn set_source_found(&mut self, found: &SourceFound, remarks: Vec<String>) {
+        if let Some(Application::Files(files)) = &mut self.load.application {
+            let tree = &mut files.workload.tree;
+            *tree = tree.clone().with_source_found(found.clone());
+        }
+        self.notes.extend(remarks);
     }
 
     /// How long it measures, or would if all its streams lasted as long as they may.

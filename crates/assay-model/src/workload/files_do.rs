@@ -236,7 +236,7 @@ fn unknown_step(source: Source<'_>, keys: &Spanned<StepsKeys>, name: &str) -> Fa
 fn check_shared(around: Around<'_>, keys: &DoKeys, sequence: &Sequence) -> Result<(), Fault> {
     let source = around.source;
     let Some(on) = keys.on.as_ref().filter(|on| *on.get_ref() == SequenceFiles::Shared) else {
-        if around.tree.files > 0 {
+        if around.tree.files > 0 || around.tree.source.is_some() {
             return Ok(());
         }
         return source.refuse_span(

@@ -411,3 +411,23 @@ fn a_phase_that_one_client_does_for_all_and_one_that_has_to_last() {
         assert!(refused.contains(what), "{keys}: {refused}");
     }
 }
+
+#[test]
+fn a_tree_with_a_source_is_said_by_what_is_in_it() {
+    use crate::files::SourceFound;
+    let text = "model = \"files\"\nclosed = true\n[tree]\nsource = \"/s\"\nempty = true\n[[do]]\nname = \"m\"\nsteps = [\"create\", \"write\", \"close\"]\n";
+    let mut workload = file(text).unwrap();
+    let digest = "00".to_owned();
+    let found = SourceFound { files: 7, directories: 3, symlinks: 2, bytes: Bytes::new(5000), digest };
+    workload.set_source_found(&found, Vec::new());
+    let tree = workload.load.as_files().unwrap().workload.tree.clone();
+    let shape = crate::files::TreeShape::new(&tree, 2, 1).unwrap();
+    assert_eq!((shape.totals().inodes(), shape.totals().bytes, tree.symlink_count()), (7 + 3 + 2, Bytes::new(5000), 2));
+    let plan = workload.make_plan(&super::super::Adjust::default()).unwrap();
+    let kept: crate::Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+    assert_eq!(kept, plan);
+    for (key, what) in [("size = \"1KiB\"", "size is said by"), ("private = true", "private is said by")] {
+        let refused = file(&text.replace("empty = true", key)).unwrap_err().to_string();
+        assert!(refused.contains(what), "{refused}");
+    }
+}

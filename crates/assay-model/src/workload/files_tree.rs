@@ -4,7 +4,7 @@ use super::address::text_or_table;
 use super::source::Source;
 use crate::files::{
     DEEPEST_DIRECTORY, DirectoryGroup, FileSize, GroupFault, LARGEST_FILE, LONGEST_NAME, Layout, LengthWeight,
-    MOST_DIRECTORIES, MOST_FILES, NameLengths, Shared, Tree, TreeShape, check_groups,
+    MOST_DIRECTORIES, MOST_FILES, NameLengths, Shared, SourceTree, Tree, TreeShape, check_groups,
 };
 use assay_base::{Bytes, Fault, Share};
 use serde::Deserialize;
@@ -20,18 +20,19 @@ const MOST_SHARED: u32 = 1024;
 #[serde(deny_unknown_fields)]
 pub(super) struct TreeKeys {
     files: Option<Spanned<u32>>,
-    size: Spanned<FileSizeKeys>,
+    size: Option<Spanned<FileSizeKeys>>,
     width: Option<Spanned<u32>>,
     depth: Option<Spanned<u32>>,
     directories: Option<Spanned<Vec<[u64; 3]>>>,
     names: Option<Spanned<NameKeys>>,
     symlinks: Option<Spanned<Share>>,
     links: Option<Spanned<Share>>,
-    private: Option<bool>,
+    private: Option<Spanned<bool>>,
     empty: Option<bool>,
     shared: Option<Spanned<u32>>,
     shared_size: Option<Spanned<Bytes>>,
     layout: Option<Spanned<Layout>>,
+    source: Option<Spanned<String>>,
 }
 
 /// `names`: lengths with their weights, or all lengths between two.
@@ -123,8 +124,14 @@ fn by_powers(weights: &[u64]) -> Result<FileSize, (String, String)> {
 /// The tree, for this many clients.
 pub(super) fn read(source: Source<'_>, table: &Spanned<TreeKeys>, clients: u32) -> Result<Tree, Fault> {
     let keys = table.get_ref();
+    if let Some(path) = &keys.source {
+        return copied_tree(source, keys, path);
+    }
     let files = source.value_within(keys.files.as_ref(), 0..=MOST_FILES, "a number of files")?.unwrap_or(0);
-    let size = keys.size.get_ref().meant().map_err(|(what, remedy)| source.fault_at(keys.size.span(), what, remedy))?;
+    let Some(size) = &keys.size else {
+        return source.refuse_span(table.span(), "nothing says how large the files are", format!("add size: {FORMS}"));
+    };
+    let size = size.get_ref().meant().map_err(|(what, remedy)| source.fault_at(size.span(), what, remedy))?;
     let width = source.value_within(keys.width.as_ref(), 1..=u32::MAX, "a number of entries of a directory")?;
     let depth = source.value_within(keys.depth.as_ref(), 0..=MOST_LEVELS, "a number of levels of directories")?;
     if let Some(depth) = keys.depth.as_ref().filter(|_| width.is_none()) {
@@ -143,9 +150,10 @@ pub(super) fn read(source: Source<'_>, table: &Spanned<TreeKeys>, clients: u32) 
         names: name_lengths(source, keys)?,
         symlinks: share_of_files(source, keys.symlinks.as_ref())?,
         links: share_of_files(source, keys.links.as_ref())?,
-        private: keys.private.unwrap_or(false),
+        private: keys.is_private(),
         empty: keys.empty.unwrap_or(false),
         shared,
+        source: None,
     };
     if TreeShape::new(&tree, clients, 0).is_none() {
         let what = format!("this tree has more than {MOST_DIRECTORIES} directories");
@@ -154,10 +162,57 @@ pub(super) fn read(source: Source<'_>, table: &Spanned<TreeKeys>, clients: u32) 
     Ok(tree)
 }
 
+/// The copy of a real tree, which says by itself what is in it.
+fn copied_tree(source: Source<'_>, keys: &TreeKeys, path: &Spanned<String>) -> Result<Tree, Fault> {
+    if !std::path::Path::new(path.get_ref()).is_absolute() {
+        let what = format!("{:?} is no absolute path", path.get_ref());
+        return source.refuse_span(
+            path.span(),
+            what,
+            "write the whole path of a directory, such as \"/usr/share/doc\"",
+        );
+    }
+    if let Some((name, span)) = keys.first_beside_source() {
+        let what = format!("{name} is said by what is in the source");
+        return source.refuse_span(span, what, format!("remove {name}, or source"));
+    }
+    let tree = Tree::flat(0, FileSize::Fixed(Bytes::new(0)));
+    let copied = SourceTree { path: path.get_ref().clone(), found: None };
+    Ok(Tree { empty: keys.empty.unwrap_or(false), source: Some(Box::new(copied)), ..tree })
+}
+
+impl TreeKeys {
+    fn is_private(&self) -> bool {
+        self.private.as_ref().is_some_and(|private| *private.get_ref())
+    }
+
+    /// A key that a tree with a source does not have.
+    fn first_beside_source(&self) -> Option<(&'static str, std::ops::Range<usize>)> {
+        fn placed_key<T>(
+            name: &'static str,
+            key: Option<&Spanned<T>>,
+        ) -> Option<(&'static str, std::ops::Range<usize>)> {
+            key.map(|key| (name, key.span()))
+        }
+        placed_key("files", self.files.as_ref())
+            .or(placed_key("size", self.size.as_ref()))
+            .or(placed_key("width", self.width.as_ref()))
+            .or(placed_key("depth", self.depth.as_ref()))
+            .or(placed_key("directories", self.directories.as_ref()))
+            .or(placed_key("names", self.names.as_ref()))
+            .or(placed_key("symlinks", self.symlinks.as_ref()))
+            .or(placed_key("links", self.links.as_ref()))
+            .or(placed_key("private", self.private.as_ref()))
+            .or(placed_key("shared", self.shared.as_ref()))
+            .or(placed_key("shared_size", self.shared_size.as_ref()))
+            .or(placed_key("layout", self.layout.as_ref()))
+    }
+}
+
 /// The directories of a tree that was counted.
 fn directory_groups(source: Source<'_>, keys: &TreeKeys) -> Result<Vec<DirectoryGroup>, Fault> {
     let Some(written) = &keys.directories else { return Ok(Vec::new()) };
-    if keys.width.is_some() || keys.depth.is_some() || keys.private == Some(true) {
+    if keys.width.is_some() || keys.depth.is_some() || keys.is_private() {
         let what = "directories says which directories there are, and so do width, depth and private";
         return source.refuse_span(written.span(), what, "remove directories, or the others");
     }

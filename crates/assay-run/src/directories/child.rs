@@ -10,6 +10,7 @@ use crate::drive::Meters;
 use crate::failure::code;
 use crate::host::pulse::Pulse;
 use crate::host::threads::thread_builder;
+use assay_base::text::one_line;
 use assay_base::{Instant, Span, file_systems};
 use assay_device::clock::{Clock, TimeLine};
 use assay_device::probe::{Mounted, mount_with_number};
@@ -20,10 +21,11 @@ use assay_files::shell::{
     ClientInterval, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StillTime, StopHandle,
     Verification, Watched, drop_cached_pages, drop_caches_of_host, look_at_cache,
 };
-use assay_model::files::{CachePolicy, FilesWorkload, TreeShape};
+use assay_files::source::OpenSource;
+use assay_model::files::{CachePolicy, FilesWorkload, SourceTree, TreeShape};
 use assay_record::{Event, FlowInterval, Histograms, Interval, Thresholds};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -182,14 +184,19 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         if drop_caches {
             drop_caches_of_host()?;
         }
+        let source = workload.tree.source.as_deref().map(open_source).transpose()?;
         let shape = TreeShape::new(&workload.tree, workload.clients, seed)
             .ok_or_else(|| Trouble::usage("the tree has too many directories: write a larger width"))?;
+        let shape = match &source {
+            Some(source) => shape.with_listed_source(source.listed_tree().clone()),
+            None => shape,
+        };
         let most_open = shape.directories().min(MOST_OPEN_DIRECTORIES as u64);
         let wants = wants_of(&workload, &shape);
         let request = assay_files::own_dir::Request { run: &run, wants, resolution: None };
         let own = OwnDir::make(place, request)?;
         let directory = own.shown();
-        let tree = OpenTree::new(own, shape.clone(), number, most_open as usize);
+        let tree = OpenTree::copying(own, shape.clone(), number, most_open as usize, source);
         self.stops.watch_tree(&tree);
         let ready = ReadyLoad::new(&workload, shape, seed);
         let made = match ready.make_files(&tree, &workload) {
@@ -256,14 +263,30 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         let found = load.and_then(|load| load.finish(&tree, &workload, verify).transpose());
         // What was compared in part proves nothing.
         let found = found.filter(|_| !tree.is_stopped());
+        let source_changed = tree.source().map_or_else(Vec::new, OpenSource::all_changed);
         if keep {
             let kept = keep_tree(tree);
-            return Ok(RunEnd { compared: found.transpose()?.map(compared_of), left: None, kept: Some(kept) });
+            return Ok(RunEnd {
+                compared: found.transpose()?.map(compared_of),
+                left: None,
+                kept: Some(kept),
+                source_changed,
+            });
         }
         // It goes even if it could not be compared.
         let left = remove_tree(tree);
-        Ok(RunEnd { compared: found.transpose()?.map(compared_of), left, kept: None })
+        Ok(RunEnd { compared: found.transpose()?.map(compared_of), left, kept: None, source_changed })
     }
+}
+
+/// The tree that is copied, which must be the one that the plan speaks of.
+fn open_source(planned: &SourceTree) -> Result<OpenSource, Trouble> {
+    let source = OpenSource::list_tree(Path::new(&planned.path))?;
+    if planned.found.as_ref() == Some(source.found_tree()) {
+        return Ok(source);
+    }
+    let path = one_line(&planned.path);
+    Err(Trouble::host(format!("the source {path} has changed since the plan was made: copy one that nobody changes")))
 }
 
 fn compared_of(found: Verification) -> Compared {

@@ -52,6 +52,9 @@ pub(super) fn events_of_end(end: &RunEnd, verify: bool, now: Instant) -> Vec<Eve
     if let Some(kept) = &end.kept {
         events.push(event(EventKind::Settings, format!("{kept} stays, as --keep says"), now));
     }
+    for changed in end.source_changed.iter().take(MOST_NAMED) {
+        events.push(event(EventKind::Disturbed, changed.clone(), now));
+    }
     if let Some(left) = &end.left {
         events.push(event(EventKind::Warning, left.clone(), now));
     }
@@ -101,7 +104,7 @@ mod tests {
     #[test]
     fn a_fault_breaks_a_condition_and_a_sound_tree_is_checked() {
         let sound = Compared { names: 10, bytes: 4096, ..Compared::default() };
-        let end = |compared| RunEnd { compared, left: None, kept: None };
+        let end = |compared| RunEnd { compared, ..RunEnd::default() };
         assert_eq!(kinds(&end(None)), [EventKind::Unchecked]);
         assert!(events_of_end(&end(None), false, Instant::ZERO).is_empty());
         assert_eq!(kinds(&end(Some(sound.clone()))), [EventKind::Checked]);

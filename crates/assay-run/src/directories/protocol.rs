@@ -265,6 +265,8 @@ pub(super) struct RunEnd {
     pub(super) left: Option<String>,
     /// The path of what was to stay.
     pub(super) kept: Option<String>,
+    /// What of the source is not what it was when the run began, each in words.
+    pub(super) source_changed: Vec<String>,
 }
 
 /// What the comparison of the tree with what was written found.

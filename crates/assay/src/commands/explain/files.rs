@@ -3,6 +3,7 @@
 mod service;
 
 use crate::commands::outline::PlanLines;
+use assay_base::text::one_line;
 use assay_model::files::{CachePolicy, Durable, FilesPace, Layout, PlannedFiles, Sequence, TreeShape, Until};
 
 /// Adds the lines about the tree and its clients.
@@ -22,6 +23,9 @@ pub(super) fn add_lines(files: &PlannedFiles, seed: u64, out: &mut PlanLines) {
             if workload.tree.empty { ", made by the phases" } else { "" }
         )),
         None => out.add_line(format_args!("  too many directories: write a larger width")),
+    }
+    if let Some(source) = &workload.tree.source {
+        out.add_line(format_args!("  a copy of {}, in which nothing is written", one_line(&source.path)));
     }
     if let Some(shared) = workload.tree.shared {
         let layout = match shared.layout {
