@@ -5,6 +5,7 @@
 //! input.
 
 mod bootstrap;
+mod cells;
 mod conclusion;
 mod gate;
 mod page;
@@ -13,6 +14,7 @@ mod rows;
 mod sample;
 
 pub use bootstrap::Answer;
+pub(crate) use cells::FigureCell;
 pub use conclusion::Conclusion;
 pub(crate) use conclusion::conclude_for_runs;
 pub use gate::{Gate, GateOutcome};

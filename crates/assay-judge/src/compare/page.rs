@@ -1,10 +1,11 @@
 //! A comparison as one HTML page without a script: the page fetches nothing and executes nothing. Names are hostile
 //! input, escaped in the template.
 
+use super::cells::FigureCell;
 use super::conclusion::required_time_text;
-use super::render::{answer_text, outcome_text, value_text};
+use super::render::outcome_text;
 use super::rows::title_with_step;
-use super::{Answer, Comparison, Figure, Marked, Ranked, RunSummary, StreamRow};
+use super::{Comparison, Marked, Ranked, RunSummary, StreamRow};
 use crate::judgement::Outcome;
 use crate::render::chart::{Chart, series_class};
 use crate::render::html::distribution::{self, Distribution};
@@ -90,12 +91,6 @@ struct StreamTable<'a> {
     charts: Option<[Chart; 2]>,
 }
 
-struct FigureCell {
-    value: String,
-    against_first: Option<String>,
-    differs: bool,
-}
-
 /// The watermarks of the runs; runs with the same watermarks share an entry.
 fn group_watermarks(all: &[Marked]) -> Vec<(String, Vec<Watermark<'_>>)> {
     let mut groups: Vec<(Vec<&str>, &Marked)> = Vec::new();
@@ -178,22 +173,7 @@ fn stream_table<'a>(index: usize, row: &'a StreamRow, labels: &'a [String]) -> S
         charts: (!drawn.is_empty()).then(|| {
             [distribution::tail_chart(&title, &measure, &drawn), distribution::density_chart(&title, &measure, &drawn)]
         }),
-        figures: row.figures.iter().map(|figure| (figure.what.as_str(), figure_cells(figure))).collect(),
+        figures: row.figures.iter().map(|figure| (figure.what.as_str(), FigureCell::cells_of_figure(figure))).collect(),
         title,
     }
-}
-
-/// Each run's value, and how it compares with the first run's.
-fn figure_cells(figure: &Figure) -> Vec<FigureCell> {
-    let found = std::iter::once(None).chain(figure.against_first.iter().map(Some));
-    figure
-        .values
-        .iter()
-        .zip(found)
-        .map(|(v, found)| FigureCell {
-            value: value_text(figure, *v),
-            against_first: found.map(|found| answer_text(figure, found)),
-            differs: matches!(found, Some(Answer::Differs { .. } | Answer::Worse | Answer::Better)),
-        })
-        .collect()
 }

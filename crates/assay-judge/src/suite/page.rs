@@ -5,7 +5,7 @@ mod picture;
 use super::comparison::{ClassTable, Row};
 use super::render::{chance_in_words, class_in_words, conclusions_in_words, member_in_words, suite_in_words};
 use super::{Ceilings, Suite, SuiteRun};
-use crate::compare::{Answer, Figure, answer_text, value_text};
+use crate::compare::FigureCell;
 use crate::render::chart::series_class;
 use crate::render::html::figures::{ABSENT, per_second};
 use crate::render::html::{Badge, Frame, Watermark, report_beside, write_page};
@@ -74,12 +74,6 @@ struct FiguresRow {
     cells: Vec<FigureCell>,
 }
 
-struct FigureCell {
-    value: String,
-    against_first: Option<String>,
-    differs: bool,
-}
-
 fn member_keys(suite: &Suite) -> Vec<(String, &str)> {
     suite.members.iter().enumerate().map(|(at, member)| (series_class(at), member.label.as_str())).collect()
 }
@@ -98,22 +92,9 @@ fn figures_rows(row: &Row) -> Vec<FiguresRow> {
     let mut rows = Vec::new();
     for (at, figure) in row.figures.iter().enumerate() {
         let title = if at == 0 { row.title() } else { String::new() };
-        rows.push(FiguresRow { title, what: figure.what.clone(), cells: figure_cells(figure) });
+        rows.push(FiguresRow { title, what: figure.what.clone(), cells: FigureCell::cells_of_figure(figure) });
     }
     rows
-}
-
-fn figure_cells(figure: &Figure) -> Vec<FigureCell> {
-    let answers = std::iter::once(None).chain(figure.against_first.iter().map(Some));
-    let mut cells = Vec::new();
-    for (value, answer) in figure.values.iter().zip(answers) {
-        cells.push(FigureCell {
-            value: value_text(figure, *value),
-            against_first: answer.map(|answer| answer_text(figure, answer)),
-            differs: matches!(answer, Some(Answer::Differs { .. })),
-        });
-    }
-    cells
 }
 
 struct CeilingsRow<'a> {
