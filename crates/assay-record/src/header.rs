@@ -257,6 +257,9 @@ pub struct TargetHead {
     pub prepared: Option<Preparation>,
 }
 
+/// The kind of a target that is a directory on a file system.
+pub const DIRECTORY: &str = "directory";
+
 impl TargetHead {
     /// The difference between this target and `was`, the target that a log was made on, in words; `None` where they are
     /// the same. A device is identified by what it reports about itself, whatever its name is today; a file, which has
@@ -279,7 +282,8 @@ impl TargetHead {
     fn identity_facts(&self, by_place: bool, by_inode: bool) -> [(&'static str, String); 9] {
         [
             ("kind", self.kind.clone()),
-            ("size", format!("{} bytes", self.size_bytes)),
+            // What a file system says of its size may follow from what is free (quotas, btrfs, network file systems).
+            ("size", if self.kind == DIRECTORY { String::new() } else { format!("{} bytes", self.size_bytes) }),
             ("block size", format!("{} bytes", self.block_bytes)),
             ("serial", self.fact_or_absent("serial")),
             ("wwid", self.fact_or_absent("wwid")),

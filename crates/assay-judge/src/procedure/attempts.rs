@@ -111,6 +111,25 @@ impl<P: Clone + Ord> Attempts<P> {
         }
     }
 
+    /// The same for places on targets that have nothing to do with each other: a run that ended for good ends only the places that
+    /// `go_with` its own.
+    pub fn next_apart(&self, places: &[P], go_with: impl Fn(&P, &P) -> bool) -> Option<P> {
+        if !matches!(self.reason_to_halt(), None | Some(Halt::LastRun)) {
+            return None;
+        }
+        let ended: Vec<&P> = self.ended_for_good().map(|(place, _)| place).collect();
+        let is_open =
+            |place: &&P| self.standing_at(place) == Standing::Open && !ended.iter().any(|ended| go_with(ended, place));
+        places.iter().find(is_open).cloned()
+    }
+
+    /// The runs of this call that no other one may follow on the same targets, each with its place.
+    pub fn ended_for_good(&self) -> impl Iterator<Item = (&P, &Evidence)> {
+        let of_this_call = self.made.iter().filter(|attempt| attempt.call == Call::This);
+        let last = of_this_call.filter(|attempt| attempt.evidence.ending == Ending::Last);
+        last.filter_map(|attempt| Some((attempt.place.as_ref()?, &attempt.evidence)))
+    }
+
     /// How many of `places` may be measured.
     pub fn count_open_places(&self, places: &[P]) -> usize {
         places.iter().filter(|place| self.standing_at(place) == Standing::Open).count()

@@ -171,3 +171,21 @@ fn the_verdict_is_fail_as_soon_as_anything_failed_and_incomplete_while_something
         );
     }
 }
+
+#[test]
+fn what_ended_for_good_ends_only_what_goes_with_it() {
+    let mut attempts = Attempts::new(AfterFailure::GoOn);
+    let places = [(1, 'a'), (1, 'b'), (2, 'a'), (2, 'b')];
+    let same = |ended: &(u32, char), place: &(u32, char)| ended.1 == place.1;
+    attempts.add_run((1, 'a'), Evidence { ending: Ending::Last, ..failure("lost") });
+    assert_eq!(attempts.next_of(&places), None);
+    assert_eq!(attempts.next_apart(&places, same), Some((1, 'b')));
+    attempts.add_run((1, 'b'), evidence(Pass, ""));
+    assert_eq!(attempts.next_apart(&places, same), Some((2, 'b')));
+    assert_eq!(attempts.ended_for_good().map(|(place, _)| *place).collect::<Vec<_>>(), [(1, 'a')]);
+    attempts.add_run((2, 'b'), Evidence { ending: Ending::CutShort, ..evidence(Incomplete, "") });
+    assert_eq!(attempts.next_apart(&places, same), None, "the call was interrupted");
+    let mut again = Attempts::new(AfterFailure::GoOn);
+    again.add_earlier_run(Some((1, 'a')), Evidence { ending: Ending::Last, ..failure("lost") });
+    assert_eq!(again.next_apart(&places[2..], same), Some((2, 'a')), "a later call tries the others again");
+}

@@ -161,6 +161,7 @@ impl Suite {
         for (what, time_of) in TIMES {
             let of_members: Vec<Vec<Option<f64>>> =
                 group.iter().map(|member| self.values_by_round(key, *member, time_of)).collect();
+            let of_members = rounds::in_common(of_members);
             let known: Vec<Vec<f64>> =
                 of_members.iter().map(|rounds| rounds.iter().flatten().copied().collect()).collect();
             let values = known.iter().map(|values| rounds::geometric_mean(values)).collect();

@@ -52,6 +52,9 @@ pub struct Suite {
     /// What a reader should know, such as why there is no ceiling.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+    /// The members that were lost, so that later runs on them were not made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostMember>,
     /// What limits the result, over all runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watermarks: Vec<String>,
@@ -75,6 +78,20 @@ pub struct Member {
     pub facts: BTreeMap<String, String>,
     /// Its options, where the machine has a list of them.
     pub options: Vec<String>,
+    /// What its user says about it, by name: nobody can see it from here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub about: BTreeMap<String, String>,
+}
+
+/// A member on which no more runs were made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostMember {
+    /// Its label.
+    pub label: String,
+    /// The run that could not be made, or that it ended.
+    pub place: Place,
+    /// Why.
+    pub why: String,
 }
 
 /// A workload of a suite.
@@ -189,6 +206,13 @@ impl Suite {
             Some(member) => format!("{workload} on {}, round {} of {}", member.label, place.round, self.rounds),
             None => format!("{workload} in memory, as a ceiling"),
         }
+    }
+
+    /// `nfs was lost at commit on nfs, round 2 of 5, and its later runs were not made: …`.
+    pub fn loss_in_words(&self, lost: &LostMember) -> String {
+        let LostMember { label, place, why } = lost;
+        let place = self.place_in_words(*place);
+        format!("{label} was lost at {place}, and no later run was made on it: {why}")
     }
 
     /// Whether every round was measured to its end.

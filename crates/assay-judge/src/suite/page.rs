@@ -30,6 +30,7 @@ pub fn write_html(suite: &Suite, out: &mut dyn fmt::Write) -> fmt::Result {
         tables: comparison.tables.iter().map(|table| table_for_page(suite, table)).collect(),
         ceilings: comparison.ceilings.iter().map(ceilings_row).collect(),
         runs: suite.runs.iter().map(|run| run_row(suite, run)).collect(),
+        lost: suite.lost.iter().map(|lost| suite.loss_in_words(lost)).collect(),
         aside: suite.aside.as_sentences(),
         method: comparison.method.clone(),
     };
@@ -52,6 +53,7 @@ struct View<'a> {
     tables: Vec<TableForPage<'a>>,
     ceilings: Vec<CeilingsRow<'a>>,
     runs: Vec<RunRow<'a>>,
+    lost: Vec<String>,
     /// What failed, and which runs were repeated.
     aside: Vec<String>,
     method: String,

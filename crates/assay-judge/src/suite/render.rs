@@ -27,6 +27,7 @@ pub fn write_text(suite: &Suite, out: &mut dyn fmt::Write) -> fmt::Result {
     page.add_blank_line();
     comparison.ceilings.iter().for_each(|ceilings| page.add_text("  ", &ceilings_in_words(ceilings)));
     suite.remarks.iter().for_each(|remark| page.add_text("  ", remark));
+    suite.lost.iter().for_each(|lost| page.add_text("  lost: ", &suite.loss_in_words(lost)));
     add_unusable_runs(&mut page, suite);
     page.add_blank_line();
     page.add_text("", &comparison.method);
@@ -101,7 +102,9 @@ pub(super) fn class_in_words(table: &ClassTable) -> String {
 pub(super) fn member_in_words(suite: &Suite, label: &str) -> String {
     let Some(member) = suite.members.iter().find(|member| member.label == label) else { return String::new() };
     let facts: Vec<String> = member.facts.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    format!("{}; {}", member.target, facts.join("; "))
+    let about: Vec<String> = member.about.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let about = if about.is_empty() { String::new() } else { format!("; as its user says: {}", about.join(", ")) };
+    format!("{}; {}{about}", member.target, facts.join("; "))
 }
 
 /// `mailspool on cephfs: 812.4/s, in memory 52 times as many; limited by the link …`.

@@ -16,7 +16,8 @@ const RESOLUTION: f64 = 0.002;
 /// The method, described for the reader of the result.
 pub(super) const METHOD: &str = "Rounds are the units of noise: of each figure the ratio to the first member is formed in each \
 round, and the mean of its logarithms ± Student's t times their standard error is the 95 % interval; one that holds 1 is noise. \
-With fewer than 3 rounds nothing is told.";
+Values and ratios are over the rounds in which all members have the figure; a member with fewer than 3 rounds counts for itself, \
+and of it nothing is told.";
 
 /// The 97.5 % points of Student's t for 1 to 30 degrees of freedom (Fisher and Yates 1963, table III).
 const STUDENT: [f64; 30] = [
@@ -76,6 +77,25 @@ pub(super) fn compare_ratios(ratios: &[f64]) -> Answer {
     }
 }
 
+/// A figure of some members, by round, in those rounds alone in which all have it. Members with fewer than [`LEAST_ROUNDS`] keep
+/// their rounds, and take none from the others: nothing is told of them.
+pub(super) fn in_common(of_members: Vec<Vec<Option<f64>>>) -> Vec<Vec<Option<f64>>> {
+    let has_enough = |rounds: &Vec<Option<f64>>| rounds.iter().flatten().count() >= LEAST_ROUNDS;
+    let enough: Vec<bool> = of_members.iter().map(has_enough).collect();
+    let number = of_members.iter().map(Vec::len).max().unwrap_or(0);
+    let has_round = |round: usize| {
+        let mut counting = of_members.iter().zip(&enough).filter(|(_, enough)| **enough);
+        counting.all(|(rounds, _)| rounds.get(round).copied().flatten().is_some())
+    };
+    let common: Vec<bool> = (0..number).map(has_round).collect();
+    let mut kept = Vec::new();
+    for (rounds, enough) in of_members.iter().zip(&enough) {
+        let value = |(value, common): (&Option<f64>, &bool)| value.filter(|_| *common || !enough);
+        kept.push(rounds.iter().zip(&common).map(value).collect());
+    }
+    kept
+}
+
 fn logarithms(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value.max(f64::MIN_POSITIVE).ln()).collect()
 }
@@ -121,6 +141,21 @@ mod tests {
         assert!(share > 0.99, "{share}");
         let Answer::Differs { low, high } = compare_ratios(&[1.19, 1.21, 1.2, 1.22, 1.18]) else { panic!() };
         assert!(low > 1.17 && low < 1.2 && high > 1.2 && high < 1.23, "{low} {high}");
+    }
+
+    #[test]
+    fn members_are_compared_over_the_rounds_that_all_have() {
+        let one = |values: &[f64]| values.iter().map(|value| Some(*value).filter(|value| *value > 0.0)).collect();
+        let of_members: Vec<Vec<Option<f64>>> =
+            vec![one(&[1.0, 9.0, 1.0, 1.0, 1.0]), one(&[2.0, 0.0, 2.0, 2.0, 2.0]), one(&[3.0, 3.0, 0.0, 0.0, 0.0])];
+        let common = in_common(of_members);
+        assert_eq!(common[0], one(&[1.0, 0.0, 1.0, 1.0, 1.0]), "the round that the second one lacks does not count");
+        assert_eq!(common[1], one(&[2.0, 0.0, 2.0, 2.0, 2.0]));
+        assert_eq!(
+            common[2],
+            one(&[3.0, 3.0, 0.0, 0.0, 0.0]),
+            "one that was lost early takes no rounds from the others"
+        );
     }
 
     #[test]

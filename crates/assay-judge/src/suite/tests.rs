@@ -12,7 +12,14 @@ const NOISE: f64 = 0.04;
 fn member(label: &str, class: &str) -> Member {
     let facts = [("type".to_owned(), "ext4".to_owned()), ("source".to_owned(), format!("/dev/{label}"))].into();
     let options = vec!["rw".to_owned(), format!("only-{label}")];
-    Member { label: label.to_owned(), target: format!("/mnt/{label}"), class: class.to_owned(), facts, options }
+    Member {
+        label: label.to_owned(),
+        target: format!("/mnt/{label}"),
+        class: class.to_owned(),
+        facts,
+        options,
+        about: BTreeMap::new(),
+    }
 }
 
 /// A suite without runs of two workloads.
@@ -32,6 +39,7 @@ fn suite(members: Vec<Member>, rounds: u32) -> Suite {
         seed: 1,
         anyway: false,
         remarks: Vec::new(),
+        lost: Vec::new(),
         watermarks: vec!["SHORT: 20s of 10min".to_owned()],
         runs: Vec::new(),
         aside: Aside::default(),
@@ -265,4 +273,20 @@ fn the_figures_of_a_run_are_those_of_its_log() {
     let times = figures.times_of(None, &totals.name).unwrap();
     assert_eq!((times.p99_ns, times.mean_ns), (totals.response.p99_ns, totals.response.mean_ns));
     assert!(times.principal && figures.rate.is_some_and(|rate| rate > 0.0));
+}
+
+#[test]
+fn what_users_say_and_what_was_lost_is_shown_in_text_and_on_the_page() {
+    let mut suite = with_runs(two_local(3), 1, &[1.0, 1.0]);
+    suite.members[0].about = [("media".to_owned(), "<ssd>".to_owned())].into();
+    let place = Place { round: 2, workload: 0, member: Some(1) };
+    suite.lost.push(LostMember { label: "b".to_owned(), place, why: "ESTALE <gone>".to_owned() });
+    let text = text_in_one_line(&suite);
+    assert!(text.contains("as its user says: media <ssd>"), "{text}");
+    assert!(text.contains("differs: media, as said: <ssd> (a), not said (b)"), "{text}");
+    assert!(text.contains("lost: b was lost at commit on b, round 2 of 3"), "{text}");
+    let mut page = String::new();
+    write_html(&suite, &mut page).unwrap();
+    assert!(page.contains("b was lost at commit on b, round 2 of 3") && page.contains("as its user says: media"));
+    assert!(!page.contains("<ssd>") && !page.contains("<gone>"));
 }

@@ -34,6 +34,10 @@ pub(super) const CLASS_FACT: &str = "mount class";
 /// The name of the fact that says the type of its file system as the table of mounts has it.
 pub(super) const TYPE_FACT: &str = "mount type";
 
+/// The names of the facts by which two names of one mount, or of one file system, are known.
+pub(crate) const MOUNT_NUMBER: &str = "mount number";
+pub(crate) const FILE_SYSTEM_ID: &str = "file system id";
+
 /// Carries out the requests that come from `requests`, and writes to `answers` what came of them. Returns the exit code.
 /// When nobody is left who wants something, `end_process` is called: a thread may be in a call that does not return, so
 /// nothing is waited for.
@@ -414,6 +418,10 @@ fn facts_of(place: &Place) -> Result<PlaceFacts, Trouble> {
     let mount_number = place.mount_number();
     let mounted = mount_number.and_then(|number| mount_with_number(&Roots::of_machine(), number));
     facts.extend(mounted.into_iter().flat_map(mount_facts));
+    facts.extend(mount_number.map(|number| (MOUNT_NUMBER.to_owned(), number.to_string())));
+    if room.f_fsid != 0 {
+        facts.insert(FILE_SYSTEM_ID.to_owned(), format!("{:016x}", room.f_fsid));
+    }
     Ok(PlaceFacts {
         file_system,
         size: room.f_blocks.saturating_mul(room.f_frsize),

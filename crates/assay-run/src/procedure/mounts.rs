@@ -18,9 +18,9 @@ use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::several::{PlannedRun, Several};
 use assay_base::Multiple;
 use assay_judge::procedure::{AfterFailure, Attempts, Evidence};
-use assay_judge::suite::{MOST_ROUNDS, Place, SCHEMA, Suite, SuiteComparison, SuiteWorkload};
+use assay_judge::suite::{LostMember, MOST_ROUNDS, Member, Place, SCHEMA, Suite, SuiteComparison, SuiteWorkload};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Name of the suite's file.
@@ -99,6 +99,8 @@ pub struct MountSuite<'a> {
     attempts_in_memory: Attempts<Place>,
     /// Workloads that do not run in memory.
     left_out: Vec<Place>,
+    /// Members on which a run could not even begin.
+    unreachable: BTreeSet<usize>,
     dir: PathBuf,
 }
 
@@ -126,6 +128,7 @@ impl<'a> MountSuite<'a> {
             attempts_in_memory: attempts.clone(),
             attempts,
             left_out: Vec::new(),
+            unreachable: BTreeSet::new(),
             dir: dir.to_path_buf(),
         };
         runner::add_earlier_runs_on(&opened.all(), &mut this, dir)?;
@@ -179,6 +182,12 @@ impl<'a> MountSuite<'a> {
         Ok(())
     }
 
+    fn add_lost_member(&mut self, member: usize, place: Place, why: String, observer: &mut dyn Observer) {
+        let lost = LostMember { label: self.suite.members[member].label.clone(), place, why };
+        observer.warn_user(&one_line(self.suite.loss_in_words(&lost)).to_string());
+        self.suite.lost.push(lost);
+    }
+
     fn add_remark(&mut self, remark: String, observer: &mut dyn Observer) {
         observer.say_line(&one_line(&remark).to_string());
         if !self.suite.remarks.contains(&remark) {
@@ -217,7 +226,11 @@ impl Series for MountSuite<'_> {
 
     fn next(&self) -> Option<Place> {
         match self.stage {
-            Stage::Rounds => self.attempts.next_of(&self.suite.places_of_rounds()),
+            Stage::Rounds => {
+                let mut places = self.suite.places_of_rounds();
+                places.retain(|place| place.member.is_none_or(|member| !self.unreachable.contains(&member)));
+                self.attempts.next_apart(&places, |ended, place| ended.member == place.member)
+            }
             Stage::InMemory => {
                 let mut places = self.suite.places_in_memory();
                 places.retain(|place| !self.left_out.contains(place));
@@ -272,6 +285,19 @@ impl Series for MountSuite<'_> {
         let run = self.suite.runs.iter().find(|run| run.place == place);
         let rate = run.and_then(|run| run.figures.rate).map_or_else(String::new, |rate| format!(", {rate:.1}/s"));
         observer.say_line(&format!("{}: {verdict}{rate}", self.suite.place_in_words(place)));
+        let is_lost = self.attempts.ended_for_good().any(|(ended, _)| *ended == place);
+        if let Some(member) = place.member.filter(|_| is_lost) {
+            self.add_lost_member(member, place, made.evidence.reason.clone(), observer);
+        }
+    }
+
+    /// A mount on which no run can begin is lost; the others go on. Where no mount is left, the suite ends with the failure.
+    fn observe_unmade_run(&mut self, place: &Place, why: Failure, observer: &mut dyn Observer) -> Result<(), Failure> {
+        let Some(member) = place.member.filter(|_| self.stage == Stage::Rounds) else { return Err(why) };
+        self.unreachable.insert(member);
+        self.add_lost_member(member, *place, why.user_message().to_owned(), observer);
+        let is_any_left = self.opened.mounts.len() > self.unreachable.len();
+        if is_any_left { self.write_document() } else { Err(why) }
     }
 
     fn write_document(&self) -> Result<(), Failure> {
@@ -293,7 +319,8 @@ pub fn plan_suite(opened: &OpenedMounts<'_>, choices: &SuiteChoices) -> Result<S
         rounds: choices.rounds,
         seed: first.plan.load.seed,
         anyway: choices.anyway,
-        remarks: Vec::new(),
+        remarks: member::same_mounts_in_words(&opened.mounts),
+        lost: Vec::new(),
         watermarks: Vec::new(),
         runs: Vec::new(),
         aside: assay_judge::procedure::Aside::default(),
@@ -324,7 +351,7 @@ pub fn plan_suite(opened: &OpenedMounts<'_>, choices: &SuiteChoices) -> Result<S
 fn read_earlier(dir: &Path, ours: &Suite, asks_for_a_seed: bool) -> Result<Suite, Failure> {
     let kept: Suite = read_document(&dir.join(FILE), |_| true)?;
     let differs = [
-        (kept.members != ours.members, "other mounts, or mounts with other options"),
+        (!are_same_members(&kept.members, &ours.members), "other mounts, or mounts with other options"),
         (kept.workloads != ours.workloads, "other workloads, or other lengths or loads of them"),
         (asks_for_a_seed && kept.seed != ours.seed, "another seed"),
     ];
@@ -334,7 +361,20 @@ fn read_earlier(dir: &Path, ours: &Suite, asks_for_a_seed: bool) -> Result<Suite
             escaped_path(&dir.join(FILE))
         )));
     }
-    Ok(Suite { rounds: ours.rounds, anyway: ours.anyway, remarks: Vec::new(), ..kept })
+    Ok(Suite {
+        rounds: ours.rounds,
+        anyway: ours.anyway,
+        members: ours.members.clone(),
+        remarks: ours.remarks.clone(),
+        lost: Vec::new(),
+        ..kept
+    })
+}
+
+/// Whether the members are the same, whatever their user says about them.
+fn are_same_members(kept: &[Member], ours: &[Member]) -> bool {
+    let without_words = |member: &Member| Member { about: BTreeMap::new(), ..member.clone() };
+    kept.iter().map(without_words).eq(ours.iter().map(without_words))
 }
 
 /// Name of the directory of a run. The number of a repetition follows it, and no other name ends with `round-` and a number.

@@ -72,6 +72,14 @@ pub(crate) trait Series {
     /// Takes a run that this call made.
     fn observe_run(&mut self, place: Self::Place, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer);
 
+    /// Takes that a run could not be made. Most procedures end then, with this failure.
+    ///
+    /// # Errors
+    /// The procedure ends.
+    fn observe_unmade_run(&mut self, _: &Self::Place, why: Failure, _: &mut dyn Observer) -> Result<(), Failure> {
+        Err(why)
+    }
+
     /// Keeps its document.
     fn write_document(&self) -> Result<(), Failure>;
 }
@@ -136,7 +144,14 @@ pub(crate) fn carry_out_on<S: Series>(
         let several = targets_of_run(opened, series, &planned.name)
             .ok_or_else(|| Failure::internal_bug("a run on targets that were not opened"))?;
         observer.begin_part(&planned.title);
-        let (judged, path) = several.make_run(dir, &planned, series.judged_phases(), observer)?;
+        let (judged, path) = match several.make_run(dir, &planned, series.judged_phases(), observer) {
+            Ok(made) => made,
+            Err(why) if several.was_asked_to_stop() => return Err(why),
+            Err(why) => {
+                series.observe_unmade_run(&place, why, observer)?;
+                continue;
+            }
+        };
         let made = finished_run(several, dir, path, judged)?;
         let evidence = series.evidence_of(&place, &made);
         series.observe_run(place, evidence, &made, observer);

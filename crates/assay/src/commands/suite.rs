@@ -19,6 +19,7 @@ use assay_run::procedure::mounts::{
 };
 use assay_run::procedure::settings::Settings;
 use assay_run::procedure::several::Several;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The verb, in the name of the directory of the results.
@@ -75,6 +76,10 @@ pub(crate) struct Mounts {
     /// is there]
     #[arg(long, value_name = "DIR")]
     pub memory: Option<String>,
+    /// What nobody can see from here, in your words: NAME.media, NAME.replicas or NAME.network of a mount, such as
+    /// nfs.media="8 SAS disks"; may be given several times
+    #[arg(long, value_name = "NAME.WHAT=TEXT")]
+    pub about: Vec<String>,
     #[command(flatten)]
     pub pace: Pace,
     #[command(flatten)]
@@ -84,7 +89,8 @@ pub(crate) struct Mounts {
 /// Makes the runs that are missing, and shows the suite.
 pub(crate) fn run_suite(args: &SuiteArgs) -> Result<u8, Failure> {
     let SuiteKind::Mounts(args) = &args.kind;
-    let named = NamedMount::parse_all(&args.mounts)?;
+    let mut named = NamedMount::parse_all(&args.mounts)?;
+    NamedMount::add_about(&mut named, &args.about)?;
     let workloads = ChosenWorkload::find_all(&args.workloads, &args.pace.to_pace())?;
     let access = Access::default();
     let opened = open_mounts(args, named, &workloads, &access)?;
@@ -128,7 +134,7 @@ fn open_mounts<'a>(
     let memory = match args.memory.as_deref() {
         Some(NO_MEMORY) => Err(Failure::bad_usage("--memory none")),
         Some(path) => {
-            let mount = NamedMount { label: MEMORY.to_owned(), directory: path.to_owned() };
+            let mount = NamedMount { label: MEMORY.to_owned(), directory: path.to_owned(), about: BTreeMap::new() };
             let mut target = mount.target()?;
             target.file_system = Some(TMPFS.to_owned());
             target.is_ceiling = true;

@@ -9,24 +9,24 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A file system that is mounted at `mount` in a place, until it is dropped.
-struct MountPoint {
-    place: Place,
+pub(crate) struct MountPoint {
+    pub(crate) place: Place,
     /// How often something was mounted there.
-    layers: u32,
+    pub(crate) layers: u32,
 }
 
-fn succeeds(command: &[&str]) -> Result<(), String> {
+pub(crate) fn succeeds(command: &[&str]) -> Result<(), String> {
     let output = Command::new(command[0]).args(&command[1..]).output().map_err(|why| why.to_string())?;
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
-fn text_of(path: &Path) -> &str {
+pub(crate) fn text_of(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
 impl MountPoint {
     /// A file system in memory; `None` where none can be mounted, which it says.
-    fn in_memory(workload: &str) -> Option<MountPoint> {
+    pub(crate) fn in_memory(workload: &str) -> Option<MountPoint> {
         let mut made = MountPoint::unmounted(workload);
         match made.mount_over() {
             Ok(()) => Some(made),
@@ -37,19 +37,19 @@ impl MountPoint {
         }
     }
 
-    fn unmounted(workload: &str) -> MountPoint {
+    pub(crate) fn unmounted(workload: &str) -> MountPoint {
         let place = Place::new();
         place.write("w.toml", workload);
         fs::create_dir(place.path("mount")).unwrap();
         MountPoint { place, layers: 0 }
     }
 
-    fn point(&self) -> PathBuf {
+    pub(crate) fn point(&self) -> PathBuf {
         self.place.path("mount")
     }
 
     /// Mounts another file system in memory over what is there.
-    fn mount_over(&mut self) -> Result<(), String> {
+    pub(crate) fn mount_over(&mut self) -> Result<(), String> {
         succeeds(&["mount", "-t", "tmpfs", "-o", "size=64m", "assay-test", text_of(&self.point())])?;
         self.layers += 1;
         Ok(())

@@ -1,7 +1,7 @@
 //! Procedures of several runs, continued from every state in which a kill may leave their directory, and after runs that prove
 //! nothing: what failed is neither forgotten nor measured again.
 //!
-//! The targets are simulated, and the logs are cut and added to by hand; `faults/procedures.rs` does the same with a real disk and
+//! The targets are simulated but for directories, and the logs are cut and added to by hand; `faults/procedures.rs` does the same with a real disk and
 //! real kills.
 
 use crate::bed::{Place, Said, until};
@@ -48,7 +48,7 @@ struct Procedure {
     run: &'static str,
 }
 
-const PROCEDURES: [Procedure; 7] = [
+const PROCEDURES: [Procedure; 8] = [
     Procedure {
         command: &["limit", "w.toml", "sim:flash", "--from", "1x", "--to", "2x"],
         document: "limit.json",
@@ -91,13 +91,49 @@ const PROCEDURES: [Procedure; 7] = [
         lists: "runs",
         run: "01-sim-flash/limit/01-1x",
     },
+    // Nothing is simulated for directories: this one is on two real ones.
+    Procedure {
+        command: &[
+            "suite",
+            "mounts",
+            "one=a.d",
+            "two=b.d",
+            "--workloads",
+            "files.toml",
+            "--rounds",
+            "1",
+            "--memory",
+            "none",
+        ],
+        document: "suite.json",
+        lists: "runs",
+        run: "one-files-round-1",
+    },
 ];
+
+const FILES: &str = r#"
+name = "files"
+model = "files"
+clients = 2
+closed = true
+duration = "2s"
+slice = "1s"
+cache = "warm"
+[tree]
+files = 40
+size = "4KiB"
+[[do]]
+name = "look"
+steps = ["stat", "open", "read", "close"]
+"#;
 
 impl Procedure {
     fn place() -> Place {
         let place = Place::new();
         place.write("w.toml", WORKLOAD);
         place.write("profile.toml", PROFILE);
+        place.write("files.toml", FILES);
+        ["a.d", "b.d"].iter().for_each(|name| fs::create_dir(place.path(name)).unwrap());
         place
     }
 

@@ -1,6 +1,7 @@
 //! What the machine knows of a mount, for a suite.
 
 use super::NamedMount;
+use crate::directories::{FILE_SYSTEM_ID, MOUNT_NUMBER};
 use crate::host;
 use crate::procedure::several::Several;
 use assay_judge::suite::Member;
@@ -16,6 +17,28 @@ const ATIME: [&str; 3] = ["noatime", "relatime", "strictatime"];
 pub(super) fn describe_mount(mount: &NamedMount, several: &Several<'_>) -> Member {
     let kernel = host::host_facts(false).remove("kernel");
     member_from_head(mount, &several.first_target_head(), kernel)
+}
+
+/// A sentence for each member that is on the mount, or on the file system, of an earlier one.
+pub(super) fn same_mounts_in_words(mounts: &[(NamedMount, Several<'_>)]) -> Vec<String> {
+    let heads = mounts.iter().map(|(mount, several)| (mount.label.as_str(), several.first_target_head()));
+    same_heads_in_words(&heads.collect::<Vec<_>>())
+}
+
+fn same_heads_in_words(heads: &[(&str, TargetHead)]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (at, (label, head)) in heads.iter().enumerate() {
+        let same = |fact: &str| {
+            let ours = head.facts.get(fact)?;
+            heads[..at].iter().find(|(_, other)| other.facts.get(fact) == Some(ours)).map(|(other, _)| *other)
+        };
+        if let Some(other) = same(MOUNT_NUMBER) {
+            sentences.push(format!("{other} and {label} are on one mount: what differs between them is noise"));
+        } else if let Some(other) = same(FILE_SYSTEM_ID) {
+            sentences.push(format!("{other} and {label} are two mounts of one file system"));
+        }
+    }
+    sentences
 }
 
 fn member_from_head(mount: &NamedMount, head: &TargetHead, kernel: Option<String>) -> Member {
@@ -44,6 +67,7 @@ fn member_from_head(mount: &NamedMount, head: &TargetHead, kernel: Option<String
         class: fact("mount class").unwrap_or_else(|| UNKNOWN.to_owned()),
         facts,
         options,
+        about: mount.about.clone(),
     }
 }
 
@@ -52,8 +76,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn two_names_of_one_mount_are_told() {
+        let head = |mount: &str, id: &str| {
+            let facts = [(MOUNT_NUMBER, mount), (FILE_SYSTEM_ID, id)].map(|(name, value)| (name.into(), value.into()));
+            TargetHead { facts: facts.into(), ..TargetHead::default() }
+        };
+        let heads = [("a", head("1", "x")), ("b", head("2", "y")), ("c", head("1", "x")), ("d", head("3", "y"))];
+        let said = same_heads_in_words(&heads);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].starts_with("a and c are on one mount") && said[1].starts_with("b and d are two mounts"));
+        assert!(same_heads_in_words(&[("a", TargetHead::default()), ("b", TargetHead::default())]).is_empty());
+    }
+
+    #[test]
     fn a_member_has_what_the_kernel_says_of_its_mount() {
-        let mount = NamedMount { label: "nfs".to_owned(), directory: "/mnt/nfs/x".to_owned() };
+        let mount = NamedMount { label: "nfs".into(), directory: "/mnt/nfs/x".into(), about: BTreeMap::new() };
         let known = [
             ("mount type", "nfs4"),
             ("mount source", "filer:/vol"),

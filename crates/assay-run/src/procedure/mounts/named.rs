@@ -2,7 +2,12 @@
 
 use crate::directories::NamedDirectory;
 use crate::failure::{Failure, one_line};
+use std::collections::BTreeMap;
 
+/// What a user can say about a mount, because nobody can see it from here.
+const ABOUT: [&str; 3] = ["media", "replicas", "network"];
+/// The longest of what a user says, in bytes.
+const LONGEST_WORDS: usize = 200;
 /// The longest name of a mount.
 const LONGEST: usize = 30;
 
@@ -13,6 +18,8 @@ pub struct NamedMount {
     pub label: String,
     /// The directory, as the user named it.
     pub directory: String,
+    /// What the user says about it.
+    pub about: BTreeMap<String, String>,
 }
 
 impl NamedMount {
@@ -41,6 +48,33 @@ impl NamedMount {
         Ok(mounts)
     }
 
+    /// Adds what the user says about mounts, each as `NAME.media=TEXT`.
+    ///
+    /// # Errors
+    /// Usage: there is no mount of this name, nothing of this kind can be said, or it is said twice.
+    pub fn add_about(mounts: &mut [NamedMount], words: &[String]) -> Result<(), Failure> {
+        for word in words {
+            let parts = word.split_once('=').and_then(|(place, text)| Some((place.rsplit_once('.')?, text.trim())));
+            let said = parts.filter(|((_, what), text)| ABOUT.contains(what) && !text.is_empty());
+            let Some(((label, what), text)) = said.filter(|(_, text)| text.len() <= LONGEST_WORDS) else {
+                return Err(Failure::bad_usage(format!(
+                    "{} says nothing about a mount: write NAME.media=TEXT, NAME.replicas=TEXT or NAME.network=TEXT, of up to {LONGEST_WORDS} bytes",
+                    one_line(word)
+                )));
+            };
+            let Some(mount) = mounts.iter_mut().find(|mount| mount.label == label) else {
+                let label = one_line(label);
+                return Err(Failure::bad_usage(format!(
+                    "no mount has the name {label}: use one of those that are compared"
+                )));
+            };
+            if mount.about.insert(what.to_owned(), text.to_owned()).is_some() {
+                return Err(Failure::bad_usage(format!("{label}.{what} is said twice: say it once")));
+            }
+        }
+        Ok(())
+    }
+
     fn parse(word: &str) -> Result<NamedMount, Failure> {
         let Some((label, directory)) = word.split_once('=').filter(|(_, directory)| !directory.is_empty()) else {
             return Err(Failure::bad_usage(format!(
@@ -56,7 +90,7 @@ impl NamedMount {
                 one_line(label)
             )));
         }
-        Ok(NamedMount { label: label.to_owned(), directory: directory.to_owned() })
+        Ok(NamedMount { label: label.to_owned(), directory: directory.to_owned(), about: BTreeMap::new() })
     }
 
     /// Its directory as a target.
@@ -86,6 +120,25 @@ mod tests {
     fn a_mount_has_a_name_and_a_directory_that_may_have_an_equals_sign() {
         let mounts = parsed(&["a=/mnt/a", "b.2=/mnt/x=y"]).unwrap();
         assert_eq!((mounts[1].label.as_str(), mounts[1].directory.as_str()), ("b.2", "/mnt/x=y"));
+    }
+
+    #[test]
+    fn what_a_user_says_belongs_to_the_mount_of_that_name() {
+        let mut mounts = parsed(&["a=/mnt/a", "b.2=/mnt/b"]).unwrap();
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        NamedMount::add_about(&mut mounts, &words(&["b.2.media=8 SAS disks", "b.2.network=2 x 10GbE=20"])).unwrap();
+        assert_eq!((mounts[0].about.len(), mounts[1].about["network"].as_str()), (0, "2 x 10GbE=20"));
+        for (word, says) in [
+            ("c.media=ssd", "no mount has the name c"),
+            ("a.colour=red", "says nothing about a mount"),
+            ("a.media", "says nothing"),
+            ("a.media= ", "says nothing"),
+            ("media=ssd", "says nothing"),
+            ("b.2.media=ssd", "said twice"),
+        ] {
+            let failure = NamedMount::add_about(&mut mounts, &words(&[word])).unwrap_err();
+            assert!(failure.user_message().contains(says), "{word}: {}", failure.user_message());
+        }
     }
 
     #[test]
