@@ -23,6 +23,8 @@ enum Stage {
         first_of_pairs: bool,
         left: usize,
     },
+    /// Nothing has gone on for too long: who is there?
+    RollCall,
     Over,
 }
 
@@ -38,16 +40,18 @@ pub struct Coordinator {
     settings: Settings,
     stage: Stage,
     found: Found,
-    /// When a letter for the coordinator came last.
-    heard: Instant,
+    /// When something went on last, or the roll was called.
+    moved: Instant,
+    /// Which ranks have answered the call.
+    answered: Vec<bool>,
 }
 
 impl Coordinator {
     /// Of an examination that begins now, with so many ranks.
-    pub fn begin(settings: Settings, world_size: usize, now: Instant) -> Coordinator {
+    pub fn begin_examination(settings: Settings, world_size: usize, now: Instant) -> Coordinator {
         let nothing = RankFound { facts: None, readings: Vec::new(), sent: None };
         let found = Found { ranks: vec![nothing; world_size], ..Found::default() };
-        Coordinator { settings, stage: Stage::Hello, found, heard: now }
+        Coordinator { settings, stage: Stage::Hello, found, moved: now, answered: vec![false; world_size] }
     }
 
     /// What was found.
@@ -55,7 +59,7 @@ impl Coordinator {
         self.found
     }
 
-    /// One step of a rank: takes what has arrived, for the member and for the coordinator where there is one.
+    /// One step of a rank: what has arrived goes to the member, or to the coordinator where there is one.
     pub fn step_rank(
         coordinator: &mut Option<Coordinator>,
         member: &mut Member,
@@ -67,19 +71,23 @@ impl Coordinator {
             took_one = true;
             match (read_message(&message)?, &mut *coordinator) {
                 (
-                    Arrived::Letter(letter @ (Letter::Hello(_) | Letter::ClockCompared(_) | Letter::Sent(_))),
+                    Arrived::Letter(
+                        letter @ (Letter::Hello(_) | Letter::ClockCompared(_) | Letter::Sent(_) | Letter::Here),
+                    ),
                     Some(own),
                 ) => {
-                    own.heard = clock();
-                    own.take(message.from, letter, link)?;
+                    if own.stage != Stage::RollCall {
+                        own.moved = clock();
+                    }
+                    own.receive_letter(message.from, letter, link)?;
                 }
-                (arrived, _) => member.take(message.from, arrived, link, clock)?,
+                (arrived, _) => member.receive_as_rank(message.from, arrived, link, clock)?,
             }
         }
         let progress = member.step(link, clock)?;
         if let Some(own) = coordinator {
             own.take_sums(member, link, clock())?;
-            own.notice_silence(link, clock())?;
+            own.notice_standstill(link, clock())?;
             // Others may ask for the time at any moment.
             if matches!(own.stage, Stage::Clocks { .. }) {
                 return Ok(Progress::Busy);
@@ -88,7 +96,7 @@ impl Coordinator {
         Ok(if took_one && progress == Progress::Waiting { Progress::Busy } else { progress })
     }
 
-    fn take(&mut self, from: usize, letter: Letter, link: &mut dyn Link) -> Result<(), LinkError> {
+    fn receive_letter(&mut self, from: usize, letter: Letter, link: &mut dyn Link) -> Result<(), LinkError> {
         match (letter, self.stage) {
             (Letter::Hello(facts), Stage::Hello) => {
                 self.found.ranks[from].facts = Some(*facts);
@@ -104,7 +112,12 @@ impl Coordinator {
                 self.stage = Stage::Messages { first_of_pairs, left: left - 1 };
                 self.end_messages(link)
             }
-            (Letter::Hello(_) | Letter::ClockCompared(_) | Letter::Sent(_), Stage::Over) => Ok(()),
+            (Letter::Here, Stage::RollCall) => {
+                self.answered[from] = true;
+                Ok(())
+            }
+            // What comes late.
+            (_, Stage::RollCall | Stage::Over) => Ok(()),
             (letter, stage) => Err(LinkError { what: format!("rank {from} sent {letter:?} during {stage:?}") }),
         }
     }
@@ -140,7 +153,7 @@ impl Coordinator {
     /// Keeps what the own member has found of sums.
     fn take_sums(&mut self, member: &mut Member, link: &mut dyn Link, now: Instant) -> Result<(), LinkError> {
         for summed in member.summed.drain(..) {
-            self.heard = now;
+            self.moved = now;
             self.found.sums.took_ns.push(summed.took_ns);
             self.found.sums.wrong += usize::from(!summed.is_right);
         }
@@ -178,34 +191,25 @@ impl Coordinator {
         send_to_all(link, &Letter::Finish)
     }
 
-    /// Ranks from which a letter is expected and has not come for too long are lost.
-    fn notice_silence(&mut self, link: &mut dyn Link, now: Instant) -> Result<(), LinkError> {
+    /// Asks who is there when nothing goes on: a sum that lacks a part, or a message without an answer, does not say whose fault
+    /// it is. Who does not answer is lost.
+    fn notice_standstill(&mut self, link: &mut dyn Link, now: Instant) -> Result<(), LinkError> {
         let allowed = match self.stage {
             Stage::Over => return Ok(()),
-            Stage::Messages { .. } => self.settings.lost_after + self.settings.messages_for,
-            _ => self.settings.lost_after,
+            Stage::RollCall => self.settings.answer_within,
+            Stage::Messages { .. } => self.settings.patience + self.settings.messages_for,
+            Stage::Hello | Stage::Clocks { .. } | Stage::Sums => self.settings.patience,
         };
-        if now.since(self.heard) < allowed {
+        if now.since(self.moved) < allowed {
             return Ok(());
         }
-        self.found.lost = self.silent_ranks(link.world_size());
+        if self.stage != Stage::RollCall {
+            (self.stage, self.moved) = (Stage::RollCall, now);
+            return send_to_all(link, &Letter::CallRoll);
+        }
+        self.found.has_stalled = true;
+        self.found.lost = (0..link.world_size()).filter(|&rank| !self.answered[rank]).collect();
         self.finish(link)
-    }
-
-    /// Those that owe a letter. Of a sum, nobody can say whose part is missing.
-    fn silent_ranks(&self, world_size: usize) -> Vec<usize> {
-        let owes_letter = |rank: usize| match self.stage {
-            Stage::Hello => self.found.ranks[rank].facts.is_none(),
-            Stage::Clocks { rank: asked, .. } => rank == asked,
-            Stage::Sums => rank != 0,
-            Stage::Messages { first_of_pairs, .. } => {
-                let sends =
-                    partner_of(rank, world_size).is_some() && is_first_of_pair(rank, world_size) == first_of_pairs;
-                sends && self.found.ranks[rank].sent.is_none()
-            }
-            Stage::Over => false,
-        };
-        (0..world_size).filter(|&rank| owes_letter(rank)).collect()
     }
 }
 

@@ -31,6 +31,10 @@ pub(super) enum Letter {
     Acknowledge,
     /// To rank 0: how fast they were.
     Sent(Throughput),
+    /// To all: are you there?
+    CallRoll,
+    /// To rank 0: yes.
+    Here,
     /// To all: nothing else will come.
     Finish,
 }

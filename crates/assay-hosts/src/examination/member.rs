@@ -46,7 +46,7 @@ pub struct Member {
     comparison: Option<Comparison>,
     sending: Option<Sending>,
     summing: Option<Summing>,
-    /// Sums of rank 0 that the coordinator has not asked for.
+    /// Sums that the coordinator has not taken yet. Only rank 0 has some.
     pub(super) summed: Vec<Summed>,
     is_finished: bool,
 }
@@ -69,8 +69,8 @@ impl Member {
         Ok(if self.is_finished { Progress::Finished } else { Progress::Waiting })
     }
 
-    /// Takes a letter that is for a rank as such.
-    pub(super) fn take(
+    /// Receives what is for a rank as such.
+    pub(super) fn receive_as_rank(
         &mut self,
         from: usize,
         arrived: Arrived,
@@ -100,13 +100,14 @@ impl Member {
                 Ok(())
             }
             Arrived::Letter(Letter::Acknowledge) => self.hear_acknowledgement(from, link, clock),
+            Arrived::Letter(Letter::CallRoll) => link.send_message(0, Letter::Here.into_bytes()),
             Arrived::Letter(Letter::Finish) => {
                 // What others have not done till now, they will not do.
                 (self.comparison, self.sending, self.summing) = (None, None, None);
                 self.is_finished = true;
                 Ok(())
             }
-            Arrived::Letter(Letter::Hello(_) | Letter::ClockCompared(_) | Letter::Sent(_)) => {
+            Arrived::Letter(Letter::Hello(_) | Letter::ClockCompared(_) | Letter::Sent(_) | Letter::Here) => {
                 Err(unexpected(from, "a letter for rank 0"))
             }
         }
@@ -140,11 +141,11 @@ impl Member {
         link.send_message(0, Letter::ClockCompared(reading).into_bytes())
     }
 
-    /// Hands over large messages, as long as it is to, and not more at a time than may be under way.
+    /// Hands over large messages until the end, at least one, and not more at a time than may be under way.
     fn send_large(&mut self, link: &mut dyn Link, clock: &dyn Fn() -> Instant) -> Result<(), LinkError> {
         let partner = partner_of(link.own_rank(), link.world_size());
         let (Some(sending), Some(partner)) = (&mut self.sending, partner) else { return Ok(()) };
-        while sending.given - sending.acknowledged < UNDER_WAY && clock() < sending.end {
+        while sending.given - sending.acknowledged < UNDER_WAY && (sending.given == 0 || clock() < sending.end) {
             link.send_message(partner, large_message())?;
             sending.given += 1;
         }

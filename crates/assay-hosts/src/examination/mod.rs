@@ -44,11 +44,13 @@ pub struct HostFacts {
 pub struct Settings {
     /// For how long pairs send messages, in each direction.
     pub messages_for: Span,
-    /// After how long without a word a rank counts as lost.
-    pub lost_after: Span,
+    /// After how long without progress the ranks are asked whether they are there.
+    pub patience: Span,
+    /// Who has not answered by then is lost.
+    pub answer_within: Span,
 }
 
-/// What a large message took.
+/// How fast large messages were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throughput {
     /// Bytes that the other rank has acknowledged.
@@ -69,7 +71,7 @@ impl Throughput {
 pub struct RankFound {
     /// What it says of itself; `None` where it has said nothing.
     pub facts: Option<HostFacts>,
-    /// Half of its shortest round trip to rank 0, at the first and the second comparison of clocks.
+    /// What the first and the second comparison with rank 0's clock found.
     pub readings: Vec<ClockReading>,
     /// The rank it sent large messages to, and how fast these were.
     pub sent: Option<(usize, Throughput)>,
@@ -101,7 +103,9 @@ pub struct Found {
     pub sums: SumsFound,
     /// Versions of this program differ, so that nothing else was tried.
     pub versions_differ: bool,
-    /// Ranks that fell silent, which ended it.
+    /// It did not go on, and was ended for that.
+    pub has_stalled: bool,
+    /// Ranks that did not answer then.
     pub lost: Vec<usize>,
 }
 
@@ -116,7 +120,7 @@ pub enum Progress {
     Finished,
 }
 
-/// Which rank sends to this one while pairs send in one direction, and to which it sends: rank k and k + half of all.
+/// The other rank of its pair: rank k is paired with rank k + half of all. `None` for the last rank of an odd number.
 pub(crate) fn partner_of(rank: usize, world_size: usize) -> Option<usize> {
     let half = world_size / 2;
     match rank {

@@ -4,7 +4,8 @@ use super::*;
 use crate::exchange::{Exchange, ExchangeLink};
 use assay_base::{Instant, Prng};
 
-const SETTINGS: Settings = Settings { messages_for: Span::from_ms(5), lost_after: Span::from_ms(500) };
+const SETTINGS: Settings =
+    Settings { messages_for: Span::from_ms(5), patience: Span::from_ms(100), answer_within: Span::from_ms(10) };
 /// How far the simulated time moves at once.
 const TICK: Span = Span::from_us(4);
 
@@ -46,11 +47,17 @@ struct Simulation {
     exchange: Exchange,
     ranks: Vec<SimulatedRank>,
     now: Instant,
+    /// A rank that does nothing from this time on.
+    frozen: Option<(usize, Instant)>,
 }
 
 impl Simulation {
     /// Messages take 20 to 60 us; rank k's clock is 1000·k s ahead and k·20 ppm faster. `silent` says nothing.
     fn begin(versions: &[&str], silent: Option<usize>) -> Simulation {
+        Simulation::with_settings(SETTINGS, versions, silent)
+    }
+
+    fn with_settings(settings: Settings, versions: &[&str], silent: Option<usize>) -> Simulation {
         let mut random = Prng::from_seed(3);
         let delivery = move |from: usize, _: usize, now: Instant| {
             let takes = Span::from_ns(20_000 + random.uniform_below(40_000));
@@ -65,22 +72,35 @@ impl Simulation {
             .map(|(rank, (mut link, version))| SimulatedRank {
                 member: Member::say_hello(facts_of(version, rank), &mut link).unwrap(),
                 link,
-                coordinator: (rank == 0).then(|| Coordinator::begin(SETTINGS, versions.len(), Instant::ZERO)),
+                coordinator: (rank == 0)
+                    .then(|| Coordinator::begin_examination(settings, versions.len(), Instant::ZERO)),
                 offset_ns: rank as u64 * 1_000_000_000_000,
                 faster_ppb: rank as u64 * 20_000,
                 progress: Progress::Busy,
             })
             .collect();
-        Simulation { exchange, ranks, now: Instant::ZERO }
+        Simulation { exchange, ranks, now: Instant::ZERO, frozen: None }
+    }
+
+    fn is_frozen(&self, rank: usize) -> bool {
+        self.frozen.is_some_and(|(frozen, since)| frozen == rank && self.now >= since)
+    }
+
+    fn all_have_ended(&self) -> bool {
+        (0..self.ranks.len()).all(|rank| self.is_frozen(rank) || self.ranks[rank].progress == Progress::Finished)
     }
 
     /// Until rank 0 has ended and the others have, too, or two seconds have passed.
     fn run_to_end(mut self) -> (Found, Vec<Progress>, Instant) {
         let end = Instant::ZERO + Span::from_secs(2);
-        while self.now < end && !self.ranks.iter().all(|rank| rank.progress == Progress::Finished) {
+        while self.now < end && !self.all_have_ended() {
             self.now += TICK;
             self.exchange.set_time(self.now);
-            for rank in &mut self.ranks {
+            for number in 0..self.ranks.len() {
+                if self.is_frozen(number) {
+                    continue;
+                }
+                let rank = &mut self.ranks[number];
                 let (now, offset_ns, faster_ppb) = (self.now, rank.offset_ns, rank.faster_ppb);
                 let clock = move || own_time(now, offset_ns, faster_ppb);
                 let step = Coordinator::step_rank(&mut rank.coordinator, &mut rank.member, &mut rank.link, &clock);
@@ -100,7 +120,7 @@ fn all_is_found_of_every_rank() {
     assert_eq!(simulation.ranks[1].clock_at(Instant::ZERO).as_ns(), 1_000_000_000_000);
     let (found, progress, ended) = simulation.run_to_end();
     assert!(progress.iter().all(|progress| *progress == Progress::Finished), "{progress:?}");
-    assert!(!found.versions_differ && found.lost.is_empty());
+    assert!(!found.versions_differ && !found.has_stalled && found.lost.is_empty());
     assert_eq!((found.sums.took_ns.len(), found.sums.wrong), (32, 0));
     for (number, rank) in found.ranks.iter().enumerate() {
         assert_eq!(rank.facts, Some(facts_of("1", number)));
@@ -132,6 +152,17 @@ fn one_rank_alone_is_examined_too() {
     assert_eq!(found.ranks[0].sent, None);
 }
 
+/// A time that is over before the first message would leave: each rank sends one all the same, and none counts as lost.
+#[test]
+fn messages_for_no_time_are_one_message() {
+    let settings = Settings { messages_for: Span::ZERO, ..SETTINGS };
+    let (found, progress, _) = Simulation::with_settings(settings, &["1"; 2], None).run_to_end();
+    assert!(!found.has_stalled, "{:?}", found.lost);
+    assert!(progress.iter().all(|progress| *progress == Progress::Finished), "{progress:?}");
+    let bytes: Vec<Option<u64>> = found.ranks.iter().map(|rank| rank.sent.map(|(_, sent)| sent.bytes)).collect();
+    assert_eq!(bytes, [Some(1 << 20), Some(1 << 20)]);
+}
+
 #[test]
 fn nothing_is_tried_with_versions_that_differ() {
     let (found, progress, _) = Simulation::begin(&["1", "1", "2"], None).run_to_end();
@@ -142,13 +173,28 @@ fn nothing_is_tried_with_versions_that_differ() {
 }
 
 #[test]
-fn a_silent_rank_is_named_and_ends_it() {
+fn a_rank_whose_messages_are_lost_is_named() {
     let (found, progress, ended) = Simulation::begin(&["1"; 4], Some(2)).run_to_end();
-    assert_eq!(found.lost, [2]);
+    assert_eq!((found.lost, found.has_stalled), (vec![2], true));
     assert!(progress.iter().all(|progress| *progress == Progress::Finished), "{progress:?}");
-    assert!(
-        ended >= Instant::ZERO + SETTINGS.lost_after && ended < Instant::ZERO + SETTINGS.lost_after + Span::from_ms(10)
-    );
+    let named = SETTINGS.patience + SETTINGS.answer_within;
+    assert!(ended >= Instant::ZERO + named && ended < Instant::ZERO + named + Span::from_ms(1), "{ended:?}");
+}
+
+/// In each stage, and whichever rank waits for it: in sums, and as the partner that acknowledges nothing.
+#[test]
+fn a_rank_that_freezes_at_any_moment_is_the_one_that_is_named() {
+    let (_, _, whole) = Simulation::begin(&["1"; 4], None).run_to_end();
+    for frozen in 1..4 {
+        for moment in 0..20 {
+            let since = Instant::from_ns(whole.as_ns() * moment / 20);
+            let simulation = Simulation { frozen: Some((frozen, since)), ..Simulation::begin(&["1"; 4], None) };
+            let (found, progress, _) = simulation.run_to_end();
+            assert_eq!((found.lost, found.has_stalled), (vec![frozen], true), "rank {frozen} from {since:?} on");
+            let others = progress.iter().enumerate().filter(|(rank, _)| *rank != frozen);
+            assert!(others.clone().all(|(_, progress)| *progress == Progress::Finished), "{progress:?}");
+        }
+    }
 }
 
 #[test]

@@ -77,7 +77,8 @@ pub fn examine_ranks(link: &mut MpiLink, settings: Settings) -> Result<Option<Fo
     let clock = Clock::start();
     let now = || clock.now();
     let facts = own_facts(link.library_version());
-    let mut coordinator = (link.own_rank() == 0).then(|| Coordinator::begin(settings, link.world_size(), clock.now()));
+    let mut coordinator =
+        (link.own_rank() == 0).then(|| Coordinator::begin_examination(settings, link.world_size(), clock.now()));
     step_to_end(&mut coordinator, facts, link, &now).map_err(|error| link_failure(&error))?;
     Ok(coordinator.map(Coordinator::into_found))
 }
@@ -91,7 +92,7 @@ fn step_to_end(
     let mut member = Member::say_hello(facts, link)?;
     loop {
         match Coordinator::step_rank(coordinator, &mut member, link, now)? {
-            // Others may share this processor, which a clock that is asked without a pause takes from them.
+            // Another rank may share this processor.
             Progress::Busy => std::thread::yield_now(),
             Progress::Waiting => std::thread::park_timeout(LOOK_EVERY),
             Progress::Finished if link.all_has_left()? => return Ok(()),

@@ -24,7 +24,8 @@ pub(crate) struct HostsArgs {
 pub(crate) fn examine_hosts(ranks: usize, args: &HostsArgs, as_json: bool) -> Result<u8, Failure> {
     let joining = Joining { ranks, library: args.mpi.as_deref(), variable: &environment_variable };
     let mut link = join_ranks(&joining)?;
-    let settings = Settings { messages_for: args.messages_for, lost_after: Span::from_secs(30) };
+    let settings =
+        Settings { messages_for: args.messages_for, patience: Span::from_secs(30), answer_within: Span::from_secs(3) };
     let library = escaped_path(&link.library().path);
     let found = examine_ranks(&mut link, settings)?;
     let Some(found) = found else {
@@ -36,9 +37,9 @@ pub(crate) fn examine_hosts(ranks: usize, args: &HostsArgs, as_json: bool) -> Re
     } else {
         print_document(&found_as_text(&found, &library, &problems));
     }
-    let is_usable = found.lost.is_empty() && !found.versions_differ;
+    let is_usable = !found.has_stalled && !found.versions_differ;
     let code = if is_usable { code::DONE } else { code::HOST };
-    if !found.lost.is_empty() {
+    if found.has_stalled {
         link.abort_world(code);
     }
     link.leave_world().map(|()| code).map_err(|error| link_failure(&error))
@@ -46,11 +47,13 @@ pub(crate) fn examine_hosts(ranks: usize, args: &HostsArgs, as_json: bool) -> Re
 
 /// What is to be corrected before these ranks measure together, the worst first.
 fn problems_of(found: &Found) -> Vec<String> {
-    let mut problems: Vec<String> = found
-        .lost
-        .iter()
-        .map(|&rank| format!("rank {rank}{} has fallen silent", on_host(&found.ranks[rank])))
-        .collect();
+    let mut problems: Vec<String> =
+        found.lost.iter().map(|&rank| format!("rank {rank}{} does not answer", on_host(&found.ranks[rank]))).collect();
+    if found.has_stalled && found.lost.is_empty() {
+        problems.push(
+            "nothing went on for 30 s, although all ranks answer: messages or sums of this MPI get lost".to_owned(),
+        );
+    }
     if found.versions_differ {
         let versions: Vec<String> = known_facts(found)
             .map(|(rank, facts)| format!("rank {rank} on {}: {}", facts.host, facts.version))
@@ -65,7 +68,7 @@ fn problems_of(found: &Found) -> Vec<String> {
     for (rank, facts) in known_facts(found).filter(|(_, facts)| facts.allowed_processors < facts.processors) {
         let (allowed, all) = (facts.allowed_processors, facts.processors);
         problems.push(format!(
-            "rank {rank} on {} may use {allowed} of {all} processors: give mpirun --bind-to none",
+            "rank {rank} on {} may use {allowed} of {all} processors: give mpirun --bind-to none, or its container a larger quota",
             facts.host
         ));
     }
@@ -129,13 +132,13 @@ fn found_as_text(found: &Found, library: &str, problems: &[String]) -> String {
     for (index, problem) in problems.iter().enumerate() {
         text += &format!("  {}. {}\n", index + 1, one_line(problem));
     }
-    text += "\nrank  host              processors  message to rank 0    clock known to   its speed differs by   1 MiB messages\n";
+    text += "\nrank  host              processors  message to rank 0    clock known to   rank 0's is faster by   1 MiB messages\n";
     for (rank, of_rank) in found.ranks.iter().enumerate() {
         text += &row_of_rank(rank, of_rank);
     }
     if let Some(median) = median_of_sums(found) {
         text += &format!(
-            "\na second's numbers added up over all ranks: {} (median of {})\n",
+            "\na sum or a maximum of 600 numbers over all ranks takes {} (median of {})\n",
             microseconds(median as f64),
             found.sums.took_ns.len()
         );
@@ -164,7 +167,7 @@ fn row_of_rank(rank: usize, of_rank: &RankFound) -> String {
     });
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     format!(
-        "{rank:<5} {host:<17} {processors:<11} {:<20} {:<16} {:<22} {}\n",
+        "{rank:<5} {host:<17} {processors:<11} {:<20} {:<16} {:<23} {}\n",
         or_dash(one_way.map(|ns| microseconds(ns as f64))),
         or_dash(known_to.map(|ns| format!("± {}", microseconds(ns as f64)))),
         or_dash(speed),
