@@ -77,6 +77,10 @@ impl Member {
         link: &mut dyn Link,
         clock: &dyn Fn() -> Instant,
     ) -> Result<(), LinkError> {
+        // A rank that stood still may send what is long over.
+        if self.is_finished {
+            return Ok(());
+        }
         match arrived {
             Arrived::Large => link.send_message(from, Letter::Acknowledge.into_bytes()),
             Arrived::Letter(Letter::AskTime { number }) => {

@@ -205,6 +205,20 @@ fn a_rank_that_freezes_at_any_moment_is_the_one_that_is_named() {
     }
 }
 
+/// It stood still, and goes on when all is over.
+#[test]
+fn a_late_letter_of_a_rank_that_was_lost_is_no_error() {
+    use super::letter::{Arrived, Letter};
+    let mut link = Exchange::within_process(2).links().remove(1);
+    let mut member = Member::say_hello(facts_of("1", 1), &mut link).unwrap();
+    let clock = || Instant::ZERO;
+    let mut hear = |letter| member.receive_as_rank(0, Arrived::Letter(letter), &mut link, &clock);
+    assert!(hear(Letter::Acknowledge).is_err(), "nothing was sent that could be acknowledged");
+    hear(Letter::Finish).unwrap();
+    hear(Letter::Acknowledge).unwrap();
+    hear(Letter::TellTime { number: 0, ns: 1 }).unwrap();
+}
+
 #[test]
 fn a_sum_that_lacks_a_rank_is_wrong() {
     let mut links = Exchange::within_process(3).links();
