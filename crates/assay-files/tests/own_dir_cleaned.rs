@@ -1,7 +1,7 @@
 //! Cleaning: everything of ours goes, and whatever somebody else put there stays, is named, and keeps its directories.
 
 use crate::bed::{Mounted, PLANTED, as_nobody, make, names_in, open, picture, plant, root, run};
-use assay_files::own_dir::{Conditions, MARKER, Place, Report, State, Why, clean, list};
+use assay_files::own_dir::{Conditions, EntryKind, MARKER, Manifest, Place, Report, State, Way, Why, clean, list};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
@@ -196,6 +196,56 @@ fn what_belongs_to_somebody_else_stays() {
     }
     assert_eq!(picture(shared.path()), before);
     assert_eq!(as_nobody(|| clean(&open(shared.path())).unwrap()).iter().filter(|report| report.is_clean()).count(), 1);
+}
+
+/// A place with what is left of a copy of one directory with one file, and the path of its names.
+fn leftover_copy(place: &Path) -> PathBuf {
+    let own = make(place, "run 1");
+    let (path, names) = (place.join(own.name()), own.names().clone());
+    let top = Way::TOP.to_entry(&names, EntryKind::Directory, b"etc");
+    own.write_manifest(&Manifest::from_ways([top, top.to_entry(&names, EntryKind::File, b"passwd")])).unwrap();
+    std::fs::create_dir(path.join("etc")).unwrap();
+    std::fs::write(path.join("etc/passwd"), "copied").unwrap();
+    own.keep();
+    path.join(names.name(Manifest::ENTRY))
+}
+
+#[test]
+fn a_list_of_names_that_somebody_made_huge_ends_no_cleaning() {
+    let place = tempfile::tempdir().unwrap();
+    let listed = leftover_copy(place.path());
+    let other = leftover(place.path(), "run 2");
+    let size = std::fs::metadata(&listed).unwrap().len();
+    let file = std::fs::File::options().write(true).open(&listed).unwrap();
+    file.set_len(1 << 43).unwrap();
+    let reports = clean(&open(place.path())).unwrap();
+    let stays: Vec<&Report> = reports.iter().filter(|report| report.state == State::Stays).collect();
+    assert_eq!(left(stays[0]), [("etc", Why::Foreign("has a name that is not of this run"))]);
+    assert!(listed.exists() && !other.exists(), "the other directory goes: {reports:?}");
+    file.set_len(size).unwrap();
+    assert_eq!(only(clean(&open(place.path())).unwrap()).state, State::Removed, "it goes on");
+}
+
+#[test]
+fn something_else_in_the_place_of_the_list_of_names_stays() {
+    let place = tempfile::tempdir().unwrap();
+    let listed = leftover_copy(place.path());
+    let name = listed.file_name().unwrap().to_str().unwrap();
+    std::fs::remove_dir_all(listed.with_file_name("etc")).unwrap();
+    std::fs::remove_file(&listed).unwrap();
+    symlink("/etc", &listed).unwrap();
+    let report = only(clean(&open(place.path())).unwrap());
+    assert_eq!(left(&report), [(name, Why::Foreign("has the name of another type of entry"))]);
+    assert!(listed.is_symlink());
+    std::fs::remove_file(&listed).unwrap();
+    if root() {
+        std::fs::write(&listed, "theirs").unwrap();
+        chown(&listed, Some(1234), None).unwrap();
+        let report = only(clean(&open(place.path())).unwrap());
+        assert_eq!(left(&report), [(name, Why::Foreign("belongs to another user"))]);
+        std::fs::remove_file(&listed).unwrap();
+    }
+    assert_eq!(only(clean(&open(place.path())).unwrap()).state, State::Removed);
 }
 
 #[test]

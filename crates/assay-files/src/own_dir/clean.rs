@@ -338,10 +338,8 @@ impl Walk<'_> {
     }
 
     fn go_through(&mut self, directory: &Directory, at: At<'_>) {
-        let listed_names = Manifest::file_name(self.known.names);
         let listed = for_each_name(directory, |name| {
-            let is_last = [MARKER.as_bytes(), listed_names.as_bytes()].contains(&name.as_bytes());
-            if at.depth > 0 || !is_last {
+            if at.depth > 0 || name.as_bytes() != MARKER.as_bytes() {
                 self.treat(directory, at, &name);
             }
         });
@@ -361,6 +359,10 @@ impl Walk<'_> {
             Ok(kind) => kind,
             Err(why) => return self.leave(shown, Why::Foreign(why)),
         };
+        if at.depth == 0 && name.to_bytes() == Manifest::file_name(self.known.names).as_bytes() {
+            // It goes when nothing has one of its names any more.
+            return;
+        }
         let flags = match kind {
             EntryKind::Directory => {
                 let before = self.left_count;

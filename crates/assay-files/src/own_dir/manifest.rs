@@ -3,6 +3,7 @@
 
 use super::directory::{Directory, OpenError};
 use super::names::{Entry, EntryKind, Names};
+use assay_model::files::{MOST_DIRECTORIES, MOST_FILES};
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -12,6 +13,8 @@ const HEAD: &[u8] = b"assay names 1\n";
 /// Bytes of a hash, and of the digest behind all of them.
 const HASH: usize = 8;
 const DIGEST: usize = 32;
+/// No file of names is longer: it has one hash for the directory of the run, and one for each entry of the largest source.
+const LONGEST: u64 = (HEAD.len() + DIGEST) as u64 + HASH as u64 * (1 + MOST_FILES as u64 + MOST_DIRECTORIES);
 
 /// What says where an entry is: a hash of all names on the way to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +108,13 @@ fn write_all(file: &OwnedFd, bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
+/// Somebody may have made the file as long as he likes.
 fn read_all(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
-    let mut bytes = vec![0; rustix::fs::fstat(file)?.st_size.max(0) as usize];
+    let size = rustix::fs::fstat(file)?.st_size.max(0) as u64;
+    if size > LONGEST {
+        return Err(Errno::FBIG);
+    }
+    let mut bytes = vec![0; size as usize];
     let mut filled = 0;
     while filled < bytes.len() {
         match rustix::io::read(file, &mut bytes[filled..])? {
