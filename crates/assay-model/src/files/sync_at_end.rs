@@ -12,14 +12,22 @@ pub const DURABLE_PHASE: &str = "-durable";
 impl Sequence {
     /// Whether it writes bytes, or makes files.
     pub fn needs_sync(&self) -> bool {
-        self.operations().any(|operation| {
-            operation.writes_bytes() || matches!(operation, Operation::Create | Operation::Mknod | Operation::CopyRange)
-        })
+        self.operations().any(leaves_data_to_sync)
     }
 
-    /// Whether it waits until what it has written is durable.
-    pub fn waits_for_media(&self) -> bool {
-        self.operations().any(Operation::makes_durable)
+    /// Whether each of its lists of steps that writes waits behind its last write until the data are durable. What was
+    /// written to a mapping is durable after msync too; fsync-dir waits for no data.
+    pub fn waits_for_its_data(&self) -> bool {
+        self.steps.iter().all(|steps| {
+            let Some(last) = steps.iter().rposition(|step| leaves_data_to_sync(*step)) else { return true };
+            let is_mapped =
+                steps.iter().filter(|step| leaves_data_to_sync(**step)).all(|step| *step == Operation::MmapWrite);
+            steps[last..].iter().any(|step| match step {
+                Operation::Fsync | Operation::Fdatasync => true,
+                Operation::Msync => is_mapped,
+                _ => false,
+            })
+        })
     }
 
     /// The same without the operations that wait; `None` where nothing is left.
@@ -31,6 +39,11 @@ impl Sequence {
         steps.retain(|list| !list.is_empty());
         (!steps.is_empty()).then(|| Sequence { steps, ..self.clone() })
     }
+}
+
+/// Whether it writes bytes, or makes a file.
+fn leaves_data_to_sync(operation: Operation) -> bool {
+    operation.writes_bytes() || matches!(operation, Operation::Create | Operation::Mknod | Operation::CopyRange)
 }
 
 impl FilesPhase {
@@ -97,7 +110,26 @@ mod tests {
         );
         let reads = phase(Until::Done, &[("s", &[Stat])]);
         assert_eq!(reads.with_sync_at_end(), std::slice::from_ref(&reads));
-        assert!(done.sequences[0].needs_sync() && done.sequences[0].waits_for_media());
+        assert!(done.sequences[0].needs_sync() && done.sequences[0].waits_for_its_data());
         assert!(!reads.sequences[0].needs_sync());
+    }
+
+    #[test]
+    fn only_a_sync_of_data_behind_the_last_write_waits_for_it() {
+        use Operation::{Close, Create, Fdatasync, Fsync, FsyncDir, MmapWrite, Msync, Open, Overwrite, Stat, Write};
+        for (steps, waits) in [
+            (&[Create, Write, Fsync, Close][..], true),
+            (&[Create, Write, Close, Open, Fdatasync, Close], true),
+            (&[Open, MmapWrite, Msync, Close], true),
+            (&[Stat], true),
+            (&[Create, Fsync, Write, Close], false),
+            (&[Create, Write, FsyncDir, Close], false),
+            (&[Open, Overwrite, MmapWrite, Msync, Close], false),
+            (&[Open, MmapWrite, Msync, MmapWrite, Close], false),
+        ] {
+            assert_eq!(Sequence::new("s", steps, 1).waits_for_its_data(), waits, "{steps:?}");
+        }
+        let apart = Sequence { steps: vec![vec![Create, Write], vec![Open, Fsync]], ..Sequence::new("s", &[], 1) };
+        assert!(!apart.waits_for_its_data(), "the fsync is of another file");
     }
 }

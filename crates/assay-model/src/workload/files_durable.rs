@@ -32,9 +32,9 @@ type Misfit = (String, &'static str);
 fn with_syncs(workload: &FilesWorkload) -> Result<(), Misfit> {
     for phase in workload.all_phases() {
         let mut writing = phase.sequences.iter().filter(|sequence| sequence.needs_sync());
-        if let Some(sequence) = writing.find(|sequence| !sequence.waits_for_media()) {
+        if let Some(sequence) = writing.find(|sequence| !sequence.waits_for_its_data()) {
             let what = format!("durable = \"each\", and {} writes without waiting for it", sequence.name);
-            return Err((what, "add fsync to its steps, or write \"end\" or \"none\""));
+            return Err((what, "add fsync behind its last write, or write \"end\" or \"none\""));
         }
     }
     Ok(())

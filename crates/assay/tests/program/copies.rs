@@ -88,6 +88,16 @@ fn what_cannot_be_made_durable_so_is_refused() {
     for (from, to, what) in [
         ("\"each\"", "\"now\"", "unknown value \"now\""),
         ("\"write\", \"fsync\", \"close\"]", "\"write\", \"close\"]", "write-file writes without waiting for it"),
+        (
+            "\"write\", \"fsync\", \"close\"]",
+            "\"fsync\", \"write\", \"close\"]",
+            "write-file writes without waiting for it",
+        ),
+        (
+            "\"write\", \"fsync\", \"close\"]",
+            "\"write\", \"fsync-dir\", \"close\"]",
+            "write-file writes without waiting for it",
+        ),
         ("durable = \"each\"", "durable = \"end\"\nfor = 1", "unknown key"),
     ] {
         let place = place_with(&COPY.replacen(from, to, 1));
