@@ -208,7 +208,7 @@ impl Suite {
         }
     }
 
-    /// `nfs was lost at commit on nfs, round 2 of 5, and its later runs were not made: …`.
+    /// `nfs was lost at commit on nfs, round 2 of 5, and no later run was made on it: …`.
     pub fn loss_in_words(&self, lost: &LostMember) -> String {
         let LostMember { label, place, why } = lost;
         let place = self.place_in_words(*place);
