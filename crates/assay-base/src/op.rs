@@ -179,6 +179,11 @@ impl Code {
         Some(Code(Code::OF_TEXT + number))
     }
 
+    /// The names of all codes that have one, in the order of their numbers.
+    pub fn all_names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().map(|(_, name)| *name)
+    }
+
     /// True for an errno and for a code of our own.
     pub fn is_of_the_system(self) -> bool {
         self.0 <= Code::LARGEST_ERRNO

@@ -68,6 +68,12 @@ impl ClockMap {
         ClockMap { latest, scale_ppb: 0, scale_error_ppb: 0 }
     }
 
+    /// Of one reading, which says nothing of the speeds: they are taken to differ by less than 100 ppm. Crystals are off by tens of
+    /// ppm; that is our assumption, and two readings measure it.
+    pub fn of_one_reading(reading: ClockReading) -> ClockMap {
+        ClockMap { latest: reading, scale_ppb: 0, scale_error_ppb: 100_000 }
+    }
+
     /// Of two readings, the earlier one first. `None` where the second is not later.
     pub fn of_two_readings(earlier: ClockReading, later: ClockReading) -> Option<ClockMap> {
         let apart = i128::from(later.own_ns) - i128::from(earlier.own_ns);
@@ -89,6 +95,17 @@ impl ClockMap {
         let own_ns = i128::from(own.as_ns());
         let passed = own_ns - i128::from(self.latest.own_ns);
         (own_ns + i128::from(self.latest.offset_ns) + passed * i128::from(self.scale_ppb) / BILLION) as i64
+    }
+
+    /// The own clock when that of rank 0 shows `common_ns`: the reverse of [`ClockMap::in_common_time`], to a few nanoseconds.
+    pub fn own_time_at(&self, common_ns: i64) -> Instant {
+        let mut own_ns = common_ns.saturating_sub(self.latest.offset_ns).max(0);
+        // What a step leaves is smaller by the factor of the difference of the speeds, which is far below a thousandth.
+        for _ in 0..4 {
+            let off = common_ns.saturating_sub(self.in_common_time(Instant::from_ns(own_ns as u64)));
+            own_ns = own_ns.saturating_add(off).max(0);
+        }
+        Instant::from_ns(own_ns as u64)
     }
 
     /// How far [`ClockMap::in_common_time`] may be off, as long as both clocks keep their speeds.
@@ -171,6 +188,8 @@ mod tests {
                     "{number}: {off} ns after {after_s} s of {}",
                     map.error_ns_at(own)
                 );
+                let back = map.own_time_at(map.in_common_time(own)).as_ns().abs_diff(own.as_ns());
+                assert!(back <= 2, "{number}: {back} ns");
                 if after_s == 0 {
                     widest = widest.max(map.error_ns_at(own));
                 }

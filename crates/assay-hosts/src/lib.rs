@@ -9,6 +9,7 @@
 pub mod clock;
 pub mod examination;
 pub mod exchange;
+pub mod joint_log;
 pub mod link;
 pub mod mpi;
 

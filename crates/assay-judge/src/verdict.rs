@@ -22,6 +22,13 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// The verdict that is written this way in results.
+    pub fn from_word(word: &str) -> Option<Verdict> {
+        [Verdict::Pass, Verdict::Incomplete, Verdict::Invalid, Verdict::Fail]
+            .into_iter()
+            .find(|verdict| verdict.to_string() == word)
+    }
+
     /// The exit code of the program.
     pub const fn exit_code(self) -> u8 {
         match self {

@@ -75,6 +75,10 @@ kinds! {
     Steady = "steady",
     /// The load did not become steady in time.
     NotSteady = "not-steady",
+    /// One of several ranks has judged its own log.
+    RankJudged = "rank-judged",
+    /// Nothing was heard of one of several ranks for some time.
+    RankSilent = "rank-silent",
     /// The engine could not continue.
     EngineFailed = "engine-failed",
     /// Losses and retries between the engine and the kernel.

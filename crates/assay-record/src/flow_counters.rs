@@ -53,6 +53,12 @@ macro_rules! flow_counters {
                 }
             }
 
+            /// Passes each count, in the order of the list.
+            pub(crate) fn for_each_count(&mut self, mut pass: impl FnMut(&mut u64)) {
+                $(pass(&mut self.$work);)*
+                $(pass(&mut self.$name);)*
+            }
+
             /// The counts that add up over time.
             pub fn work(&self) -> FlowWork {
                 FlowWork { $($work: self.$work,)* }

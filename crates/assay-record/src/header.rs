@@ -68,6 +68,9 @@ pub struct Header {
     pub loops: Vec<LoopHead>,
     /// The targets that were driven.
     pub targets: Vec<TargetHead>,
+    /// Who carries the load, where that is more than one rank: one entry for each in the joint log, and its own in the log of a rank.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostHead>,
     /// The look-aside cache before the targets, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheHead>,
@@ -110,6 +113,33 @@ pub struct Header {
     pub host: BTreeMap<String, String>,
     /// The plan as `assay explain --json` prints it.
     pub plan: serde_json::Value,
+}
+
+/// One of several ranks that carry a load together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostHead {
+    /// Its number, from 0.
+    pub rank: u32,
+    /// Name of its host.
+    pub name: String,
+    /// Which boot of which host: ranks on one host have the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub boot: String,
+    /// The parts of the load that it carries, from this one on.
+    pub first_part: u64,
+    /// How many these are.
+    pub parts: u64,
+    /// How many parts all ranks carry.
+    pub all_parts: u64,
+}
+
+impl HostHead {
+    /// How many of so many slots its parts have, which are dealt to all parts in turn.
+    pub fn own_slots(&self, slots: u32) -> u32 {
+        let (slots, all) = (u64::from(slots), self.all_parts.max(1));
+        let of_part = |part: u64| slots / all + u64::from(part < slots % all);
+        (self.first_part..self.first_part + self.parts).map(of_part).sum::<u64>() as u32
+    }
 }
 
 /// Something that counts by itself while the load runs, and is read once per interval: a disk below a target that is no

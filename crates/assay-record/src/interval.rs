@@ -234,6 +234,13 @@ pub struct Lateness {
     pub overslept: Pauses,
 }
 
+impl Lateness {
+    /// Whether anything was late.
+    pub(crate) fn says_something(&self) -> bool {
+        self.shift_ns > 0 || self.idle.count > 0 || self.overslept.count > 0
+    }
+}
+
 /// What a block device counted in an interval, from its `stat` file in sysfs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskCounters {

@@ -125,8 +125,8 @@ impl TargetLateness {
     pub(crate) fn log_entry(&self, target: u16) -> Option<Lateness> {
         let TargetLateness { shift_ns, gap_ns, idle, overslept, .. } = *self;
         let idle_in = Timing::sparse_counts(&self.idle_in);
-        let late = shift_ns > 0 || idle.count > 0 || overslept.count > 0;
-        late.then_some(Lateness { target, shift_ns, gap_ns, idle, idle_in, overslept })
+        let late = Lateness { target, shift_ns, gap_ns, idle, idle_in, overslept };
+        late.says_something().then_some(late)
     }
 }
 

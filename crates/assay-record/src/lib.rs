@@ -13,6 +13,7 @@ mod event;
 mod flow_counters;
 mod foreign;
 pub mod header;
+mod host_rows;
 mod interval;
 mod late;
 mod log;
@@ -33,9 +34,10 @@ pub use event::{Event, EventKind};
 pub use flow_counters::{FlowCounters, FlowWork};
 pub use foreign::{DiskWork, ForeignAccount, ForeignLoad, OwnWork, WatchedDisk};
 pub use header::{
-    CacheHead, Close, CloseReason, FlowHead, Header, MeterHead, PhaseHead, PhaseKind, Preparation, StepHead,
+    CacheHead, Close, CloseReason, FlowHead, Header, HostHead, MeterHead, PhaseHead, PhaseKind, Preparation, StepHead,
     StreamHead, TargetHead,
 };
+pub use host_rows::{DistributionRows, IntervalRows, RowLayout};
 pub use interval::{
     CacheCounters, ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample,
     Interval, Lateness, Moved, OnwardReads, PARTS, SHORT_RUN, SHORT_RUN_GROUP, Timing,

@@ -12,6 +12,7 @@ mod meters;
 mod partners;
 mod real;
 mod sampler;
+mod share;
 mod simulated;
 mod staffing;
 mod target_watch;
@@ -24,6 +25,7 @@ pub(crate) use collector::{Collector, Sample};
 pub(crate) use how::header_facts;
 pub use how::{DirectoryManner, Drive, Manner};
 pub(crate) use meters::Meters;
+pub use share::{AgreeOnStart, RankPlace, RankShare};
 
 use crate::cache::caching;
 use crate::cache::lookaside::{self, with_cache};
@@ -35,7 +37,6 @@ use crate::log::logfile::LogFile;
 use crate::observer::Observer;
 use crate::open::targets::Targets;
 use assay_base::Span;
-use assay_device::sim::Bank;
 use assay_model::{Plan, Stream};
 use assay_record::{CloseReason, SHORT_RUN, SHORT_RUN_GROUP};
 use real::RealTimeRun;
@@ -70,7 +71,7 @@ pub fn drive_plan(
         Targets::Simulated(all) => {
             let specs = all.iter().take(with_cache(plan)).map(|(_, spec)| spec.clone()).collect();
             let run = Simulated { plan, targets, cache: cache.as_ref(), how, log, observer, stop };
-            run.run_on_bank(Bank::new(plan.load.seed, specs))
+            run.run_on_devices(specs)
         }
         Targets::Directory(directory) => {
             DirectoryRun { plan, targets, directory, how, stop }.carry_out_run(log, observer)

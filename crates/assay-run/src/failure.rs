@@ -29,7 +29,7 @@ pub mod code {
 }
 
 /// A failure of a command: what went wrong, where, and what to do, with the exit code for it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Failure {
     /// The exit code; see [`code`].
     pub code: u8,
@@ -106,6 +106,11 @@ impl Failure {
             assay_files::Kind::Host => code::HOST,
         };
         Failure::new(code, trouble)
+    }
+
+    /// Another rank of the same run cannot go on, with this exit code.
+    pub(crate) fn of_another_rank(code: u8, why: &str) -> Failure {
+        Failure::new(code, why)
     }
 
     /// The same with another line of advice.

@@ -4,7 +4,7 @@
 use crate::args::Output;
 use crate::commands::{
     cache_curve, certify, check, clean, compare, consent, curve, devices, doctor, drop_in, explain, export, fit,
-    follow, import, judge, limit, links, manual, matrix, new, prep, report, run, size, suite, verify, workloads,
+    follow, import, judge, limit, links, manual, matrix, merge, new, prep, report, run, size, suite, verify, workloads,
 };
 use crate::{detach, screen, stdout, terminal};
 use assay_run::failure::Failure;
@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Report(report::Report),
     /// Check a certificate against its log: 0 PASS, 1 FAIL, 2 not to be trusted, 3 authentic, but not a certification
     Verify(verify::Verify),
+    /// Make the log of a run with several ranks once more, from the logs of its ranks, and compare it with the one that is there
+    Merge(merge::Merge),
     /// Compare runs side by side, and tell real differences from noise
     Compare(compare::Compare),
     /// Convert a log to the format of another tool
@@ -152,6 +154,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Watch(args) => follow::watch_run(&args),
         Command::Report(args) => report::write_report(&args),
         Command::Verify(args) => verify::verify_certificate(&args),
+        Command::Merge(args) => merge::merge_ranks(&args),
         Command::Compare(args) => compare::compare_named_runs(&args),
         Command::Export(args) => export::export_log(&args),
         Command::Import(args) => import::import_files(&args),

@@ -8,6 +8,8 @@
 )]
 
 mod hosts;
+#[path = "hosts/joint_runs.rs"]
+mod joint_runs;
 #[path = "hosts/pypi.rs"]
 mod pypi;
 

@@ -8,8 +8,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// How one library is used.
-struct Mpi {
-    name: &'static str,
+pub(crate) struct Mpi {
+    pub(crate) name: &'static str,
     launcher: PathBuf,
     /// What its launcher needs here: Open MPI starts no more ranks than there are processors, each bound to one.
     options: &'static [&'static str],
@@ -23,7 +23,7 @@ const OPEN_MPI: &[&str] = &["--oversubscribe", "--bind-to", "none"];
 
 impl Mpi {
     /// All that are here.
-    fn all_installed() -> Vec<Mpi> {
+    pub(crate) fn all_installed() -> Vec<Mpi> {
         let mut all = vec![
             Mpi::of_debian("Open MPI 4", "/usr/bin/mpirun.openmpi", OPEN_MPI, "Open MPI v4"),
             Mpi::of_debian("MPICH 4", "/usr/bin/mpirun.mpich", &[], "MPICH Version: 4"),
@@ -70,12 +70,36 @@ impl Mpi {
 
     /// `assay doctor` in so many processes.
     fn doctor(&self, processes: u32, arguments: &str) -> Command {
-        let mut command = Command::new(&self.launcher);
-        command.args(self.options).args(["-np", &processes.to_string()]).arg(env!("CARGO_BIN_EXE_assay")).arg("doctor");
-        command.args(arguments.split(' '));
+        let arguments: Vec<String> = ["doctor"].into_iter().chain(arguments.split(' ')).map(str::to_owned).collect();
+        self.command(processes, &arguments)
+    }
+
+    /// The program with these arguments in so many processes.
+    pub(crate) fn command(&self, processes: u32, arguments: &[String]) -> Command {
+        let mut command = self.launcher_command();
+        self.add_processes(&mut command, processes, arguments);
+        command
+    }
+
+    /// The program in two processes with different arguments.
+    pub(crate) fn command_of_two(&self, first: &[String], second: &[String]) -> Command {
+        let mut command = self.launcher_command();
+        self.add_processes(&mut command, 1, first);
+        command.arg(":");
+        self.add_processes(&mut command, 1, second);
+        command
+    }
+
+    fn add_processes(&self, command: &mut Command, processes: u32, arguments: &[String]) {
+        command.args(["-np", &processes.to_string()]).arg(env!("CARGO_BIN_EXE_assay")).args(arguments);
         if let Some(library) = &self.library {
             command.arg("--mpi").arg(library);
         }
+    }
+
+    fn launcher_command(&self) -> Command {
+        let mut command = Command::new(&self.launcher);
+        command.args(self.options);
         for allowed in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
             command.env(allowed, "1").env(format!("{allowed}_CONFIRM"), "1");
         }
@@ -88,7 +112,7 @@ fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn told(output: &Output) -> String {
+pub(crate) fn told(output: &Output) -> String {
     text_of(&[output.stdout.as_slice(), &output.stderr].concat())
 }
 
@@ -196,7 +220,7 @@ fn without_a_launcher_or_a_library_it_says_what_is_missing() {
 }
 
 /// The processes of this program below a launcher.
-fn ranks_below(launcher: &Child) -> Vec<u32> {
+pub(crate) fn ranks_below(launcher: &Child) -> Vec<u32> {
     let parent_of = |pid: u32| -> Option<u32> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()

@@ -48,6 +48,8 @@ pub struct Member {
     summing: Option<Summing>,
     /// Sums that the coordinator has not taken yet. Only rank 0 has some.
     pub(super) summed: Vec<Summed>,
+    /// What the last comparison of clocks has found.
+    reading: Option<ClockReading>,
     is_finished: bool,
 }
 
@@ -55,7 +57,19 @@ impl Member {
     /// Begins with a letter about this rank.
     pub fn say_hello(facts: HostFacts, link: &mut dyn Link) -> Result<Member, LinkError> {
         link.send_message(0, Letter::Hello(Box::new(facts)).into_bytes())?;
-        Ok(Member { comparison: None, sending: None, summing: None, summed: Vec::new(), is_finished: false })
+        Ok(Member {
+            comparison: None,
+            sending: None,
+            summing: None,
+            summed: Vec::new(),
+            reading: None,
+            is_finished: false,
+        })
+    }
+
+    /// What the last comparison with the clock of rank 0 has found; `None` on rank 0.
+    pub fn last_reading(&self) -> Option<ClockReading> {
+        self.reading
     }
 
     /// Does what can be done now without a letter.
@@ -141,7 +155,7 @@ impl Member {
         }
         let reading = ClockReading::of_round_trips(&comparison.trips)
             .ok_or_else(|| LinkError { what: "this host's clock ran backwards".to_owned() })?;
-        self.comparison = None;
+        (self.comparison, self.reading) = (None, Some(reading));
         link.send_message(0, Letter::ClockCompared(reading).into_bytes())
     }
 

@@ -3,6 +3,7 @@
 
 use crate::finding::class::Class;
 use crate::finding::others::OthersUse;
+use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
 use std::fmt;
 
@@ -31,6 +32,10 @@ pub(crate) enum CourseFinding {
     LostCount(String),
     /// An operation failed that belongs to no stream of the log.
     UnknownFlow,
+    /// One of several ranks does not pass by itself; the text says which one and why.
+    RankAlone { verdict: Verdict, why: String },
+    /// One of several ranks has not said what its own part proves.
+    RankUnjudged { rank: u32, host: String },
     /// None of so many operations of a figure per minute counts for it.
     NothingCounted { figure: String, target: String, scheduled: u64 },
 }
@@ -81,13 +86,17 @@ impl CourseFinding {
     pub(crate) fn severity_class(&self) -> Class {
         match self {
             CourseFinding::Ended(Ending::TargetLost, _) | CourseFinding::UnknownFlow => Class::Errors,
-            CourseFinding::Ended(Ending::DeviceTooSlow, _) => Class::Broken,
+            CourseFinding::Ended(Ending::DeviceTooSlow, _)
+            | CourseFinding::RankAlone { verdict: Verdict::Fail, .. } => Class::Broken,
+            CourseFinding::RankAlone { verdict: Verdict::Incomplete, .. } => Class::Missing,
             CourseFinding::Ended(..)
             | CourseFinding::NoMeasuredPhase
             | CourseFinding::NoOperation
             | CourseFinding::NeverBegan { .. }
             | CourseFinding::NotSteady(_)
             | CourseFinding::NothingCounted { .. }
+            | CourseFinding::RankAlone { .. }
+            | CourseFinding::RankUnjudged { .. }
             | CourseFinding::LostCount(_) => Class::Unproven,
             CourseFinding::Short(..)
             | CourseFinding::NothingMeasured
@@ -128,6 +137,10 @@ impl fmt::Display for CourseFinding {
                 f,
                 "{figure} of {target} is 0: none of {scheduled} operations that were due was committed, so that nothing is proven"
             ),
+            CourseFinding::RankAlone { why, .. } => f.write_str(why),
+            CourseFinding::RankUnjudged { rank, host } => {
+                write!(f, "rank {rank} on {host} has not said what its own part proves")
+            }
             CourseFinding::UnknownFlow => f.write_str("an operation failed, of no stream that the log names"),
         }
     }

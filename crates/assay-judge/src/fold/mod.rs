@@ -40,6 +40,7 @@ pub(crate) mod others;
 pub(crate) mod per_minute;
 pub(crate) mod phases;
 mod placement;
+pub(crate) mod rank_verdicts;
 pub(crate) mod reason;
 pub(crate) mod reported;
 pub(crate) mod rests;

@@ -26,6 +26,7 @@ use crate::fold::notes::Notes;
 use crate::fold::others::{Disturbance, Others};
 use crate::fold::phases::Phases;
 use crate::fold::placement::{Disturbing, Placed, Placement};
+use crate::fold::rank_verdicts::RankVerdicts;
 use crate::fold::reported::Uncounted;
 use crate::fold::segment::{EndFacts, EndNews, Segment};
 use crate::fold::series::SeriesFold;
@@ -88,6 +89,8 @@ pub(crate) struct Happened {
     pub(crate) events: Events,
     /// Flows whose streams are done.
     done: BTreeSet<String>,
+    /// What each of several ranks proves by itself.
+    ranks: RankVerdicts,
     /// The beginnings and ends of streams, until their place in measured time is known.
     news: Vec<LifeNews>,
 }
@@ -123,7 +126,7 @@ impl StepFold {
                 durability: Durability::new(&header),
             },
             environment,
-            happened: Happened::default(),
+            happened: Happened { ranks: RankVerdicts::of_ranks(&header.hosts), ..Happened::default() },
             notes: Notes::new(number),
             header,
             layout,
@@ -164,6 +167,7 @@ impl StepFold {
             self.happened.done.clear();
         }
         self.environment.clocks.begin_segment(header.clocks);
+        self.happened.ranks = RankVerdicts::of_ranks(&header.hosts);
         self.segment = Segment::new(header);
         self.targets.continue_with_segment();
         self.correctness.durability.continue_with_segment(header);
@@ -351,6 +355,7 @@ impl StepFold {
         self.segment.failed.take_event(&event, self.layout.flows.len());
         self.segment.warm_up.take_event(&event);
         self.correctness.databases.take_event(&event);
+        self.happened.ranks.take_event(&event);
         match event.what {
             EventKind::Warning | EventKind::Environment => self.notes.add_warning(event.text.clone()),
             EventKind::EnvironmentChanged => self.note_change(Flaw::Changed(event.text.clone())),
@@ -452,7 +457,11 @@ impl StepFold {
         self.end_when_done();
         self.slices.close_open_windows(&self.layout, &mut self.notes);
         self.check_segment();
-        self.closing_line().map(|close| close.reason)
+        let reason = self.closing_line().map(|close| close.reason);
+        for found in self.happened.ranks.reasons_against_pass(reason == Some(CloseReason::Completed)) {
+            self.notes.add_finding(found);
+        }
+        reason
     }
 
     /// A phase that ends when every stream has done its operations was planned to last as long as it did.

@@ -2,6 +2,7 @@
 
 use crate::cache::lookaside::Lookaside;
 use crate::databases::LoggedCommits;
+use crate::drive::share::RankShare;
 use crate::failure::Failure;
 use crate::host;
 use crate::host::watch::Readings;
@@ -122,6 +123,8 @@ pub struct Drive {
     pub signer: Option<String>,
     /// What the result answers in one line, by its name.
     pub question: Option<String>,
+    /// The share of the load that is carried here, where other ranks carry the rest of it.
+    pub share: Option<RankShare>,
     /// Other clocks than those of the machine, for a test.
     pub readings: Option<Readings>,
 }
@@ -160,6 +163,7 @@ pub(crate) fn header_facts(
         question: how.question.clone(),
         watermarks,
         targets: heads,
+        hosts: how.share.iter().map(|share| share.place.host_head()).collect(),
         cache: cache.map(Lookaside::cache_head),
         in_real_time: RealTimeFacts::default(),
         engine,

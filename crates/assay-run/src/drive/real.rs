@@ -210,7 +210,7 @@ impl<'a> RealTimeRun<'a> {
                 collector.write_event(Event { at_ns: clock.now().as_ns(), what, text, details });
             });
             watched.begin_counting(sampler, || clock.now(), collector.log.bytes_written());
-            let start = clock.now() + LEAD;
+            let start = self.agree_on_start(clock)?;
             sampler.align_intervals(start);
             let spenders = start_schedule(lines, start);
             let warnings = chosen.warning.clone().into_iter().chain(fit).chain(lacks_disk);
@@ -224,6 +224,13 @@ impl<'a> RealTimeRun<'a> {
             Collecting { real: self, coordinator, receiver, spenders, account, watch, target_watch, partners, clock }
                 .collect_notices(&mut collector)
         })
+    }
+
+    /// When the schedule begins.
+    fn agree_on_start(&self, clock: Clock) -> Result<Instant, Failure> {
+        let Some(share) = &self.how.share else { return Ok(clock.now() + LEAD) };
+        let start = share.start.agree_on_start(clock);
+        start.ok_or_else(|| Failure::cut_short("the ranks did not begin together"))
     }
 
     /// Starts to read the disks at the ends of intervals, in a thread that is as punctual as a worker.
@@ -274,9 +281,18 @@ impl<'a> RealTimeRun<'a> {
         let mut lines = Vec::new();
         for index in 0..workers {
             let ((go, going), (spend, spent)) = (channel(), channel());
-            let part = Part { index: index as u64, of: workers as u64 };
-            let recruit =
-                StartingWorker { shared, part, chosen, marked: marked.clone(), notices: sender.clone(), going, spent };
+            let alone = Part { index: index as u64, of: workers as u64 };
+            let part = self.how.share.as_ref().map_or(alone, |share| share.place.part_of_worker(index as u64));
+            let recruit = StartingWorker {
+                shared,
+                index,
+                part,
+                chosen,
+                marked: marked.clone(),
+                notices: sender.clone(),
+                going,
+                spent,
+            };
             spawn_scoped(scope, format!("worker-{index}"), move || recruit.work_or_report_panic())?;
             lines.push(WorkerChannels { go, spend });
         }

@@ -76,6 +76,9 @@ pub(super) struct Shared<'a> {
 /// One worker before it has its engine.
 pub(super) struct StartingWorker<'a> {
     pub(super) shared: Shared<'a>,
+    /// Its number among the workers of this process.
+    pub(super) index: usize,
+    /// Its part of the load, of which other ranks may carry others.
     pub(super) part: Part,
     pub(super) chosen: &'a Chosen,
     pub(super) marked: Marked,
@@ -90,7 +93,7 @@ impl StartingWorker<'_> {
     /// Does its part of the load. If the worker panics, it reports that to the collecting thread, which would otherwise
     /// wait for its frames for ever.
     pub(super) fn work_or_report_panic(self) {
-        let (worker, clock, notices) = (self.part.index as usize, self.shared.clock, self.notices.clone());
+        let (worker, clock, notices) = (self.index, self.shared.clock, self.notices.clone());
         tell_of_death(worker, clock, &notices, || match self.shared.targets.all_databases().get(worker) {
             Some(database) => self.carry_transactions(database),
             None => self.start_engine_and_work(),
@@ -100,9 +103,9 @@ impl StartingWorker<'_> {
     /// Carries all transactions of a plan on one database; no other worker carries any of them. The sessions' threads
     /// start before this thread raises its priority, so that they keep the normal priority.
     fn carry_transactions(self, database: &Database) {
-        let StartingWorker { shared, part, chosen, marked, notices, going, spent } = self;
+        let StartingWorker { shared, index, chosen, marked, notices, going, spent, .. } = self;
         let Shared { staffing, clock, .. } = shared;
-        let (index, target) = (part.index as usize, part.index as u16);
+        let target = index as u16;
         let alone = Part { index: 0, of: 1 };
         let started = carrying::database_load(staffing.plan).and_then(|load| {
             let sessions = database.start_sessions(staffing.plan, target, load, move || clock.now(), shared.commits);
@@ -134,9 +137,9 @@ impl StartingWorker<'_> {
 
     /// The engine is created here, because a ring belongs to the thread that created it.
     fn start_engine_and_work(self) {
-        let StartingWorker { shared, part, chosen, marked, notices, going, spent } = self;
+        let StartingWorker { shared, index, part, chosen, marked, notices, going, spent } = self;
         let Shared { staffing, clock, .. } = shared;
-        let (index, choice) = (part.index as usize, chosen.choice);
+        let choice = chosen.choice;
         let carried = staffing.plan_as_carried(choice);
         let bound = staffing.in_flight_bound(part, choice);
         let slots = assay_engine::slots_upper_bound(&carried, part, bound);

@@ -1,11 +1,11 @@
 //! The header of a segment: everything that a judge needs, and everything needed to repeat the run.
 
 use crate::log::tool::tool_version;
-use assay_base::Span;
-use assay_model::{PhaseKind as PlannedKind, Plan};
+use assay_base::{Rate, Span};
+use assay_model::{Arrival, PhaseKind as PlannedKind, Plan};
 use assay_record::{
-    CacheHead, ClockSample, DatabaseHead, DurabilityHead, FlowHead, Header, LoopHead, MeterHead, PhaseHead, PhaseKind,
-    StepHead, StreamHead, TargetHead, Thresholds, WatchedDisk,
+    CacheHead, ClockSample, DatabaseHead, DurabilityHead, FlowHead, Header, HostHead, LoopHead, MeterHead, PhaseHead,
+    PhaseKind, StepHead, StreamHead, TargetHead, Thresholds, WatchedDisk,
 };
 use std::collections::BTreeMap;
 
@@ -33,6 +33,8 @@ pub struct HeaderFacts {
     pub watermarks: Vec<String>,
     /// The targets.
     pub targets: Vec<TargetHead>,
+    /// The rank that writes the log, where it is one of several.
+    pub hosts: Vec<HostHead>,
     /// The look-aside cache before the targets.
     pub cache: Option<CacheHead>,
     /// The facts that only a run in real time has.
@@ -62,6 +64,7 @@ pub struct RealTimeFacts {
 
 /// Makes the header of `plan`.
 pub fn make_header(plan: &Plan, facts: HeaderFacts) -> Header {
+    let streams = (0..plan.load.streams.len()).map(|index| stream_head(plan, index, &facts)).collect();
     Header {
         format: assay_record::header::FORMAT,
         tool: tool_version(),
@@ -79,10 +82,11 @@ pub fn make_header(plan: &Plan, facts: HeaderFacts) -> Header {
         slice_ns: plan.timing.slice.as_ns(),
         interval_ns: plan.timing.interval.as_ns(),
         phases: plan.timing.phases.iter().map(phase_head).collect(),
-        streams: (0..plan.load.streams.len()).map(|index| stream_head(plan, index, &facts.targets)).collect(),
+        streams,
         flows: plan.load.stream_targets().map(|(stream, target)| FlowHead { stream, target }).collect(),
-        loops: loop_heads(plan),
+        loops: loop_heads(plan, facts.hosts.first()),
         targets: facts.targets,
+        hosts: facts.hosts,
         cache: facts.cache,
         meters: facts.in_real_time.meters,
         watched: facts.in_real_time.watched,
@@ -101,17 +105,27 @@ pub fn make_header(plan: &Plan, facts: HeaderFacts) -> Header {
     }
 }
 
-fn stream_head(plan: &Plan, index: usize, targets: &[TargetHead]) -> StreamHead {
+fn stream_head(plan: &Plan, index: usize, facts: &HeaderFacts) -> StreamHead {
     let stream = &plan.load.streams[index];
     StreamHead {
         name: stream.name.clone(),
         direction: stream.data_direction().or_else(|| direction_on_files(plan, stream)),
         operation: stream.operation_name().map(str::to_owned),
         arrival: plan.arrival_of(stream).to_owned(),
-        rate: stream.arrival.mean_rate(),
+        rate: rate_carried_here(&stream.arrival, facts.hosts.first()),
         size: stream.as_block().map_or_else(String::new, |block| block.size.to_string()),
-        size_done: size_done(plan, index, targets),
+        size_done: size_done(plan, index, &facts.targets),
         per_target: stream.per_target,
+    }
+}
+
+/// The rate of a stream, or the share of it that a rank carries.
+fn rate_carried_here(arrival: &Arrival, rank: Option<&HostHead>) -> Option<Rate> {
+    let (whole, Some(rank)) = (arrival.mean_rate()?, rank) else { return arrival.mean_rate() };
+    match arrival {
+        // What one writer alone carries, is with the first part.
+        Arrival::Grouped(_) | Arrival::Paced { .. } => Some(if rank.first_part == 0 { whole } else { Rate::ZERO }),
+        _ => whole.scaled_by(rank.parts, rank.all_parts),
     }
 }
 
@@ -133,12 +147,12 @@ fn phase_head(phase: &assay_model::Phase) -> PhaseHead {
     }
 }
 
-/// The closed loops of a plan.
-fn loop_heads(plan: &Plan) -> Vec<LoopHead> {
+/// The closed loops of a plan, with the slots that are carried here.
+fn loop_heads(plan: &Plan, rank: Option<&HostHead>) -> Vec<LoopHead> {
     let all = plan.closed_loops().into_iter();
     all.map(|closed_loop| LoopHead {
         flows: closed_loop.flows.iter().map(|flow| *flow as u32).collect(),
-        slots: closed_loop.slots,
+        slots: rank.map_or(closed_loop.slots, |rank| rank.own_slots(closed_loop.slots)),
     })
     .collect()
 }

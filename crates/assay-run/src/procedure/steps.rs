@@ -24,7 +24,7 @@ use assay_record::{CloseReason, StepHead};
 use std::path::Path;
 
 /// One run of a workload: all of it, or one of its steps.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Task {
     /// The step, where the workload has some.
     pub head: Option<StepHead>,

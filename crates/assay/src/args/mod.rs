@@ -8,6 +8,7 @@ mod lookaside;
 mod on_directory;
 mod output;
 mod pace;
+mod ranks;
 mod search;
 mod subject;
 
@@ -19,5 +20,6 @@ pub(crate) use lookaside::Lookaside;
 pub(crate) use on_directory::OnDirectory;
 pub(crate) use output::Output;
 pub(crate) use pace::Pace;
+pub(crate) use ranks::Ranks;
 pub(crate) use search::Search;
 pub(crate) use subject::Subject;

@@ -1,8 +1,9 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
+use super::run_ranks::run_with_ranks;
 use crate::again;
-use crate::args::{Access, BehindCache, Jobs, Judged, Lookaside, Output, Pace};
+use crate::args::{Access, BehindCache, Jobs, Judged, Lookaside, Output, Pace, Ranks};
 use crate::candidates;
 use crate::progress::Progress;
 use crate::screen::print_to_stderr;
@@ -75,6 +76,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub access: Access,
     #[command(flatten)]
+    pub ranks: Ranks,
+    #[command(flatten)]
     pub output: Output,
 }
 
@@ -83,6 +86,9 @@ const GOES_ON: &str = "; the run goes on (Ctrl-C ends it, and --stop-when-certai
 
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
+    if args.ranks.are_given() {
+        return run_with_ranks(args);
+    }
     let signer = Signer::load_if_given(args.sign.as_deref())?;
     let request = RunRequest::parse_words("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
     let request = request.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
@@ -140,7 +146,7 @@ pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
 }
 
 /// Opens the targets for all tasks, and the cache device.
-fn open_targets(
+pub(super) fn open_targets(
     args: &Run,
     request: &RunRequest,
     named: &[(String, Named)],

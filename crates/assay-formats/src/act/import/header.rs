@@ -81,6 +81,7 @@ pub(super) fn build_header(head: &Head, flows: &[Flow], schedule: &Schedule, pla
             .collect(),
         flows: placed.collect(),
         targets,
+        hosts: Vec::new(),
         cache: None,
         meters: Vec::new(),
         loops: Vec::new(),

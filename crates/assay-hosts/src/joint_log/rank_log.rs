@@ -1,0 +1,239 @@
+//! [`RankLog`]: the log of one rank on its way into the log of all.
+
+use super::JointNews;
+use super::letter::{Letter, read_letter};
+use super::rounds::Rounds;
+use super::silence::{Patience, Silence};
+use crate::link::{Link, LinkError};
+use assay_base::{Instant, Span};
+use assay_record::{Close, Entry, Event, Header, RowLayout};
+use std::collections::VecDeque;
+
+/// What rank 0 has of a rank, and has not used yet.
+#[derive(Debug, Default)]
+struct FromRank {
+    headers: VecDeque<Header>,
+    closes: VecDeque<Close>,
+    is_armed: bool,
+}
+
+/// One rank's side of the joint log.
+#[derive(Debug)]
+pub struct RankLog {
+    silence: Silence,
+    /// Lines of the own log that no segment has taken yet.
+    own: VecDeque<Entry>,
+    own_events: VecDeque<Event>,
+    /// Whether this rank could begin, and has not said so yet.
+    arms: bool,
+    /// From when all are armed to the start.
+    lead: Span,
+    /// Why this rank cannot go on, until it is told.
+    own_failure: Option<String>,
+    /// The segment that all are in.
+    rounds: Option<Rounds>,
+    /// Whether the own close of it has been sent.
+    has_closed: bool,
+    from_ranks: Vec<FromRank>,
+}
+
+impl RankLog {
+    /// Of a rank in a world of this size.
+    pub fn begin_listening(patience: Patience, world_size: usize, now: Instant) -> RankLog {
+        RankLog {
+            silence: Silence::listen_from(patience, world_size, now),
+            own: VecDeque::new(),
+            own_events: VecDeque::new(),
+            arms: false,
+            lead: Span::ZERO,
+            own_failure: None,
+            rounds: None,
+            has_closed: false,
+            from_ranks: (0..world_size).map(|_| FromRank::default()).collect(),
+        }
+    }
+
+    /// The same, with so much time between the moment when all can begin and the start: all must know it before.
+    pub fn with_lead(mut self, lead: Span) -> RankLog {
+        self.lead = lead;
+        self
+    }
+
+    /// This rank could begin its load: once all can, every rank gets [`JointNews::Start`].
+    pub fn arm(&mut self) {
+        self.arms = true;
+    }
+
+    /// Takes the next line of the own log.
+    pub fn hear_line(&mut self, entry: Entry) {
+        match entry {
+            Entry::Event(event) => self.own_events.push_back(event),
+            line => self.own.push_back(line),
+        }
+    }
+
+    /// This rank cannot go on, for this reason.
+    pub fn fail(&mut self, why: String) {
+        self.own_failure = Some(why);
+    }
+
+    /// Whether all that was heard so far has been exchanged, and no segment is open.
+    pub fn is_at_rest(&self) -> bool {
+        self.rounds.is_none() && self.own.is_empty() && self.own_events.is_empty() && self.own_failure.is_none()
+    }
+
+    /// Does what can be done now.
+    pub fn step(&mut self, link: &mut dyn Link, now: Instant) -> Result<Vec<JointNews>, LinkError> {
+        link.all_has_left()?;
+        let mut news = Vec::new();
+        self.silence.give_sign(link, now)?;
+        self.send_own_events(link, &mut news)?;
+        if std::mem::take(&mut self.arms) {
+            self.tell_rank_zero(Letter::Armed, link)?;
+        }
+        while let Some(message) = link.next_message()? {
+            self.silence.hear_rank(message.from, now);
+            self.receive_letter(message.from, read_letter(&message)?, link, &mut news)?;
+        }
+        self.start_when_all_are_armed(link, now, &mut news)?;
+        while self.go_on(link, &mut news)? {}
+        news.extend(self.silence.silent_ranks(link.own_rank(), now));
+        Ok(news)
+    }
+
+    fn send_own_events(&mut self, link: &mut dyn Link, news: &mut Vec<JointNews>) -> Result<(), LinkError> {
+        for event in self.own_events.drain(..) {
+            match link.own_rank() {
+                0 => news.push(JointNews::Event { rank: 0, event }),
+                _ => Letter::Event(event).send_to(0, link)?,
+            }
+        }
+        if let Some(why) = self.own_failure.take() {
+            self.spread_failure(link.own_rank(), why, link, news)?;
+        }
+        Ok(())
+    }
+
+    /// Rank 0 tells everybody, the others tell rank 0.
+    fn spread_failure(
+        &mut self,
+        rank: usize,
+        why: String,
+        link: &mut dyn Link,
+        news: &mut Vec<JointNews>,
+    ) -> Result<(), LinkError> {
+        let letter = Letter::Failed { rank, why: why.clone() };
+        if link.own_rank() == 0 {
+            letter.send_to_others(link)?;
+        } else if rank == link.own_rank() {
+            letter.send_to(0, link)?;
+        }
+        news.push(JointNews::Failed { rank, why });
+        Ok(())
+    }
+
+    fn receive_letter(
+        &mut self,
+        from: usize,
+        letter: Letter,
+        link: &mut dyn Link,
+        news: &mut Vec<JointNews>,
+    ) -> Result<(), LinkError> {
+        match letter {
+            Letter::Here => {}
+            Letter::Armed => self.from_ranks[from].is_armed = true,
+            Letter::Start { ns } => news.push(JointNews::Start { ns }),
+            Letter::Header(header) => self.from_ranks[from].headers.push_back(*header),
+            Letter::Close(close) => self.from_ranks[from].closes.push_back(close),
+            Letter::Event(event) => news.push(JointNews::Event { rank: from, event }),
+            // What this rank has said itself comes back from rank 0.
+            Letter::Failed { rank, .. } if rank == link.own_rank() => {}
+            Letter::Failed { rank, why } => self.spread_failure(rank, why, link, news)?,
+        }
+        Ok(())
+    }
+
+    fn start_when_all_are_armed(
+        &mut self,
+        link: &mut dyn Link,
+        now: Instant,
+        news: &mut Vec<JointNews>,
+    ) -> Result<(), LinkError> {
+        if link.own_rank() > 0 || !self.from_ranks.iter().all(|rank| rank.is_armed) {
+            return Ok(());
+        }
+        self.from_ranks.iter_mut().for_each(|rank| rank.is_armed = false);
+        let ns = (now + self.lead).as_ns();
+        news.push(JointNews::Start { ns });
+        Letter::Start { ns }.send_to_others(link)
+    }
+
+    /// Begins the next segment, or goes on in the one that is open; true where more may follow at once.
+    fn go_on(&mut self, link: &mut dyn Link, news: &mut Vec<JointNews>) -> Result<bool, LinkError> {
+        let Some(mut rounds) = self.rounds.take() else {
+            return self.begin_segment(link, news);
+        };
+        while !self.has_closed
+            && let Some(line) = self.own.pop_front_if(|line| !matches!(line, Entry::Header(_)))
+        {
+            if let Entry::Close(close) = &line {
+                self.has_closed = true;
+                self.tell_rank_zero(Letter::Close(close.clone()), link)?;
+            }
+            rounds.hear_own(line);
+        }
+        news.extend(rounds.step(link)?);
+        let is_over = rounds.are_over();
+        self.rounds = Some(rounds);
+        if !is_over {
+            return Ok(false);
+        }
+        if link.own_rank() == 0 {
+            let Some(closes) = first_of_each(&mut self.from_ranks, |from| &mut from.closes) else { return Ok(false) };
+            news.push(JointNews::SegmentEnds(closes));
+        }
+        (self.rounds, self.has_closed) = (None, false);
+        Ok(true)
+    }
+
+    /// Sends a letter to rank 0, or keeps it where this rank is that.
+    fn tell_rank_zero(&mut self, letter: Letter, link: &mut dyn Link) -> Result<(), LinkError> {
+        match (link.own_rank(), letter) {
+            (0, Letter::Header(header)) => self.from_ranks[0].headers.push_back(*header),
+            (0, Letter::Armed) => self.from_ranks[0].is_armed = true,
+            (0, Letter::Close(close)) => self.from_ranks[0].closes.push_back(close),
+            (_, letter) => letter.send_to(0, link)?,
+        }
+        Ok(())
+    }
+
+    fn begin_segment(&mut self, link: &mut dyn Link, news: &mut Vec<JointNews>) -> Result<bool, LinkError> {
+        if let Some(Entry::Header(header)) = self.own.pop_front_if(|line| matches!(line, Entry::Header(_))) {
+            let layout = RowLayout::from_header(&header);
+            self.tell_rank_zero(Letter::Header(header), link)?;
+            if link.own_rank() > 0 {
+                self.rounds = Some(Rounds::of_segment(layout));
+                return Ok(true);
+            }
+        }
+        if link.own_rank() > 0 {
+            return Ok(false);
+        }
+        let Some(headers) = first_of_each(&mut self.from_ranks, |from| &mut from.headers) else { return Ok(false) };
+        let layout = RowLayout::from_header(&headers[0]);
+        if let Some(other) = headers.iter().position(|header| RowLayout::from_header(header) != layout) {
+            return Err(LinkError { what: format!("rank {other} counts other flows than rank 0: their plans differ") });
+        }
+        self.rounds = Some(Rounds::of_segment(layout));
+        news.push(JointNews::SegmentBegins(headers));
+        Ok(true)
+    }
+}
+
+/// The first of each rank, once there is one of each.
+fn first_of_each<T>(ranks: &mut [FromRank], of_rank: fn(&mut FromRank) -> &mut VecDeque<T>) -> Option<Vec<T>> {
+    if ranks.iter_mut().any(|rank| of_rank(rank).is_empty()) {
+        return None;
+    }
+    ranks.iter_mut().map(|rank| of_rank(rank).pop_front()).collect()
+}

@@ -1,0 +1,219 @@
+//! The rounds in which the intervals and distributions of all ranks are added up, as a rank sees them.
+
+use super::JointNews;
+use crate::link::{Collective, Link, LinkError};
+use assay_record::{CloseReason, DistributionRows, Entry, Histograms, Interval, IntervalRows, RowLayout};
+use std::collections::VecDeque;
+
+/// What a rank gives to a round.
+#[derive(Debug)]
+struct OwnPart {
+    has_interval: bool,
+    has_distributions: bool,
+    ended_early: bool,
+    rows: IntervalRows,
+    distributions: DistributionRows,
+}
+
+/// Numbers before those of the interval in the first row of a round: which of the three any rank has.
+const FLAGS: usize = 3;
+
+/// How far a round is.
+#[derive(Debug)]
+enum Stage {
+    /// The own part of the next round is not known yet.
+    Waiting,
+    /// The largest of everything is being found.
+    Maxima(OwnPart),
+    /// Which cells anybody has filled is being found.
+    Extents(OwnPart, Together),
+    /// The counts of these cells are being added up.
+    Counts(OwnPart, Together, Vec<u64>),
+    /// The numbers of the interval are being added up.
+    Sums(Together),
+    /// Nobody has anything more.
+    Over,
+}
+
+/// What the ranks have together in a round.
+#[derive(Clone, Debug, Default)]
+struct Together {
+    has_interval: bool,
+    maxima: Vec<u64>,
+}
+
+/// The rounds of one segment.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    layout: RowLayout,
+    stage: Stage,
+    /// What the own log has, and no round yet.
+    own: VecDeque<Entry>,
+    own_distributions: Option<Histograms>,
+    /// The interval before, which distributions belong to.
+    last: (u64, u16),
+    told_early_end: bool,
+}
+
+fn cannot_add(why: String) -> LinkError {
+    LinkError { what: format!("the ranks' counters cannot be added up: {why}") }
+}
+
+impl Rounds {
+    pub(super) fn of_segment(layout: RowLayout) -> Rounds {
+        Rounds {
+            layout,
+            stage: Stage::Waiting,
+            own: VecDeque::new(),
+            own_distributions: None,
+            last: (0, 0),
+            told_early_end: false,
+        }
+    }
+
+    /// Takes an interval, distributions or the close of the own log.
+    pub(super) fn hear_own(&mut self, entry: Entry) {
+        self.own.push_back(entry);
+    }
+
+    pub(super) fn are_over(&self) -> bool {
+        matches!(self.stage, Stage::Over)
+    }
+
+    /// Does what can be done now.
+    pub(super) fn step(&mut self, link: &mut dyn Link) -> Result<Vec<JointNews>, LinkError> {
+        let mut news = Vec::new();
+        loop {
+            let stage = std::mem::replace(&mut self.stage, Stage::Waiting);
+            let (next, has_moved) = self.step_once(stage, link, &mut news)?;
+            self.stage = next;
+            if !has_moved {
+                return Ok(news);
+            }
+        }
+    }
+
+    fn step_once(
+        &mut self,
+        stage: Stage,
+        link: &mut dyn Link,
+        news: &mut Vec<JointNews>,
+    ) -> Result<(Stage, bool), LinkError> {
+        match stage {
+            Stage::Over => Ok((Stage::Over, false)),
+            Stage::Waiting => {
+                let Some(part) = self.next_part()? else { return Ok((Stage::Waiting, false)) };
+                let mut row: Vec<u64> =
+                    [part.has_interval, part.has_distributions, part.ended_early].map(u64::from).to_vec();
+                row.extend(&part.rows.maxima);
+                link.begin_collective(Collective::MaximumForAll(row))?;
+                Ok((Stage::Maxima(part), true))
+            }
+            Stage::Maxima(part) => match link.collective_result()? {
+                Some(Collective::MaximumForAll(row)) => Ok((self.after_maxima(part, &row, link, news)?, true)),
+                _ => Ok((Stage::Maxima(part), false)),
+            },
+            Stage::Extents(part, together) => match link.collective_result()? {
+                Some(Collective::MaximumForAll(extents)) => {
+                    link.begin_collective(Collective::Sum(part.distributions.counts_within(&extents)))?;
+                    Ok((Stage::Counts(part, together, extents), true))
+                }
+                _ => Ok((Stage::Extents(part, together), false)),
+            },
+            Stage::Counts(part, together, extents) => match link.collective_result()? {
+                Some(Collective::Sum(counts)) => {
+                    if link.own_rank() == 0 {
+                        let (last, phase) = self.last;
+                        let line = DistributionRows::line_from_rows(&extents, &counts, last, phase);
+                        news.push(JointNews::Distributions(line.map_err(cannot_add)?));
+                    }
+                    Ok((self.begin_sums(part, together, link)?, true))
+                }
+                _ => Ok((Stage::Counts(part, together, extents), false)),
+            },
+            Stage::Sums(together) => match link.collective_result()? {
+                Some(Collective::Sum(sums)) => {
+                    self.end_sums(sums, together, link, news)?;
+                    Ok((Stage::Waiting, true))
+                }
+                _ => Ok((Stage::Sums(together), false)),
+            },
+        }
+    }
+
+    fn after_maxima(
+        &mut self,
+        part: OwnPart,
+        row: &[u64],
+        link: &mut dyn Link,
+        news: &mut Vec<JointNews>,
+    ) -> Result<Stage, LinkError> {
+        let (flags, maxima) = row.split_at_checked(FLAGS).ok_or_else(|| cannot_add("a short row".to_owned()))?;
+        let together = Together { has_interval: flags[0] > 0, maxima: maxima.to_vec() };
+        if flags[2] > 0 && !self.told_early_end {
+            self.told_early_end = true;
+            news.push(JointNews::EndsEarly);
+        }
+        if flags[1] > 0 {
+            link.begin_collective(Collective::MaximumForAll(part.distributions.extents()))?;
+            return Ok(Stage::Extents(part, together));
+        }
+        self.begin_sums(part, together, link)
+    }
+
+    fn begin_sums(&self, part: OwnPart, together: Together, link: &mut dyn Link) -> Result<Stage, LinkError> {
+        if !together.has_interval {
+            return Ok(Stage::Over);
+        }
+        link.begin_collective(Collective::Sum(part.rows.sums))?;
+        Ok(Stage::Sums(together))
+    }
+
+    /// Every rank learns which interval it was; rank 0 has its sums.
+    fn end_sums(
+        &mut self,
+        sums: Vec<u64>,
+        together: Together,
+        link: &mut dyn Link,
+        news: &mut Vec<JointNews>,
+    ) -> Result<(), LinkError> {
+        let rows = IntervalRows { sums, maxima: together.maxima };
+        let interval = self.layout.interval_from_rows(&rows).map_err(cannot_add)?;
+        self.last = (interval.index, interval.phase);
+        if link.own_rank() == 0 {
+            news.push(JointNews::Interval(Box::new(interval)));
+        }
+        Ok(())
+    }
+
+    /// The own part of the next round, once it is known: distributions come before the next interval.
+    fn next_part(&mut self) -> Result<Option<OwnPart>, LinkError> {
+        while let Some(Entry::Histograms(_)) = self.own.front() {
+            if let Some(Entry::Histograms(line)) = self.own.pop_front() {
+                self.own_distributions = Some(line);
+            }
+        }
+        // A log that is closed stays so: its rank adds zeros to the rounds of the others.
+        let (interval, ended_early) = match self.own.front() {
+            Some(Entry::Close(close)) => (None, close.reason != CloseReason::Completed),
+            Some(_) => (self.own.pop_front(), false),
+            None => return Ok(None),
+        };
+        let flows = self.layout.flow_count();
+        let line = self.own_distributions.take();
+        let distributions = match &line {
+            Some(line) => DistributionRows::from_line(line, flows).map_err(cannot_add)?,
+            None => DistributionRows::without_any(flows),
+        };
+        let rows = match &interval {
+            Some(Entry::Interval(interval)) => self.rows_of_next(interval)?,
+            _ => self.layout.empty_rows(),
+        };
+        let (has_interval, has_distributions) = (interval.is_some(), line.is_some());
+        Ok(Some(OwnPart { has_interval, has_distributions, ended_early, rows, distributions }))
+    }
+
+    fn rows_of_next(&self, interval: &Interval) -> Result<IntervalRows, LinkError> {
+        self.layout.interval_rows(interval).map_err(cannot_add)
+    }
+}

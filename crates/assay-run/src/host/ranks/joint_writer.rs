@@ -1,0 +1,154 @@
+//! Writes the log of all ranks from what rank 0 learns.
+
+use crate::failure::Failure;
+use crate::log::logfile::LogFile;
+use crate::observer::Observer;
+use assay_base::{Instant, Rate, Span};
+use assay_engine::{Account, Ending, Totals};
+use assay_hosts::joint_log::JointNews;
+use assay_model::Plan;
+use assay_record::{Close, CloseReason, Entry, Event, EventKind, Header, Histograms, Interval};
+use std::collections::BTreeMap;
+
+/// The log of all ranks while it is written.
+pub(super) struct JointWriter<'a> {
+    log: &'a mut LogFile,
+    observer: &'a mut dyn Observer,
+    segment: Option<Segment>,
+    /// What ranks have told before all had begun.
+    early: Vec<(usize, Event)>,
+    /// The end of the last interval.
+    reached_ns: u64,
+}
+
+/// The segment that is open.
+struct Segment {
+    account: Account,
+    /// Names of the hosts, by rank.
+    hosts: Vec<String>,
+}
+
+impl<'a> JointWriter<'a> {
+    pub(super) fn begin_log(log: &'a mut LogFile, observer: &'a mut dyn Observer) -> JointWriter<'a> {
+        JointWriter { log, observer, segment: None, early: Vec::new(), reached_ns: 0 }
+    }
+
+    /// Whether nothing more can be written.
+    pub(super) fn has_failed(&self) -> bool {
+        self.log.write_failure().is_some()
+    }
+
+    /// Writes what is a line of the joint log.
+    pub(super) fn receive_news(&mut self, news: JointNews) -> Result<(), Failure> {
+        match news {
+            JointNews::SegmentBegins(headers) => self.begin_segment(&headers)?,
+            JointNews::Interval(interval) => self.write_interval(*interval),
+            JointNews::Distributions(line) => self.write_distributions(line),
+            JointNews::Event { rank, event } => self.write_event(rank, event),
+            JointNews::SegmentEnds(closes) => self.end_segment(&closes),
+            JointNews::Silent { rank, quiet_for } | JointNews::Lost { rank, quiet_for } => {
+                self.write_silence(rank, quiet_for);
+            }
+            JointNews::Start { .. } | JointNews::EndsEarly | JointNews::Failed { .. } => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn time_passes(&self) {
+        self.observer.time_passes();
+    }
+
+    fn begin_segment(&mut self, headers: &[Header]) -> Result<(), Failure> {
+        let header = joint_header(headers);
+        let plan: Plan = serde_json::from_value(header.plan.clone())
+            .map_err(|error| Failure::internal_bug(format!("a plan that was sent cannot be read: {error}")))?;
+        self.observer.begin_run(&header);
+        let account = Account::new(&plan, &header);
+        let hosts = header.hosts.iter().map(|host| host.name.clone()).collect();
+        self.log.write_entry(&Entry::Header(Box::new(header)));
+        self.segment = Some(Segment { account, hosts });
+        for (rank, event) in std::mem::take(&mut self.early) {
+            self.write_event(rank, event);
+        }
+        Ok(())
+    }
+
+    fn write_interval(&mut self, interval: Interval) {
+        let Some(segment) = &mut self.segment else { return };
+        self.reached_ns = interval.end_ns;
+        self.observer.interval_ended(&interval);
+        segment.account.receive_interval(&interval);
+        self.log.write_entry(&Entry::Interval(interval));
+        if let Some(why) = self.log.newly_certain_failure() {
+            self.observer.fails_for_certain(&why);
+        }
+    }
+
+    fn write_distributions(&mut self, line: Histograms) {
+        self.log.write_entry(&Entry::Histograms(line));
+    }
+
+    fn write_event(&mut self, rank: usize, mut event: Event) {
+        let Some(segment) = &self.segment else { return self.early.push((rank, event)) };
+        event.details.insert("rank".to_owned(), rank.to_string());
+        event.details.insert("host".to_owned(), segment.hosts.get(rank).cloned().unwrap_or_default());
+        self.observer.show_event(&event);
+        self.log.write_entry(&Entry::Event(event));
+    }
+
+    fn write_silence(&mut self, rank: usize, quiet_for: Span) {
+        let text = format!("nothing was heard of rank {rank} for {}", quiet_for.human_text());
+        let (what, details) = (EventKind::RankSilent, BTreeMap::new());
+        self.write_event(rank, Event { at_ns: self.reached_ns, what, text, details });
+    }
+
+    fn end_segment(&mut self, closes: &[Close]) {
+        let Some(segment) = self.segment.take() else { return };
+        self.log.write_close(segment.account.closing_line(&joint_ending(closes, &segment.hosts)));
+        self.observer.finish_part();
+    }
+}
+
+/// The header of all ranks: that of rank 0, with all hosts and all that limits the result. What is counted on each host alone is in
+/// its own log.
+fn joint_header(headers: &[Header]) -> Header {
+    let mut joint = headers[0].clone();
+    joint.hosts = headers.iter().flat_map(|header| header.hosts.iter().cloned()).collect();
+    for mark in headers.iter().flat_map(|header| &header.watermarks) {
+        if !joint.watermarks.contains(mark) {
+            joint.watermarks.push(mark.clone());
+        }
+    }
+    for (place, stream) in joint.streams.iter_mut().enumerate() {
+        let mut rates = headers.iter().map(|header| header.streams.get(place).and_then(|own| own.rate));
+        stream.rate = rates.try_fold(Rate::ZERO, |sum, rate| sum.checked_plus(rate?));
+    }
+    for (place, closed_loop) in joint.loops.iter_mut().enumerate() {
+        closed_loop.slots = headers.iter().filter_map(|header| header.loops.get(place)).map(|own| own.slots).sum();
+    }
+    let parts: u64 = joint.hosts.iter().map(|host| host.parts).sum();
+    joint.engine.insert("workers".to_owned(), parts.to_string());
+    (joint.meters, joint.watched, joint.unwatched) = (Vec::new(), Vec::new(), Vec::new());
+    joint.clocks = None;
+    joint
+}
+
+/// How the run of all has ended: as the first rank that has not come to the end of the plan, if there is one.
+fn joint_ending(closes: &[Close], hosts: &[String]) -> Ending {
+    let early = closes.iter().enumerate().find(|(_, close)| close.reason != CloseReason::Completed);
+    let why = early.map(|(rank, close)| {
+        let host = hosts.get(rank).map(String::as_str).unwrap_or_default();
+        format!("rank {rank} on {host}: {}", close.text)
+    });
+    let sum = |count: fn(&Close) -> u64| closes.iter().map(count).fold(0, u64::saturating_add);
+    Ending {
+        reason: early.map_or(CloseReason::Completed, |(_, close)| close.reason),
+        why,
+        at: Instant::from_ns(closes.iter().map(|close| close.at_ns).max().unwrap_or(0)),
+        totals: Some(Totals {
+            issued: sum(|close| close.issued),
+            completed: sum(|close| close.completed),
+            stuck: sum(|close| close.stuck),
+        }),
+    }
+}

@@ -1,0 +1,34 @@
+//! Which runs several ranks can carry.
+
+use crate::failure::Failure;
+use crate::open::targets::Targets;
+use assay_engine::Settling;
+use assay_model::Plan;
+
+/// Refuses a run that several ranks with so many parts in all cannot carry.
+pub fn refuse_unsuited(plan: &Plan, targets: &Targets, all_parts: u64) -> Result<(), Failure> {
+    if !matches!(targets, Targets::Simulated(_)) {
+        return Err(Failure::bad_usage("several ranks carry runs on simulated targets only, such as sim:flash"));
+    }
+    if plan.caches.simulated.is_some() || plan.caches.device.is_some() {
+        return Err(Failure::bad_workload(
+            "a cache before the targets is one for all operations, and several ranks cannot share it",
+        ));
+    }
+    if plan.load.has_lives() {
+        return Err(Failure::bad_workload(
+            "streams that begin or end within the run, or wait for each other, need one process: ranks do not tell each other how far they are",
+        ));
+    }
+    if Settling::new(plan).is_some() {
+        return Err(Failure::bad_workload("a warm-up until the load is steady needs one process; give --warm-up TIME"));
+    }
+    let lanes = plan.load.lane_bounds().into_iter().flatten().filter(|bound| *bound > 0);
+    let bound = lanes.min().map_or(u64::from(plan.load.in_flight_bound), u64::from);
+    if bound < all_parts {
+        return Err(Failure::bad_workload(format!(
+            "a stream may have at most {bound} operations in flight, fewer than the {all_parts} parts of the load: each part needs one at least"
+        )));
+    }
+    Ok(())
+}
