@@ -215,7 +215,10 @@ fn heads_of(profile: &str, all: u16, load: &str) -> Vec<Header> {
         };
         let title = String::new();
         let facts = header::HeaderFacts {
-            step: Some(StepHead { number, of, title, stress, until_certain: false, of_workload: false }),
+            step: header::StepFacts {
+                head: Some(StepHead { number, of, title, stress, until_certain: false, of_workload: false }),
+                measured_before_ns: None,
+            },
             targets: (0..targets).map(target).collect(),
             ..header::HeaderFacts::default()
         };
@@ -301,7 +304,10 @@ fn heads_on_directory(name: &str, beside: bool) -> Vec<Header> {
         let target = TargetHead { kind: "directory".into(), ..heads_of("act-storage", 1, "1x")[0].targets[0].clone() };
         let (title, stress) = (step.title.clone(), step.stress);
         let facts = header::HeaderFacts {
-            step: Some(StepHead { number, of, title, stress, until_certain: false, of_workload: false }),
+            step: header::StepFacts {
+                head: Some(StepHead { number, of, title, stress, until_certain: false, of_workload: false }),
+                measured_before_ns: None,
+            },
             targets: vec![TargetHead { prepared: None, ..target }],
             watermarks: vec![crate::procedure::WARM_METADATA.to_owned()],
             ..header::HeaderFacts::default()

@@ -174,7 +174,7 @@ impl RankLog {
             return self.begin_segment(link, news);
         };
         while !self.has_closed
-            && let Some(line) = self.own.pop_front_if(|line| !matches!(line, Entry::Header(_)))
+            && let Some(line) = take_next_if(&mut self.own, |line| !matches!(line, Entry::Header(_)))
         {
             if let Entry::Close(close) = &line {
                 self.has_closed = true;
@@ -208,7 +208,7 @@ impl RankLog {
     }
 
     fn begin_segment(&mut self, link: &mut dyn Link, news: &mut Vec<JointNews>) -> Result<bool, LinkError> {
-        if let Some(Entry::Header(header)) = self.own.pop_front_if(|line| matches!(line, Entry::Header(_))) {
+        if let Some(Entry::Header(header)) = take_next_if(&mut self.own, |line| matches!(line, Entry::Header(_))) {
             let layout = RowLayout::from_header(&header);
             self.tell_rank_zero(Letter::Header(header), link)?;
             if link.own_rank() > 0 {
@@ -228,6 +228,11 @@ impl RankLog {
         news.push(JointNews::SegmentBegins(headers));
         Ok(true)
     }
+}
+
+/// The next line, where it is a wanted one.
+fn take_next_if(lines: &mut VecDeque<Entry>, is_wanted: impl Fn(&Entry) -> bool) -> Option<Entry> {
+    lines.front().is_some_and(is_wanted).then(|| lines.pop_front()).flatten()
 }
 
 /// The first of each rank, once there is one of each.

@@ -86,11 +86,13 @@ impl Simulation {
     }
 
     fn joint_intervals(&self) -> Vec<&Interval> {
-        let of_news = |news| match news {
-            &JointNews::Interval(ref interval) => Some(&**interval),
-            _ => None,
-        };
-        self.news[0].iter().filter_map(of_news).collect()
+        let mut intervals = Vec::new();
+        for news in &self.news[0] {
+            if let JointNews::Interval(interval) = news {
+                intervals.push(&**interval);
+            }
+        }
+        intervals
     }
 
     fn has_news(&self, rank: usize, is_it: impl Fn(&JointNews) -> bool) -> bool {

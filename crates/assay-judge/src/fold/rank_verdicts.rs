@@ -72,12 +72,12 @@ mod tests {
     fn every_rank_must_have_passed_by_itself() {
         let mut verdicts = RankVerdicts::of_ranks(&two_ranks());
         verdicts.take_event(&judged("0", "PASS"));
-        let lacking = CourseFinding::RankUnjudged { rank: 1, host: "host1".to_owned() };
-        assert_eq!(verdicts.reasons_against_pass(true), [lacking.clone()]);
+        let lacking = [CourseFinding::RankUnjudged { rank: 1, host: "host1".to_owned() }];
+        assert_eq!(verdicts.reasons_against_pass(true), lacking);
         assert_eq!(verdicts.reasons_against_pass(false), [], "a run that was cut short is incomplete");
         for unreadable in [judged("1", "pass"), judged("x", "PASS"), judged("2", "PASS")] {
             verdicts.take_event(&unreadable);
-            assert_eq!(verdicts.reasons_against_pass(true), [lacking.clone()], "{unreadable:?}");
+            assert_eq!(verdicts.reasons_against_pass(true), lacking, "{unreadable:?}");
         }
         for (word, verdict) in
             [("FAIL", Verdict::Fail), ("INVALID", Verdict::Invalid), ("INCOMPLETE", Verdict::Incomplete)]

@@ -109,6 +109,7 @@ pub fn header(hours: u64, targets: u64) -> Header {
             .iter()
             .map(|n| target(n.to_string()))
             .collect(),
+        hosts: Vec::new(),
         cache: None,
         meters: Vec::new(),
         loops: Vec::new(),

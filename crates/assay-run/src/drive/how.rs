@@ -6,7 +6,7 @@ use crate::drive::share::RankShare;
 use crate::failure::Failure;
 use crate::host;
 use crate::host::watch::Readings;
-use crate::log::header::{HeaderFacts, RealTimeFacts};
+use crate::log::header::{HeaderFacts, RealTimeFacts, StepFacts};
 use crate::log::rundir;
 use crate::open::targets::{Named, Targets};
 use assay_base::Measure;
@@ -153,11 +153,9 @@ pub(crate) fn header_facts(
     watermarks.extend(targets.result_watermarks(count));
     let unchecked = how.manner.unchecked && !targets.all_databases().is_empty();
     watermarks.extend(unchecked.then(|| "UNCHECKED: what the run left in the database was not checked".to_owned()));
-    let measured_before_ns = how.measured_before_ns;
     HeaderFacts {
         created,
-        step: how.step.clone(),
-        measured_before_ns,
+        step: StepFacts { head: how.step.clone(), measured_before_ns: how.measured_before_ns },
         clocks,
         signer: how.signer.clone(),
         question: how.question.clone(),

@@ -19,10 +19,8 @@ pub fn exact_thresholds(plan: &Plan) -> Thresholds {
 pub struct HeaderFacts {
     /// Wall clock at the start.
     pub created: String,
-    /// Step of a certification.
-    pub step: Option<StepHead>,
-    /// Measured time of the step that is already in the log, when it is continued.
-    pub measured_before_ns: Option<u64>,
+    /// Which step it is, and what of it is in the log already.
+    pub step: StepFacts,
     /// The machine's clocks at the start.
     pub clocks: Option<ClockSample>,
     /// Id of the key that will sign the result.
@@ -43,6 +41,15 @@ pub struct HeaderFacts {
     pub engine: BTreeMap<String, String>,
     /// The machine.
     pub host: BTreeMap<String, String>,
+}
+
+/// The step that a segment belongs to.
+#[derive(Debug, Default)]
+pub struct StepFacts {
+    /// Step of a certification, or of a workload.
+    pub head: Option<StepHead>,
+    /// Measured time of the step that is already in the log, when it is continued.
+    pub measured_before_ns: Option<u64>,
 }
 
 /// The content of a log's header that only a run in real time has.
@@ -73,9 +80,9 @@ pub fn make_header(plan: &Plan, facts: HeaderFacts) -> Header {
         signer: facts.signer,
         question: facts.question,
         name: plan.name.clone(),
-        step: facts.step,
-        continues: facts.measured_before_ns.is_some(),
-        measured_before_ns: facts.measured_before_ns.unwrap_or(0),
+        step: facts.step.head,
+        continues: facts.step.measured_before_ns.is_some(),
+        measured_before_ns: facts.step.measured_before_ns.unwrap_or(0),
         seed: plan.load.seed,
         model: plan.model.clone(),
         load: plan.load.multiple_in_words(),

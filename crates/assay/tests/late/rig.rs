@@ -101,6 +101,7 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
             block_bytes: 512,
             ..TargetHead::default()
         }],
+        hosts: Vec::new(),
         cache: None,
         meters: Vec::new(),
         loops: plan
