@@ -4,7 +4,8 @@
 use crate::args::Output;
 use crate::commands::{
     cache_curve, certify, check, clean, compare, consent, curve, devices, doctor, drop_in, explain, export, fit,
-    follow, import, judge, limit, links, manual, matrix, merge, new, prep, report, run, size, suite, verify, workloads,
+    follow, import, judge, limit, links, manual, matrix, merge, new, prep, report, run, run_ranks, size, suite, verify,
+    workloads,
 };
 use crate::{detach, screen, stdout, terminal};
 use assay_run::failure::Failure;
@@ -141,6 +142,7 @@ pub(crate) fn run_command(cli: Cli) -> Result<u8, Failure> {
 fn carry_out(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Certify(args) => certify::run_certification(&args),
+        Command::Run(args) if args.ranks.are_given() => run_ranks::run_with_ranks(&args),
         Command::Run(args) => run::run_workload(&args),
         Command::Limit(args) => limit::search_limit(&args),
         Command::Curve(args) => curve::measure_curve(&args),

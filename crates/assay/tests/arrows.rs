@@ -223,6 +223,8 @@ fn one_runner_makes_the_runs_of_procedures() {
         (
             ".run_tasks(",
             &[
+                // Each rank of a run with several has the run's tasks.
+                "assay-run/src/host/ranks/carrying.rs",
                 "assay-run/src/procedure/several.rs",
                 "assay-run/src/procedure/certifying.rs",
                 "assay-run/src/procedure/certainty.rs",

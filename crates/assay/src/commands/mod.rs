@@ -32,7 +32,7 @@ pub(crate) mod prep;
 pub(crate) mod report;
 pub(crate) mod result;
 pub(crate) mod run;
-mod run_ranks;
+pub(crate) mod run_ranks;
 pub(crate) mod size;
 pub(crate) mod steps;
 pub(crate) mod suite;

@@ -1,7 +1,6 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
-use super::run_ranks::run_with_ranks;
 use crate::again;
 use crate::args::{Access, BehindCache, Jobs, Judged, Lookaside, Output, Pace, Ranks};
 use crate::candidates;
@@ -86,9 +85,6 @@ const GOES_ON: &str = "; the run goes on (Ctrl-C ends it, and --stop-when-certai
 
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
-    if args.ranks.are_given() {
-        return run_with_ranks(args);
-    }
     let signer = Signer::load_if_given(args.sign.as_deref())?;
     let request = RunRequest::parse_words("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
     let request = request.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
