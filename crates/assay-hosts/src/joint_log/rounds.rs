@@ -52,7 +52,8 @@ pub(super) struct Rounds {
     own_distributions: Option<Histograms>,
     /// The interval before, which distributions belong to.
     last: (u64, u16),
-    told_early_end: bool,
+    /// A rank has ended before its time: what the others do from then on is not the whole load, and no line of the joint log.
+    is_cut: bool,
 }
 
 fn cannot_add(why: String) -> LinkError {
@@ -67,7 +68,7 @@ impl Rounds {
             own: VecDeque::new(),
             own_distributions: None,
             last: (0, 0),
-            told_early_end: false,
+            is_cut: false,
         }
     }
 
@@ -122,7 +123,7 @@ impl Rounds {
             },
             Stage::Counts(part, together, extents) => match link.collective_result()? {
                 Some(Collective::Sum(counts)) => {
-                    if link.own_rank() == 0 {
+                    if self.makes_lines(link) {
                         let (last, phase) = self.last;
                         let line = DistributionRows::line_from_rows(&extents, &counts, last, phase);
                         news.push(JointNews::Distributions(line.map_err(cannot_add)?));
@@ -150,8 +151,8 @@ impl Rounds {
     ) -> Result<Stage, LinkError> {
         let (flags, maxima) = row.split_at_checked(FLAGS).ok_or_else(|| cannot_add("a short row".to_owned()))?;
         let together = Together { has_interval: flags[0] > 0, maxima: maxima.to_vec() };
-        if flags[2] > 0 && !self.told_early_end {
-            self.told_early_end = true;
+        if flags[2] > 0 && !self.is_cut {
+            self.is_cut = true;
             news.push(JointNews::EndsEarly);
         }
         if flags[1] > 0 {
@@ -180,10 +181,15 @@ impl Rounds {
         let rows = IntervalRows { sums, maxima: together.maxima };
         let interval = self.layout.interval_from_rows(&rows).map_err(cannot_add)?;
         self.last = (interval.index, interval.phase);
-        if link.own_rank() == 0 {
+        if self.makes_lines(link) {
             news.push(JointNews::Interval(Box::new(interval)));
         }
         Ok(())
+    }
+
+    /// Whether what a round gives becomes a line here.
+    fn makes_lines(&self, link: &dyn Link) -> bool {
+        link.own_rank() == 0 && !self.is_cut
     }
 
     /// The own part of the next round, once it is known: distributions come before the next interval.

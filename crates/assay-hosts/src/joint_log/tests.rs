@@ -222,6 +222,9 @@ fn where_one_ends_early_every_rank_learns_it() {
         let told = simulation.news[rank].iter().filter(|news| **news == JointNews::EndsEarly).count();
         assert_eq!(told, 1, "rank {rank}");
     }
+    // The joint log ends with the last interval of all: the others go on for some, without this part of the load.
+    assert_eq!(simulation.joint_intervals().len(), 3);
+    assert_eq!(simulation.joint_intervals()[2].flows[0].ok, 3 * intervals_of(&lines)[2].flows[0].ok);
     let closes = |news: &JointNews| matches!(news, JointNews::SegmentEnds(closes) if closes[2].reason == CloseReason::Interrupted);
     assert!(simulation.has_news(0, closes));
 }

@@ -40,6 +40,8 @@ impl RankVerdicts {
         for HostHead { rank, name, .. } in &self.ranks {
             match self.heard.get(rank) {
                 Some((Verdict::Pass, _)) => {}
+                // The run itself says how it was cut short.
+                Some((Verdict::Incomplete, _)) if !has_ended_as_planned => {}
                 Some((verdict, why)) => {
                     reasons.push(CourseFinding::RankAlone { verdict: *verdict, why: why.clone() });
                 }
@@ -85,6 +87,8 @@ mod tests {
             verdicts.take_event(&judged("1", word));
             let why = format!("rank 1 alone: {word}");
             assert_eq!(verdicts.reasons_against_pass(true), [CourseFinding::RankAlone { verdict, why }]);
+            let said = usize::from(verdict != Verdict::Incomplete);
+            assert_eq!(verdicts.reasons_against_pass(false).len(), said, "{word} in a run that was cut short");
         }
         verdicts.take_event(&judged("1", "PASS"));
         assert_eq!(verdicts.reasons_against_pass(true), []);

@@ -40,17 +40,12 @@ pub(crate) fn run_with_ranks(args: &Run) -> Result<u8, Failure> {
         None => run_local_ranks(args),
         Some(mut link) => {
             let own_rank = link.own_rank();
-            let code = run_as_rank(args, &mut link);
-            if let Err(failure) = &code
-                && own_rank > 0
-            {
-                // The launcher shows the words of each rank; rank 0 says them once for all where it knows them.
-                print_to_stderr(&format!("rank {own_rank}: {}", failure.user_message()));
-            }
-            match code {
+            match run_as_rank(args, &mut link) {
+                // The others may wait for this rank for ever. Nothing is said after this.
                 Err(failure) if failure.code == code::HOST || failure.code == code::INCOMPLETE => {
+                    print_to_stderr(&format!("error: rank {own_rank}: {}", failure.user_message()));
                     link.abort_world(failure.code);
-                    Err(failure)
+                    Ok(failure.code)
                 }
                 code => link.leave_world().map_err(|error| link_failure(&error)).and(code),
             }
@@ -163,7 +158,12 @@ fn carry(args: &Run, ready: &Ready, carried: Carried<'_>, directory: Option<&Pat
         return run.carry_ranks(ranks, None, &mut progress, clock).map(|()| code::DONE);
     };
     let mut joint = begin_joint_log(directory)?;
-    run.carry_ranks(ranks, Some(&mut joint), &mut progress, clock)?;
+    let carried = run.carry_ranks(ranks, Some(&mut joint), &mut progress, clock);
+    if joint.is_empty() {
+        return carried.map(|()| code::DONE);
+    }
+    // What all had measured before they could not go on together is judged, and stays.
     let again = "the same command with another --out";
-    result::judge_and_report(directory, &args.output, &progress, signer.as_ref(), again)
+    let judged = result::judge_and_report(directory, &args.output, &progress, signer.as_ref(), again);
+    carried.and(judged)
 }

@@ -220,6 +220,60 @@ fn a_killed_rank_leaves_what_was_measured_and_no_pass() {
     }
 }
 
+/// Three ranks that go on for long, of which the last is sent a signal; the launcher's output, and the verdict of the log of all.
+fn run_with_signal(mpi: &Mpi, signal: rustix::process::Signal) -> (Output, Output, Place) {
+    let place = Place::with_workload(&WORKLOAD.replace("duration = \"20s\"", "duration = \"100h\""));
+    let mut command = mpi.command(3, &place.run_arguments("--hosts 3", "run"));
+    let launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let log = place.path("run/run.jsonl");
+    let since = Instant::now();
+    while !log.exists() || lines_of_whole(&log) < 10 {
+        assert!(since.elapsed() < Duration::from_secs(60), "{}: the run does not begin", mpi.name);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let ranks = ranks_below(&launcher);
+    let pid_of = |pid: &u32| rustix::process::Pid::from_raw(*pid as i32).unwrap();
+    rustix::process::kill_process(pid_of(ranks.iter().max().unwrap()), signal).unwrap();
+    let output = launcher.wait_with_output().unwrap();
+    // MPI does not end what is stopped.
+    for pid in ranks.iter().filter(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
+        let _ = rustix::process::kill_process(pid_of(pid), rustix::process::Signal::KILL);
+    }
+    let judge = Command::new(env!("CARGO_BIN_EXE_assay")).arg("judge").arg(place.path("run")).output().unwrap();
+    (output, judge, place)
+}
+
+/// A signal to one rank ends all, each with a closed log, and the joint log with the last interval of all.
+#[test]
+fn a_signal_to_one_rank_ends_all_in_order() {
+    for mpi in Mpi::all_installed() {
+        let (output, judge, place) = run_with_signal(&mpi, rustix::process::Signal::TERM);
+        assert_eq!(output.status.code(), Some(12), "{}: {}", mpi.name, told(&output));
+        assert_eq!(judge.status.code(), Some(12), "{}: {}", mpi.name, told(&judge));
+        let said = told(&judge).split_whitespace().collect::<Vec<&str>>().join(" ");
+        assert!(said.contains("a signal asked for the end"), "{}: {said}", mpi.name);
+        for log in ["run.jsonl", "hosts/0000/run.jsonl", "hosts/0001/run.jsonl", "hosts/0002/run.jsonl"] {
+            let closes = lines_of_kind(&place.path("run").join(log), &["close"]);
+            assert_eq!(closes.len(), 1, "{}: {log}", mpi.name);
+        }
+        assert!(place.path("run/report.html").exists(), "{}", mpi.name);
+    }
+}
+
+/// A rank that stands still is named, and given up after 30 s: one library, because that is a wait.
+#[test]
+fn a_rank_that_stands_still_is_given_up() {
+    let Some(mpi) = Mpi::all_installed().into_iter().next() else { return };
+    let (output, judge, place) = run_with_signal(&mpi, rustix::process::Signal::STOP);
+    assert_eq!(output.status.code(), Some(12), "{}", told(&output));
+    assert!(told(&output).contains("nothing was heard of rank 2 for 30"), "{}", told(&output));
+    assert_eq!(judge.status.code(), Some(12), "{}", told(&judge));
+    let log = place.path("run/run.jsonl");
+    assert!(lines_of_kind(&log, &["event"]).iter().any(|event| event.contains("rank-silent")));
+    assert_eq!(lines_of_kind(&log, &["close"]).len(), 1);
+    assert!(place.path("run/report.html").exists());
+}
+
 fn lines_of_whole(log: &Path) -> usize {
     std::fs::read_to_string(log).unwrap_or_default().matches('\n').count()
 }

@@ -5,7 +5,7 @@ use super::judged_lines::JudgedLines;
 use super::link_failure;
 use super::start::{StartOfAll, start_channel};
 use crate::drive::{Drive, RankPlace, RankShare};
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::host::signals::StopCell;
 use crate::host::threads::spawn_scoped;
 use crate::log::logfile::{Listen, LogFile};
@@ -120,6 +120,9 @@ impl JointRun<'_> {
                 spawn_scoped(scope, name, work)?;
             }
             let joined = self.join_logs(&mut carried, writer.as_mut(), clock);
+            if let (Err(failure), Some(writer)) = (&joined, &mut writer) {
+                writer.close_cut_off(&one_line(failure.user_message()));
+            }
             // Whatever has happened, no rank goes on alone.
             carried.iter().for_each(|rank| rank.stop.ask_because("the ranks do not go on together"));
             joined
@@ -219,7 +222,10 @@ impl Carrying<'_> {
             }
             JointNews::EndsEarly => self.stop.ask_because("another rank ended before its time"),
             JointNews::Lost { rank, quiet_for } => {
-                return Err(Failure::cut_short(format!("nothing was heard of rank {rank} for {quiet_for}")));
+                return Err(Failure::cut_short(format!(
+                    "nothing was heard of rank {rank} for {}",
+                    quiet_for.human_text()
+                )));
             }
             JointNews::Failed { rank, why } => {
                 return Err(Failure::host_unable(format!("rank {rank} cannot go on: {why}")));

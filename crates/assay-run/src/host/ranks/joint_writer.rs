@@ -54,6 +54,15 @@ impl<'a> JointWriter<'a> {
         Ok(())
     }
 
+    /// Closes the segment that is open, because the ranks do not go on together: what all have measured so far stays.
+    pub(super) fn close_cut_off(&mut self, why: &str) {
+        let Some(segment) = self.segment.take() else { return };
+        let at = Instant::from_ns(self.reached_ns);
+        let ending = Ending { reason: CloseReason::Interrupted, why: Some(why.to_owned()), at, totals: None };
+        self.log.write_close(segment.account.closing_line(&ending));
+        self.observer.finish_part();
+    }
+
     pub(super) fn time_passes(&self) {
         self.observer.time_passes();
     }
@@ -92,7 +101,11 @@ impl<'a> JointWriter<'a> {
         let Some(segment) = &self.segment else { return self.early.push((rank, event)) };
         event.details.insert("rank".to_owned(), rank.to_string());
         event.details.insert("host".to_owned(), segment.hosts.get(rank).cloned().unwrap_or_default());
-        self.observer.show_event(&event);
+        let is_good_news =
+            event.what == EventKind::RankJudged && event.details.get("verdict").is_some_and(|word| word == "PASS");
+        if !is_good_news {
+            self.observer.show_event(&event);
+        }
         self.log.write_entry(&Entry::Event(event));
     }
 
@@ -104,7 +117,8 @@ impl<'a> JointWriter<'a> {
 
     fn end_segment(&mut self, closes: &[Close]) {
         let Some(segment) = self.segment.take() else { return };
-        self.log.write_close(segment.account.closing_line(&joint_ending(closes, &segment.hosts)));
+        let ending = joint_ending(closes, &segment.hosts, self.reached_ns);
+        self.log.write_close(segment.account.closing_line(&ending));
         self.observer.finish_part();
     }
 }
@@ -133,16 +147,24 @@ fn joint_header(headers: &[Header]) -> Header {
     joint
 }
 
-/// How the run of all has ended: as the first rank that has not come to the end of the plan, if there is one.
-fn joint_ending(closes: &[Close], hosts: &[String]) -> Ending {
-    let early = closes.iter().enumerate().find(|(_, close)| close.reason != CloseReason::Completed);
+/// How the run of all has ended: as the first rank that has not come to the end of the plan, if there is one. Then the joint log ends
+/// where that rank did, and only its intervals are known.
+fn joint_ending(closes: &[Close], hosts: &[String], reached_ns: u64) -> Ending {
+    let mut early: Vec<(usize, &Close)> =
+        closes.iter().enumerate().filter(|(_, close)| close.reason != CloseReason::Completed).collect();
+    // The one that ended first is the cause for the others.
+    early.sort_by_key(|(_, close)| close.intervals);
+    let early = early.first().copied();
     let why = early.map(|(rank, close)| {
         let host = hosts.get(rank).map(String::as_str).unwrap_or_default();
         format!("rank {rank} on {host}: {}", close.text)
     });
+    if let Some((_, close)) = early {
+        return Ending { reason: close.reason, why, at: Instant::from_ns(reached_ns), totals: None };
+    }
     let sum = |count: fn(&Close) -> u64| closes.iter().map(count).fold(0, u64::saturating_add);
     Ending {
-        reason: early.map_or(CloseReason::Completed, |(_, close)| close.reason),
+        reason: CloseReason::Completed,
         why,
         at: Instant::from_ns(closes.iter().map(|close| close.at_ns).max().unwrap_or(0)),
         totals: Some(Totals {
