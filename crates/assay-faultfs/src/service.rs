@@ -335,7 +335,10 @@ impl State {
                 Outcome::Flushed
             }
         };
-        (outcome, self.faults.flush_delay)
+        let usual = self.faults.flush_delay;
+        // Without a tail nothing is drawn, so that the times of writes do not depend on how many flushes there are.
+        let tail = self.faults.flush_tail.filter(|(share, _)| self.draw_unit() < *share);
+        (outcome, tail.map_or(usual, |(_, span)| span))
     }
 
     /// Number of this operation of its direction, from 1.
@@ -344,13 +347,17 @@ impl State {
         self.taken[direction]
     }
 
-    fn delay(&mut self, usual: Duration) -> Duration {
-        // SplitMix64 (Steele, Lea, Flood 2014): enough for shares of a percent.
+    /// A number from 0 to 1, by SplitMix64 (Steele, Lea, Flood 2014): enough for shares of a percent.
+    fn draw_unit(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.random;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let drawn = ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64;
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn delay(&mut self, usual: Duration) -> Duration {
+        let drawn = self.draw_unit();
         let mut below = 0.0;
         for (share, span) in self.faults.tails.iter().rev().flatten() {
             below += share;
@@ -391,5 +398,38 @@ fn send(reply: Reply, outcome: Outcome) {
         (Reply::Read(reply), Outcome::Written(_) | Outcome::Flushed) => reply.error(Errno::EIO),
         (Reply::Write(reply), Outcome::Data(_) | Outcome::Short(_) | Outcome::Flushed) => reply.error(Errno::EIO),
         (Reply::Flush(reply), _) => reply.error(Errno::EIO),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tails_of_writes_and_of_flushes_are_drawn_apart() {
+        const MS: Duration = Duration::from_millis(1);
+        for (settings, of_writes, of_flushes) in [
+            ("write_delay=1ms flush_delay=2ms", 0, 0),
+            ("write_delay=1ms flush_delay=2ms tail=10%:15ms", 1000, 0),
+            ("write_delay=1ms flush_delay=2ms flush_tail=10%:15ms", 0, 1000),
+            ("write_delay=1ms flush_delay=2ms tail=2%:15ms flush_tail=20%:15ms", 200, 2000),
+        ] {
+            let service = Service::new(8192);
+            service.set(settings).unwrap();
+            let mut state = service.state();
+            let (mut writes, mut flushes) = (0u32, 0u32);
+            for _ in 0..10_000 {
+                let [write, flush] = [state.decide_write(0, &[0; 512]).1, state.decide_flush().1];
+                assert!([MS, 15 * MS].contains(&write) && [2 * MS, 15 * MS].contains(&flush), "{write:?} {flush:?}");
+                writes += u32::from(write == 15 * MS);
+                flushes += u32::from(flush == 15 * MS);
+            }
+            // Four standard deviations of the larger number are 160.
+            assert!(
+                writes.abs_diff(of_writes) <= 160 && flushes.abs_diff(of_flushes) <= 160,
+                "{settings}: {writes}, {flushes}"
+            );
+            assert_eq!((writes == 0, flushes == 0), (of_writes == 0, of_flushes == 0), "{settings}");
+        }
     }
 }

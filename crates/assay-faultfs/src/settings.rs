@@ -10,7 +10,7 @@ pub struct Faults {
     pub read_delay: Duration,
     /// How long every write takes (`write_delay=2ms`).
     pub write_delay: Duration,
-    /// Shares of operations that take another time instead (`tail=1%:5ms`, `tail2=0.1%:20ms`); the second takes
+    /// Shares of reads and writes that take another time instead (`tail=1%:5ms`, `tail2=0.1%:20ms`); the second takes
     /// precedence.
     pub tails: [Option<(f64, Duration)>; 2],
     /// One in this many reads fails with `errno` (`rerr_every=97`).
@@ -19,6 +19,8 @@ pub struct Faults {
     pub write_error_every: u64,
     /// How long every flush takes (`flush_delay=2ms`).
     pub flush_delay: Duration,
+    /// A share of flushes that take another time instead (`flush_tail=1%:5ms`).
+    pub flush_tail: Option<(f64, Duration)>,
     /// One in this many flushes fails with `errno` (`ferr_every=7`).
     pub flush_error_every: u64,
     /// The error they fail with (`errno=EIO`).
@@ -53,6 +55,7 @@ impl Default for Faults {
             read_error_every: 0,
             write_error_every: 0,
             flush_delay: Duration::ZERO,
+            flush_tail: None,
             flush_error_every: 0,
             errno: libc::EIO,
             short_every: 0,
@@ -98,6 +101,7 @@ impl Faults {
             "rerr_every" => self.read_error_every = every()?,
             "werr_every" => self.write_error_every = every()?,
             "flush_delay" => self.flush_delay = time()?,
+            "flush_tail" => self.flush_tail = tail(value).ok_or_else(wrong)?,
             "ferr_every" => self.flush_error_every = every()?,
             "errno" => self.errno = errno(value).ok_or_else(wrong)?,
             "short_every" => self.short_every = every()?,
@@ -183,6 +187,7 @@ mod tests {
             ("write_delay=100us", true),
             ("tail = 1%:5ms", true),
             ("tail2=0.1%:20ms", true),
+            ("flush_tail=2.5%:15ms", true),
             ("errno=EREMOTEIO", true),
             ("errno=5", true),
             ("errno=EWHAT", false),
@@ -192,6 +197,7 @@ mod tests {
             ("end=16 MB", false),
             ("hang=2", false),
             ("tail=101%:5ms", false),
+            ("flush_tail=15ms", false),
             ("read_delay=2", false),
             ("colour=red", false),
             ("hang", false),
@@ -202,6 +208,7 @@ mod tests {
         let expected = Faults {
             read_delay: Duration::from_millis(2),
             write_delay: Duration::from_micros(100),
+            flush_tail: Some((0.025, Duration::from_millis(15))),
             tails,
             read_error_every: 97,
             end: Some(16 << 20),
