@@ -20,6 +20,7 @@ mod own_dir_raced;
 mod phases;
 mod schedule;
 mod service_bed;
+mod service_bounds;
 mod service_groups;
 mod service_order;
 mod service_runs;

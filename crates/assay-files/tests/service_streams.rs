@@ -3,13 +3,13 @@
 
 use crate::service_bed::{VirtualService, at_rate, shipped, with_small_databases};
 use crate::service_sizes::{folders, golden_sizes, mean_of};
-use assay_base::{Bytes, Prng, Rate, Span};
+use assay_base::{Bytes, Multiple, Prng, Rate, Span};
 use assay_files::service::FileCall;
 use assay_model::commit_groups::{CommitGroups, GroupWriter};
 use assay_model::files::Spacing;
 use assay_model::files::service::ServiceCall;
-use assay_model::plan::Arrival;
-use assay_model::workload::Workload;
+use assay_model::plan::{Arrival, Stream};
+use assay_model::workload::{Adjust, Workload};
 use std::path::Path;
 
 /// A shipped workload on a block device.
@@ -88,22 +88,68 @@ fn whole_blocks_on_a_device_are_as_many_as_the_servers() {
     assert!(compared >= 2);
 }
 
+/// The names of streams, each with its operations or commits a second.
+fn rates_in_words(streams: &[Stream]) -> Vec<String> {
+    let mut all = Vec::new();
+    for stream in streams {
+        let rate = stream.arrival.offered_rate().unwrap_or(Rate::per_second(0)).as_f64();
+        all.push(format!("{} {rate:.2}", stream.name));
+    }
+    all
+}
+
+/// Syncs a second of the files that a task writes, at so many commits a second.
+fn syncs_in_files(name: &str, call: ServiceCall, kinds: &[&str], commits: u64) -> f64 {
+    // The fifth checkpoint has ended.
+    let seconds = 1510;
+    let workload = with_small_databases(shipped(name), Bytes::from_kib(4096));
+    let workload = at_rate(workload, commits, Spacing::Steady);
+    let service = VirtualService::run(&workload, Span::from_secs(seconds), sync_takes(Span::from_us(100)));
+    let syncs =
+        service.calls.iter().filter(|made| made.call.call == call && kinds.contains(&service.kind_of(&made.call)));
+    syncs.count() as f64 / seconds as f64
+}
+
+/// A timer comes as often at any load, and so do the syncs behind it; pages are as many as the commits make.
+#[test]
+fn a_higher_load_has_more_commits_and_pages_and_as_many_flushes_as_in_files() {
+    for (name, call, kinds, expected) in [
+        (
+            "postgres-wal",
+            ServiceCall::Fsync,
+            &["base"][..],
+            &["wal-sync 200.00", "checkpoint-write 400.00", "checkpoint-fsync 0.10"][..],
+        ),
+        (
+            "mariadb-redo",
+            ServiceCall::Fdatasync,
+            &["doublewrite", "table"],
+            &["redo-sync 200.00", "pages-write 40.00", "pages-fdatasync 2.00", "pages-write-table 40.00"],
+        ),
+    ] {
+        let adjust = Adjust { load: Some(Multiple::from_whole(2)), targets: 1, ..Adjust::default() };
+        let plan = on_device(name).unwrap().make_plan(&adjust).unwrap();
+        assert_eq!(rates_in_words(&plan.load.streams), expected, "{name}");
+        let flushes = plan.load.streams.iter().find(|stream| stream.as_block().is_none()).unwrap();
+        let of_device = flushes.arrival.offered_rate().unwrap().as_f64();
+        for commits in [100, 200] {
+            let of_files = syncs_in_files(name, call, kinds, commits);
+            assert!((of_files / of_device - 1.0).abs() < 0.02, "{name} at {commits}/s: {of_files} and {of_device}");
+        }
+    }
+}
+
 #[test]
 fn what_is_beside_the_log_is_pages_and_flushes_in_places_of_their_own() {
     let shown = |name: &str| {
         let workload = on_device(name).unwrap();
-        let mut shown = Vec::new();
-        for stream in &workload.load.streams {
-            let rate = stream.arrival.offered_rate().unwrap_or(Rate::per_second(0)).as_f64();
-            shown.push(format!("{} {rate:.2}", stream.name));
-        }
         let mut end = 0;
         for extent in workload.load.streams.iter().filter_map(|stream| stream.as_block()?.extent) {
             let (begin, length) = extent.range_within(1 << 30, 512);
             assert!(begin == end && length > 0, "{name}: {begin}, and the one before ends at {end}");
             end = begin + length;
         }
-        shown
+        rates_in_words(&workload.load.streams)
     };
     // Thirty files are synced each five minutes.
     assert_eq!(shown("postgres-wal"), ["wal-sync 100.00", "checkpoint-write 200.00", "checkpoint-fsync 0.10"]);

@@ -124,9 +124,14 @@ impl Arrival {
 
     /// The rate that a multiple of the load multiplies: that of operations, or of the commits that are in them.
     pub fn offered_rate(&self) -> Option<Rate> {
+        self.grouped_commits().or_else(|| self.mean_rate())
+    }
+
+    /// The rate of the commits that come in groups, over all targets.
+    pub fn grouped_commits(&self) -> Option<Rate> {
         match self {
             Arrival::Grouped(groups) => Some(groups.commits),
-            other => other.mean_rate(),
+            _ => None,
         }
     }
 

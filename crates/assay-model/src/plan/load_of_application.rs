@@ -60,7 +60,8 @@ impl PlannedLoad {
 
     /// The unit that the load is counted in beside multiples, such as BSUs or mailboxes; `None` if there is none.
     pub fn load_unit(&self) -> Option<Counted> {
-        match self.application.as_ref()? {
+        let Some(application) = &self.application else { return self.commits_as_unit() };
+        match application {
             PlannedApplication::Oltp(oltp) => Some(Counted {
                 name: "BSU".to_owned(),
                 at_1x: oltp.rate.as_f64() / RATE as f64 / self.multiple.as_f64(),
@@ -79,6 +80,12 @@ impl PlannedLoad {
         }
     }
 
+    /// The commits of a server's log on a device, of all its targets.
+    fn commits_as_unit(&self) -> Option<Counted> {
+        let commits = self.streams.iter().find_map(|stream| stream.arrival.grouped_commits())?;
+        Some(Counted { name: "commits".to_owned(), at_1x: commits.as_f64() / self.multiple.as_f64(), parts: None })
+    }
+
     /// Where a search for the highest load begins, and how exact its answer is, unless somebody says otherwise.
     pub fn search_start_and_exactness(&self) -> (Multiple, Multiple) {
         match &self.application {
@@ -88,6 +95,10 @@ impl PlannedLoad {
             }
             // A database carries hundreds of times what the terminals of its warehouses ask for.
             Some(PlannedApplication::Tpcc(_)) => (Multiple::from_whole(100), Multiple::from_whole(10)),
+            // Of a server's log on a device as of the same log in files.
+            None if self.commits_as_unit().is_some() => {
+                (Multiple::ONE, Multiple::from_millionths(50_000).unwrap_or(Multiple::ONE))
+            }
             Some(PlannedApplication::Oltp(_)) | None => (Multiple::from_whole(10), Multiple::ONE),
         }
     }

@@ -52,6 +52,7 @@ pub use definition::{Application, Caches, IN_FLIGHT_BOUND, Load, Sealing, Target
 pub use fitted::fitted_text;
 pub use mail::store_workload;
 pub use oltp::oltp_workload;
+pub use on_device::WITHOUT_FILE_SYSTEM;
 pub use planning::Adjust;
 pub use profile::{profile_workload, read_profile};
 pub use step::Step;

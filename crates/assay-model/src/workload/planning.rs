@@ -7,7 +7,7 @@ use crate::plan::{
     Address, Amount, Arrival, CarriedOver, Extent, Group, Lane, Notes, Phase, PhaseKind, Plan, PlannedApplication,
     PlannedLoad, PlannedTiming, PlannedVerification, Stream, WarmUp, final_read_back,
 };
-use assay_base::{Bytes, Multiple, Prng, Share, Span};
+use assay_base::{Bytes, Multiple, Prng, Rate, Share, Span};
 
 /// Upper bound on the operations per second of all streams together: more than any array carries, and few enough that
 /// those of an interval, all of which are drawn, are counted within a second or two.
@@ -239,7 +239,9 @@ impl Load {
                 }
             }
         }
-        let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.peak_rate()).sum();
+        // Commits that come in groups are drawn one by one too.
+        let commits = streams.iter().filter_map(|stream| stream.arrival.grouped_commits()).map(Rate::as_f64);
+        let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.peak_rate()).chain(commits).sum();
         if rate > MOST_RATE {
             return Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}"));
         }

@@ -24,6 +24,10 @@ const PPB: f64 = 1e9;
 /// What a server does on a device.
 pub(crate) struct ServiceStreams {
     pub(crate) streams: Vec<Stream>,
+    /// The names of those that a timer begins as often at any load.
+    pub(crate) unscaled: Vec<String>,
+    /// The stream of the writer's writes in files, which its durable writes contain here.
+    pub(crate) contained: String,
     /// What a reader must know of them.
     pub(crate) notes: Vec<String>,
 }
@@ -31,7 +35,8 @@ pub(crate) struct ServiceStreams {
 impl Service {
     /// Its streams on a block device, for commits at this rate. The error says what a device cannot hold.
     pub(crate) fn on_device(&self, commits: Rate, even: bool) -> Result<ServiceStreams, String> {
-        let mut laid_out = LayOut { service: self, commits, begins: Vec::new(), streams: Vec::new() };
+        let mut laid_out =
+            LayOut { service: self, commits, begins: Vec::new(), streams: Vec::new(), unscaled: Vec::new() };
         let mut begin = 0;
         for file in &self.files {
             laid_out.begins.push(begin);
@@ -46,11 +51,18 @@ impl Service {
         ];
         if !self.tasks.is_empty() {
             notes.push(
-                "pages and their syncs come evenly in time, and as often at any load as that has commits".to_owned(),
+                "pages come evenly in time, as many as the commits make; their syncs come evenly too, as many at any load"
+                    .to_owned(),
             );
         }
         notes.extend(self.assumed.iter().map(|assumed| format!("[A] {assumed}")));
-        Ok(ServiceStreams { streams: laid_out.streams, notes })
+        let LayOut { streams, unscaled, .. } = laid_out;
+        let contained = self
+            .writer
+            .steps
+            .first()
+            .map_or_else(String::new, |write| stream_of_call(&self.writer.name, write, ServiceCall::Write));
+        Ok(ServiceStreams { streams, unscaled, contained, notes })
     }
 }
 
@@ -66,6 +78,7 @@ struct LayOut<'a> {
     /// Where each kind of file begins on the device.
     begins: Vec<u64>,
     streams: Vec<Stream>,
+    unscaled: Vec<String>,
 }
 
 impl LayOut<'_> {
@@ -133,14 +146,19 @@ impl LayOut<'_> {
                     StepPlace::End if file.when_full == WhenFull::Start => Address::Sequential,
                     _ => return cannot("appends to"),
                 };
-                let rate = rate_of(per_commit * self.commits.as_f64() + pages * a_second)?;
-                let mut name = stream_of_call(&task.name, step, ServiceCall::Write);
-                if self.streams.iter().any(|known| known.name == name) {
-                    // Places of their own need streams of their own.
-                    name = format!("{name}-{}", file.name);
-                }
+                let name = self.new_name(stream_of_call(&task.name, step, ServiceCall::Write), file);
                 let block = self.block_of(step.file, Size::from_fixed(page), address, false);
-                self.add_stream(name, Work::Block(block), Arrival::Steady { rate });
+                // Only those that commits make are more at a higher load.
+                let (of_commits, of_timer) = (per_commit * self.commits.as_f64(), pages * a_second);
+                if of_commits > 0.0 {
+                    let arrival = Arrival::Steady { rate: rate_of(of_commits)? };
+                    self.add_stream(name.clone(), Work::Block(block.clone()), arrival);
+                }
+                if of_timer > 0.0 {
+                    let name = if of_commits > 0.0 { format!("{name}-by-timer") } else { name };
+                    self.unscaled.push(name.clone());
+                    self.add_stream(name, Work::Block(block), Arrival::Steady { rate: rate_of(of_timer)? });
+                }
                 Ok(())
             }
             (StepCall::Fsync | StepCall::Fdatasync, _) => {
@@ -164,8 +182,15 @@ impl LayOut<'_> {
             *before = rate_of(before.as_f64() + rate.as_f64())?;
             return Ok(());
         }
+        self.unscaled.push(name.clone());
         self.add_stream(name, Work::Flush(Flush::new(None)), Arrival::Steady { rate });
         Ok(())
+    }
+
+    /// The name of a stream of writes: places of their own need a stream of their own.
+    fn new_name(&self, name: String, file: &ServiceFile) -> String {
+        let is_known = self.streams.iter().any(|known| known.name == name);
+        if is_known { format!("{name}-{}", file.name) } else { name }
     }
 
     fn block_of(&self, file: usize, size: Size, address: Address, durable: bool) -> Block {
