@@ -8,6 +8,7 @@ use crate::fold::step::StepFold;
 use crate::judgement::{Damaged, Gain, Judgement, SCHEMA, Step, answer_in_words};
 use crate::options::Options;
 use crate::rules::disk;
+use crate::same_run::foreign_step;
 use crate::verdict::Verdict;
 use crate::words::human_time;
 use assay_record::{CloseReason, Damage, Entry, EventKind, Header, PhaseKind, Reader};
@@ -161,6 +162,8 @@ impl Fold {
             let resumed = self.current.as_mut().map_or(Ok(()), |step| step.continue_with_segment(&header));
             return resumed.unwrap_or_else(|why| self.note_unreadable_line(why));
         }
+        let foreign_step =
+            self.current.as_ref().and_then(|step| foreign_step(&step.header, step.was_continued(), &header));
         self.finished.extend(self.current.take().map(finish_step));
         let number = header.step.as_ref().map_or(self.finished.len() as u32 + 1, |step| step.number);
         match StepFold::new(number, header, &self.options) {
@@ -168,6 +171,9 @@ impl Fold {
                 step.notes.findings.extend(self.early.take());
                 step.note_foreign_writes(foreign);
                 self.current = Some(step);
+                if let Some(why) = foreign_step {
+                    self.note_unreadable_line(why);
+                }
             }
             Err(why) => self.note_unreadable_line(format!("the header describes an impossible run: {why}")),
         }
@@ -244,11 +250,11 @@ impl Fold {
             warnings.extend(done.step.warnings.iter().map(|warning| format!("{label}{warning}")));
         }
         warnings.extend(left_undone(&finished, steps).filter(|_| worst == Verdict::Fail));
-        let is_quick = self.watermarks.iter().any(|mark| mark.starts_with("QUICK"));
         // Where nothing broke, the first step answers: those behind it are at another load.
         let answering = if worst == Verdict::Pass { &finished[0].step } else { chosen };
         let answer = head.question.as_ref().map(|question| {
-            answer_in_words(question, verdict, &reason, answering.part.streams.answered_by.as_ref(), is_quick)
+            let figures = answering.part.streams.answered_by.as_ref();
+            answer_in_words(question, verdict, &reason, figures, &self.watermarks)
         });
         if self.damage_left_out > 0 {
             warnings.push(format!("{} more damaged places are not listed", self.damage_left_out));

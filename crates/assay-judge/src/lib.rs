@@ -22,6 +22,7 @@ pub mod matrix;
 mod options;
 pub mod procedure;
 pub mod render;
+mod same_run;
 pub mod sessions;
 pub mod sizing;
 pub mod suite;

@@ -721,7 +721,43 @@ fn step(number: u32, stress: bool) -> assay_record::Header {
     let mut head = header(1, 1);
     let title = if stress { "stress test, one device" } else { "load test, one device" };
     head.step = Some(StepHead { number, of: 2, title: title.into(), stress, until_certain: false, of_workload: false });
+    head.seed += u64::from(number);
     head
+}
+
+/// A log of a certification that was put together from the steps of several: each of them may be the best of many.
+#[test]
+fn steps_that_are_not_of_one_run_prove_nothing() {
+    type Change = fn(&mut assay_record::Header);
+    let sample = |seconds: u64| {
+        let ns = seconds * 1_000_000_000;
+        Some(assay_record::ClockSample { at_ns: 0, real_ns: ns, boot_ns: ns, mono_ns: ns })
+    };
+    let changes: [(&str, Change); 8] = [
+        ("", |_| {}),
+        ("", |head| head.targets.push(TargetHead { name: "sim:b".into(), ..head.targets[0].clone() })),
+        ("its seed is 8, and 9 would follow", |head| head.seed -= 1),
+        ("it is of k3s-etcd", |head| head.name = "k3s-etcd".into()),
+        ("the serial of its target", |head| drop(head.targets[0].facts.insert("serial".into(), "S2".into()))),
+        ("sim:a is none of its targets", |head| head.targets[0].name = "sim:other".into()),
+        ("it is one of 3 steps", |head| head.step.as_mut().unwrap().of = 3),
+        ("it began at 1970-01-01T00:00:01Z", |head| {
+            let clocks = head.clocks.as_mut().unwrap();
+            (clocks.real_ns, clocks.mono_ns) = (1_000_000_000, 1_000_000_000);
+            head.created = "1970-01-01T00:00:01Z".into();
+        }),
+    ];
+    for (words, change) in changes {
+        let (mut first, mut second) = (step(1, false), step(2, true));
+        first.targets[0].facts.insert("serial".into(), "S1".into());
+        second.targets[0].facts.insert("serial".into(), "S1".into());
+        (first.clocks, second.clocks) = (sample(1000), sample(90_000));
+        change(&mut second);
+        let judged = Scenario::new(first).run(good).completed().segment(second).run(good).completed().judge();
+        let expected = if words.is_empty() { Verdict::Pass } else { Verdict::Invalid };
+        let told = judged.damage.first().map_or("", |damage| damage.what.as_str());
+        assert_eq!((judged.verdict, told.contains(words)), (expected, true), "{words}: {}: {told}", judged.reason);
+    }
 }
 
 #[test]

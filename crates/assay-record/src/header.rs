@@ -289,6 +289,10 @@ pub struct TargetHead {
 
 /// The kind of a target that is a directory on a file system.
 pub const DIRECTORY: &str = "directory";
+/// The fact by which the file system of a directory is known again, where it has a number of its own.
+pub const FILE_SYSTEM_ID: &str = "file system id";
+/// What is mounted there: a device, or the name of a server's export.
+const MOUNT_SOURCE: &str = "mount source";
 
 impl TargetHead {
     /// The difference between this target and `was`, the target that a log was made on, in words; `None` where they are
@@ -297,8 +301,12 @@ impl TargetHead {
     pub fn differs_from(&self, was: &TargetHead) -> Option<String> {
         let heads = [was, self];
         let by_place = !heads.iter().any(|head| head.reports_identity());
-        let by_inode = heads.iter().all(|head| head.facts.contains_key("inode"));
-        let [before, now] = heads.map(|head| head.identity_facts(by_place, by_inode));
+        // Logs of earlier versions have fewer facts.
+        let shared = ["inode", FILE_SYSTEM_ID, MOUNT_SOURCE]
+            .into_iter()
+            .filter(|name| heads.iter().all(|head| head.facts.contains_key(*name)))
+            .collect::<Vec<_>>();
+        let [before, now] = heads.map(|head| head.identity_facts(by_place, &shared));
         let ((what, before), (_, now)) = before.into_iter().zip(now).find(|(before, now)| before != now)?;
         // For many targets the name and the place are the same text.
         Some(match (was.name == before, self.name == now) {
@@ -307,9 +315,10 @@ impl TargetHead {
         })
     }
 
-    /// What two heads of one target have in common; `by_place` where they do not report who they are, and `by_inode` where
-    /// both report their inode.
-    fn identity_facts(&self, by_place: bool, by_inode: bool) -> [(&'static str, String); 9] {
+    /// What two heads of one target have in common; `by_place` where they do not report who they are. `shared` are facts that
+    /// both report and that not every log has.
+    fn identity_facts(&self, by_place: bool, shared: &[&str]) -> [(&'static str, String); 10] {
+        let inode = if shared.contains(&"inode") { self.fact_or_absent("inode") } else { String::new() };
         [
             ("kind", self.kind.clone()),
             // What a file system says of its size may follow from what is free (quotas, btrfs, network file systems).
@@ -322,9 +331,22 @@ impl TargetHead {
             ("place", if by_place { self.path_or_name() } else { String::new() }),
             // Another file may have its path by now.
             ("file", self.fact_or_absent("file")),
-            // That of a database; logs of earlier versions do not have it.
-            ("inode", if by_inode { self.fact_or_absent("inode") } else { String::new() }),
+            // That of a database.
+            ("inode", inode),
+            ("file system", self.file_system_of_directory(shared)),
         ]
+    }
+
+    /// By what the file system of a directory is known again: its number, which lasts over mounts and restarts where it is of its
+    /// UUID, or else what is mounted there. Empty for other targets, where neither is among `shared`, and for memory, which has
+    /// another number each time.
+    fn file_system_of_directory(&self, shared: &[&str]) -> String {
+        let in_memory = ["tmpfs", "ramfs"].contains(&self.fact_or_absent("file system").as_str());
+        if self.kind != DIRECTORY || in_memory {
+            return String::new();
+        }
+        let known = [FILE_SYSTEM_ID, MOUNT_SOURCE].into_iter().find(|name| shared.contains(name));
+        known.map_or_else(String::new, |name| self.fact_or_absent(name))
     }
 
     /// Whether it is a device that reports who it is.
@@ -459,7 +481,17 @@ mod tests {
             made.facts.insert("file".into(), when.into());
             made
         };
+        let directory = |facts: &[(&str, &str)]| TargetHead { kind: DIRECTORY.into(), ..target("/mnt", facts) };
+        let ext4 = |id: &str, source: &str| directory(&[(FILE_SYSTEM_ID, id), (MOUNT_SOURCE, source)]);
+        let tmpfs = |id: &str| directory(&[(FILE_SYSTEM_ID, id), ("file system", "tmpfs")]);
+        let nfs = |source: &str| directory(&[(MOUNT_SOURCE, source)]);
         for (was, is, differs) in [
+            (&ext4("1a", "/dev/loop0"), ext4("1a", "/dev/loop5"), None),
+            (&ext4("1a", "/dev/loop0"), ext4("2b", "/dev/loop0"), Some("file system")),
+            (&ext4("1a", "/dev/loop0"), directory(&[]), None),
+            (&tmpfs("1a"), tmpfs("2b"), None),
+            (&nfs("a:/x"), nfs("a:/x"), None),
+            (&nfs("a:/x"), nfs("b:/x"), Some("file system")),
             (&made("inode 5 of 1.5"), made("inode 5 of 1.5"), None),
             (&made("inode 5 of 1.5"), made("inode 5 of 2.5"), Some("file")),
             (&file, elsewhere, Some("place")),

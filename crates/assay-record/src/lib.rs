@@ -34,8 +34,8 @@ pub use event::{Event, EventKind};
 pub use flow_counters::{FlowCounters, FlowWork};
 pub use foreign::{DiskWork, ForeignAccount, ForeignLoad, OwnWork, WatchedDisk};
 pub use header::{
-    CacheHead, Close, CloseReason, FlowHead, Header, HostHead, MeterHead, PhaseHead, PhaseKind, Preparation, StepHead,
-    StreamHead, TargetHead,
+    CacheHead, Close, CloseReason, DIRECTORY, FILE_SYSTEM_ID, FlowHead, Header, HostHead, MeterHead, PhaseHead,
+    PhaseKind, Preparation, StepHead, StreamHead, TargetHead,
 };
 pub use host_rows::{DistributionRows, IntervalRows, RowLayout};
 pub use interval::{

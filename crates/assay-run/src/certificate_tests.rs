@@ -290,54 +290,104 @@ fn a_certification_is_the_whole_published_procedure() {
     }
 }
 
-/// The steps of a certificate on a directory, as a run of them writes them.
-fn heads_on_directory(name: &str, beside: bool) -> Vec<Header> {
+/// On what a server's certificate is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum On {
+    Directory,
+    Devices(u16),
+}
+
+/// The steps of a server's certificate, as a run of them writes them.
+fn heads_of_service(name: &str, on: On, beside: bool) -> Vec<Header> {
     use crate::procedure::{Procedure, ProcedureOptions};
     let options = ProcedureOptions { beside, ..ProcedureOptions::default() };
     let (procedure, _) = Procedure::from_words(&[name.to_owned()], options).unwrap();
-    let steps = procedure.steps_on_targets(1, None).unwrap();
+    let (procedure, targets, mark) = match on {
+        On::Directory => (procedure, 1, crate::procedure::WARM_METADATA),
+        On::Devices(targets) => (procedure.on_devices().unwrap(), targets, assay_model::workload::WITHOUT_FILE_SYSTEM),
+    };
+    let devices = heads_of("act-storage", targets.max(2), "1x").pop().unwrap().targets;
+    let steps = procedure.steps_on_targets(targets, None).unwrap();
     let of = steps.len() as u32;
     let mut heads = Vec::new();
     for (number, step) in (1..).zip(&steps) {
-        let adjust = Adjust { seed: 7, targets: 1, ..Adjust::default() };
+        let adjust = Adjust { seed: 6 + u64::from(number), targets, ..Adjust::default() };
         let plan = procedure.plan_step(step, adjust).unwrap();
-        let target = TargetHead { kind: "directory".into(), ..heads_of("act-storage", 1, "1x")[0].targets[0].clone() };
+        let mut targets = devices[..usize::from(targets)].to_vec();
+        for target in targets.iter_mut().filter(|_| on == On::Directory) {
+            (target.kind, target.prepared) = ("directory".into(), None);
+        }
         let (title, stress) = (step.title.clone(), step.stress);
         let facts = header::HeaderFacts {
             step: header::StepFacts {
                 head: Some(StepHead { number, of, title, stress, until_certain: false, of_workload: false }),
                 measured_before_ns: None,
             },
-            targets: vec![TargetHead { prepared: None, ..target }],
-            watermarks: vec![crate::procedure::WARM_METADATA.to_owned()],
+            targets,
+            watermarks: vec![mark.to_owned()],
             ..header::HeaderFacts::default()
         };
-        let head = header::make_header(&plan, facts);
-        heads.push(head);
+        heads.push(header::make_header(&plan, facts));
     }
     heads
 }
 
+/// Of a server on a directory and of its log on devices: what was left out, changed, or taken from another certificate.
 #[test]
-fn a_certificate_of_a_directory_is_compared_with_that_of_its_workload() {
-    for name in ["etcd", "postgres-wal", "kafka"] {
-        for beside in [false, true] {
-            let heads = heads_on_directory(name, beside);
-            assert_eq!(missing_for_certificate(&judgement(Verdict::Fail, &heads), &heads), None, "{name} {beside}");
-            let mut shorter = heads.clone();
-            shorter[0].phases.iter_mut().for_each(|phase| phase.span_ns /= 2);
-            let why = missing_for_certificate(&judgement(Verdict::Fail, &shorter), &shorter).unwrap();
-            assert!(why.contains("shorter"), "{why}");
-            let mut softer = heads.clone();
-            softer[0].plan["criteria"] = serde_json::json!([]);
-            let why = missing_for_certificate(&judgement(Verdict::Fail, &softer), &softer).unwrap();
-            assert!(why.contains("its criteria are not those of the published"), "{why}");
+fn a_servers_certificate_is_compared_with_that_of_its_workload() {
+    type Change = fn(&mut Vec<Header>, On);
+    let changes: [(&str, Change); 10] = [
+        ("shorter", |heads, _| heads[0].phases.iter_mut().for_each(|phase| phase.span_ns /= 2)),
+        ("its criteria are not those of the published", |heads, _| heads[0].plan["criteria"] = serde_json::json!([])),
+        ("its load are not those of the published", |heads, _| heads[1].plan["load"] = "1x".into()),
+        ("mine does not come with this program", |heads, _| {
+            heads.iter_mut().for_each(|head| head.plan["name"] = serde_json::json!("mine"));
+        }),
+        ("not at its place", |heads, _| heads.swap(0, 1)),
+        ("not at its place", |heads, _| drop(heads.remove(0))),
+        ("steps were run", |heads, _| drop(heads.pop())),
+        ("it is of another workload than the steps before it", |heads, on| {
+            let other = if heads[0].plan["name"] == "mariadb-redo" { "postgres-wal" } else { "mariadb-redo" };
+            let step = heads[1].step.clone();
+            heads[1] = Header { step, ..heads_of_service(other, on, false).swap_remove(1) };
+        }),
+        ("it has other targets than the steps before it", |heads, _| heads[1].targets[0].name += "x"),
+        ("of its target", |heads, _| {
+            for (name, fact) in [("serial", "S2"), ("file system id", "2b"), ("mount source", "/dev/sdb1")] {
+                heads[0].targets[0].facts.insert(name.into(), "first".into());
+                heads[1].targets[0].facts.insert(name.into(), fact.into());
+            }
+        }),
+    ];
+    for (name, on, beside) in [
+        ("etcd", On::Directory, false),
+        ("kafka", On::Directory, true),
+        ("postgres-wal", On::Directory, true),
+        ("postgres-wal", On::Devices(1), false),
+        ("mariadb-redo", On::Devices(2), false),
+    ] {
+        let good = heads_of_service(name, on, beside);
+        let passed = judgement(Verdict::Pass, &good);
+        assert_eq!(missing_for_certificate(&passed, &good), None, "{name} {on:?} {beside}");
+        for (number, (words, change)) in changes.iter().enumerate() {
+            let mut heads = good.clone();
+            change(&mut heads, on);
+            let why = missing_for_certificate(&passed, &heads);
+            assert!(why.as_ref().is_some_and(|why| why.contains(words)), "{name} {on:?}, change {number}: {why:?}");
         }
     }
-    let mut foreign = heads_on_directory("etcd", false);
-    foreign[0].plan["name"] = serde_json::json!("mine");
-    let why = missing_for_certificate(&judgement(Verdict::Fail, &foreign), &foreign).unwrap();
-    assert!(why.contains("mine does not come with this program"), "{why}");
+    let good = heads_of_service("postgres-wal", On::Devices(1), false);
+    type TargetChange = fn(&mut TargetHead);
+    let on_devices: [(&str, TargetChange); 2] = [
+        ("not written full", |target| target.prepared = None),
+        ("is a file, not a block device", |target| target.kind = "file".into()),
+    ];
+    for (words, change) in on_devices {
+        let mut heads = good.clone();
+        heads.iter_mut().for_each(|head| change(&mut head.targets[0]));
+        let why = missing_for_certificate(&judgement(Verdict::Pass, &heads), &heads).unwrap();
+        assert!(why.contains(words), "{why}");
+    }
 }
 
 #[test]

@@ -163,8 +163,15 @@ impl Procedure {
     /// What its result answers in one line; `None` where the workload does not say how it is certified.
     pub fn question(&self) -> Option<String> {
         self.workload.certificate.as_ref()?;
-        let name = &self.workload.name;
-        Some(self.limits.as_ref().map_or_else(|| name.clone(), |limits| format!("{name} (limits {limits})")))
+        let (load, usual) = (self.load, self.workload.load.load_as_written(1));
+        let mut question = self.workload.name.clone();
+        if load != usual {
+            question += &format!(" at {load}");
+        }
+        if let Some(limits) = &self.limits {
+            question += &format!(" (limits {limits})");
+        }
+        Some(question)
     }
 
     /// The meaning of the targets that are named: those with blocks, or one directory, where its workload is of clients on
@@ -185,6 +192,12 @@ impl Procedure {
         }
         pace::fits_directories(&self.workload, &named)?;
         Ok(named)
+    }
+
+    /// The same for a server's log on devices, which have no file system.
+    pub(crate) fn on_devices(self) -> Result<Procedure, Failure> {
+        let workload = self.workload.on_device().map_err(Failure::bad_usage)?;
+        Ok(Procedure { workload, ..self })
     }
 
     /// Its steps on `all` targets. `measure` is the length that the user asked for.

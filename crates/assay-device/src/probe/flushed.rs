@@ -3,7 +3,7 @@
 //!
 //! The kernel counts flushes only where requests have a queue (Documentation/block/stat.rst: "not tracked for partitions"),
 //! so that a partition leads to its disk, and a volume to the disks beneath it. A loop device has a queue, and is not followed
-//! further: a flush of it is a sync of its file.
+//! further, because a flush of it is a sync of its file; only where that file is in memory, a sync of it does nothing.
 
 use super::beneath::{disk_dir, names_of};
 use super::counted::{disk_name, disk_stat};
@@ -74,12 +74,28 @@ pub fn made_durable_of_file(roots: &Roots, real: &Path) -> MadeDurable {
 
 /// What makes data durable on a block device.
 pub fn made_durable_on_device(roots: &Roots, device: DevNum) -> MadeDurable {
+    let table = list_mounts(&roots.proc.join("self/mountinfo")).unwrap_or_default();
+    by_flushes_beneath(roots, &table, device, &[device])
+}
+
+/// The disks that serve a device, or the `members` of the file system that is mounted from it.
+fn by_flushes_beneath(roots: &Roots, table: &[Mount], device: DevNum, members: &[DevNum]) -> MadeDurable {
     let mut disks = Vec::new();
-    add_disks(roots, device, 0, &mut disks);
+    members.iter().for_each(|member| add_disks(roots, *member, 0, &mut disks));
     if disks.is_empty() {
         return MadeDurable::Unknown(format!("the kernel counts no flushes of {device} (Linux 5.5 and newer does)"));
     }
-    MadeDurable::ByFlushesOf(disks)
+    match disks.iter().find_map(|disk| memory_beneath(roots, table, &disk.name)) {
+        Some(why) => MadeDurable::ByNothing(why),
+        None => MadeDurable::ByFlushesOf(disks),
+    }
+}
+
+/// Why syncs of a loop device do nothing, where its file is in memory.
+fn memory_beneath(roots: &Roots, table: &[Mount], name: &str) -> Option<String> {
+    let file = read_attribute(&roots.sys.join("block").join(name).join("loop/backing_file"))?;
+    let kind = mount_of(table, Path::new(&file))?.kind.as_str();
+    IN_MEMORY.contains(&kind).then(|| format!("the file of {name} is on {kind}, which is memory"))
 }
 
 fn on_mount(roots: &Roots, table: &[Mount], mount: &Mount, depth: u32) -> MadeDurable {
@@ -97,12 +113,7 @@ fn on_mount(roots: &Roots, table: &[Mount], mount: &Mount, depth: u32) -> MadeDu
         return MadeDurable::Unknown(format!("the disk beneath its {kind} is not known"));
     };
     let all = if kind == "btrfs" { devices_of_btrfs(roots, device) } else { vec![device] };
-    let mut disks = Vec::new();
-    all.into_iter().for_each(|device| add_disks(roots, device, 0, &mut disks));
-    if disks.is_empty() {
-        return MadeDurable::Unknown(format!("the kernel counts no flushes of {device} (Linux 5.5 and newer does)"));
-    }
-    MadeDurable::ByFlushesOf(disks)
+    by_flushes_beneath(roots, table, device, &all)
 }
 
 /// What is written to an overlay goes to its upper directory.
@@ -178,6 +189,7 @@ mod tests {
 40 22 0:64 / /mnt/pool rw - btrfs /dev/sdb rw
 41 22 0:65 / /mnt/over2 rw - overlay overlay rw,upperdir=/mnt/memory/upper
 42 22 8:48 / /mnt/old rw - ext4 /dev/sdd rw
+43 22 7:1 / /mnt/loop-of-memory rw - ext4 /dev/loop1 rw
 ";
     const COUNTERS: &str = "1 0 8 0 2 0 16 0 0 0 0 0 0 0 0 7 1\n";
 
@@ -198,6 +210,7 @@ mod tests {
             ("8:48", "devices/sdd", "write back", "1 0 8 0 2 0 16 0 0 0 0\n"),
             ("253:0", "devices/dm-0", "write back", COUNTERS),
             ("7:0", "devices/loop0", "write back", COUNTERS),
+            ("7:1", "devices/loop1", "write back", COUNTERS),
         ] {
             let device = sys.join(path);
             let name = device.file_name().unwrap().to_owned();
@@ -210,6 +223,10 @@ mod tests {
                 symlink(&device, sys.join(place)).unwrap();
             }
             symlink(&device, sys.join("block").join(&name)).unwrap();
+        }
+        for (name, file) in [("loop0", "/mnt/volume/image"), ("loop1", "/mnt/memory/image")] {
+            fs::create_dir(sys.join("devices").join(name).join("loop")).unwrap();
+            fs::write(sys.join("devices").join(name).join("loop/backing_file"), file).unwrap();
         }
         fs::write(sys.join("devices/sda/sda2/partition"), "2").unwrap();
         fs::create_dir_all(sys.join("devices/dm-0/slaves")).unwrap();
@@ -237,6 +254,7 @@ mod tests {
             (39, Err("tmpfs is memory")),
             (41, Err("tmpfs is memory")),
             (42, Err("counts no flushes")),
+            (43, Err("the file of loop1 is on tmpfs, which is memory")),
             (99, Err("not in the table")),
         ] {
             match (made_durable_on_mount(&roots, mount), expected) {

@@ -3,6 +3,7 @@
 
 use super::bootstrap::Answer;
 use super::rows::{Figure, StreamRow, title_with_step};
+use crate::verdict::Verdict;
 use assay_base::{Measure, Span};
 use serde::Serialize;
 use std::fmt;
@@ -33,6 +34,34 @@ pub(crate) fn conclude_for_runs(labels: &[&str], streams: &[StreamRow]) -> Vec<C
             sentence: conclusion_sentence(label, first, &Findings::new(streams, at)),
         })
         .collect()
+}
+
+/// The same, with the verdicts of the runs where these are not all PASS: times alone do not show that operations failed, or
+/// that a run proves nothing. `verdicts` are those of all runs, `first` is the label of the first one.
+pub(super) fn with_verdicts(conclusions: Vec<Conclusion>, first: &str, verdicts: &[Verdict]) -> Vec<Conclusion> {
+    let Some((of_first, others)) = verdicts.split_first() else { return conclusions };
+    let mut all = Vec::new();
+    for (conclusion, verdict) in conclusions.into_iter().zip(others) {
+        let said = verdicts_in_words((first, *of_first), (conclusion.label.as_str(), *verdict));
+        let sentence = said.map_or(conclusion.sentence.clone(), |said| format!("{}; {said}", conclusion.sentence));
+        all.push(Conclusion { sentence, ..conclusion });
+    }
+    all
+}
+
+/// `but b is FAIL and a is PASS`; nothing where both are PASS.
+fn verdicts_in_words(first: (&str, Verdict), this: (&str, Verdict)) -> Option<String> {
+    let verdicts = [first.1, this.1];
+    if verdicts == [Verdict::Pass; 2] {
+        return None;
+    }
+    let said = if first.1 == this.1 {
+        format!("both are {}", this.1)
+    } else {
+        format!("but {} is {} and {} is {}", this.0, this.1, first.0, first.1)
+    };
+    let is_proof = verdicts.iter().all(|verdict| matches!(verdict, Verdict::Pass | Verdict::Fail));
+    Some(if is_proof { said } else { format!("{said}, so that this proves nothing") })
 }
 
 /// The streams of a comparison as they stand for themselves: the response, or the service where a log has no response.
@@ -225,7 +254,26 @@ pub(super) fn required_time_text(ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Interval;
+    use super::*;
+
+    #[test]
+    fn a_conclusion_says_which_runs_failed_or_prove_nothing() {
+        use Verdict::{Fail, Incomplete, Invalid, Pass};
+        let same = "b does not differ from a by more than noise";
+        for (first, this, said) in [
+            (Pass, Pass, ""),
+            (Pass, Fail, "; but b is FAIL and a is PASS"),
+            (Fail, Pass, "; but b is PASS and a is FAIL"),
+            (Fail, Fail, "; both are FAIL"),
+            (Pass, Invalid, "; but b is INVALID and a is PASS, so that this proves nothing"),
+            (Invalid, Fail, "; but b is FAIL and a is INVALID, so that this proves nothing"),
+            (Incomplete, Incomplete, "; both are INCOMPLETE, so that this proves nothing"),
+        ] {
+            let conclusions = vec![Conclusion { label: "b".into(), sentence: same.into() }];
+            let found = with_verdicts(conclusions, "a", &[first, this]);
+            assert_eq!(found[0].sentence, format!("{same}{said}"));
+        }
+    }
 
     #[test]
     fn an_interval_has_the_digits_that_it_can_have() {

@@ -284,6 +284,8 @@ pub fn compare_runs(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String
         });
     let streams: Vec<StreamRow> = of.map(|(step, stream, measure)| stream_row(runs, step, stream, measure)).collect();
     let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
+    let verdicts: Vec<Verdict> = runs.iter().map(|run| run.judgement.verdict).collect();
+    let conclusions = conclusion::conclude_for_runs(&labels, &streams);
     Ok(Comparison {
         schema: SCHEMA,
         method: bootstrap::METHOD.into(),
@@ -294,7 +296,7 @@ pub fn compare_runs(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String
         ranking: rank_runs(runs),
         criteria: compare_criteria(runs),
         per_minute: per_minute(runs),
-        conclusions: conclusion::conclude_for_runs(&labels, &streams),
+        conclusions: conclusion::with_verdicts(conclusions, &first.label, &verdicts),
         measure_at_least_ns: needed_ns(runs, &streams),
         streams,
     })

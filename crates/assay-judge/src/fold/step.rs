@@ -142,6 +142,11 @@ impl StepFold {
         lacking.map(|(_, head)| head.url.clone()).collect()
     }
 
+    /// Whether it was interrupted and continued.
+    pub(crate) fn was_continued(&self) -> bool {
+        !self.happened.events.gaps.is_empty()
+    }
+
     /// Continues with a segment of the same step. The error says why it cannot be the same step.
     pub(crate) fn continue_with_segment(&mut self, header: &Header) -> Result<(), String> {
         self.check_same(header)?;

@@ -50,17 +50,33 @@ impl AnswerFigures {
     }
 }
 
+/// How the answer says that a watermark limits it, by what the watermark begins with.
+const LIMITED: [(&str, &str); 5] = [
+    ("QUICK", "in a quick look"),
+    ("SHORT", "in a shortened test"),
+    ("LONGER WINDOWS", "in longer windows"),
+    ("WITHOUT A FILE SYSTEM", "without a file system"),
+    ("SIMULATED", "in a simulation"),
+];
+
+/// `fit`, `fit in a quick look`: what limits the answer is in the line that says it.
+fn fit_in_words(watermarks: &[String]) -> String {
+    let known = LIMITED.iter().filter(|(begin, _)| watermarks.iter().any(|mark| mark.starts_with(begin)));
+    let limited: Vec<&str> = known.map(|(_, words)| *words).collect();
+    if limited.is_empty() { "fit".to_owned() } else { format!("fit {}", limited.join(", ")) }
+}
+
 /// `etcd: fit, p99 3.1 of 10 ms, worst 5 min 4.4 ms`
 pub(crate) fn answer_in_words(
     question: &str,
     verdict: Verdict,
     reason: &str,
     figures: Option<&AnswerFigures>,
-    is_quick: bool,
+    watermarks: &[String],
 ) -> String {
     match verdict {
         Verdict::Pass => {
-            let fit = if is_quick { "fit in a quick look" } else { "fit" };
+            let fit = fit_in_words(watermarks);
             let how = figures.map_or_else(String::new, |figures| format!(", {}", figures.in_words()));
             format!("{question}: {fit}{how}")
         }
@@ -99,7 +115,7 @@ mod tests {
             worst_window: 3,
             window_ns: 300_000_000_000,
         };
-        let said = |verdict, figures: &AnswerFigures| answer_in_words("etcd", verdict, "why", Some(figures), false);
+        let said = |verdict, figures: &AnswerFigures| answer_in_words("etcd", verdict, "why", Some(figures), &[]);
         assert_eq!(said(Verdict::Pass, &figures), "etcd: fit, p99 3.1 of 10 ms, worst 5 min 4.4 ms");
         let over = AnswerFigures { worst_ns: 14_240_000, ..figures.clone() };
         let fail = said(Verdict::Fail, &over);
@@ -108,7 +124,15 @@ mod tests {
         assert_eq!(said(Verdict::Fail, &figures), "etcd: not fit: why", "another criterion broke");
         assert_eq!(said(Verdict::Invalid, &figures), "etcd: nothing is known: why");
         assert_eq!(said(Verdict::Incomplete, &figures), "etcd: not answered: why");
-        assert!(answer_in_words("etcd", Verdict::Pass, "", None, true).ends_with("fit in a quick look"));
+        for (marks, fit) in [
+            (&["QUICK: quick look, not a certification"][..], "fit in a quick look"),
+            (&["METADATA WARM: names", "SHORT: 2s measured, the workload's own time is 1h"], "fit in a shortened test"),
+            (&["WITHOUT A FILE SYSTEM: its journal", "QUICK: quick"], "fit in a quick look, without a file system"),
+            (&["METADATA WARM: names"], "fit"),
+        ] {
+            let marks: Vec<String> = marks.iter().map(|mark| (*mark).to_owned()).collect();
+            assert_eq!(answer_in_words("etcd", Verdict::Pass, "", None, &marks), format!("etcd: {fit}"));
+        }
         let texts: Vec<String> = [420_000, 999_999, 123_400_000].map(milliseconds_text).into();
         assert_eq!(texts, ["0.42", "1.00", "123"]);
     }

@@ -7,6 +7,7 @@ use crate::judgement::streams::StreamTotals;
 use crate::judgement::targets::TargetTotals;
 use crate::words::clock_text;
 use assay_base::Bytes;
+use assay_record::DIRECTORY;
 
 impl StepFigures {
     /// Whether a criterion is about this stream.
@@ -67,6 +68,7 @@ impl TargetTotals {
         let mut words: Vec<String> = Vec::new();
         match (head.kind.as_str(), known_fact(head, "model"), known_fact(head, "device")) {
             ("block device", model, _) => words.push(model.map_or(unknown, Clone::clone)),
+            (DIRECTORY, ..) => words.push(self.mount_in_words().unwrap_or_else(|| DIRECTORY.to_owned())),
             (kind, Some(model), _) if kind.contains("file") => words.push(format!("{kind} on {model}")),
             (kind, None, Some(disk)) => words.push(format!("{kind} on {disk}")),
             (kind, Some(model), _) => words.push(format!("{kind} {model}")),
@@ -79,6 +81,15 @@ impl TargetTotals {
         }
         words.extend((head.size_bytes > 0).then(|| Bytes::new(head.size_bytes).human_text()));
         format!("{}: {}", head.name, words.join(", "))
+    }
+
+    /// Of a directory, on what it is, by which options, and how full that is: `ext4 on /dev/sda1 (relatime,rw), 40.2% free`.
+    pub(crate) fn mount_in_words(&self) -> Option<String> {
+        let fact = |name: &str| known_fact(&self.head, name);
+        let (kind, source) = (fact("mount type").filter(|_| self.head.kind == DIRECTORY)?, fact("mount source")?);
+        let options = fact("mount options").map_or_else(String::new, |options| format!(" ({options})"));
+        let free = fact("free share").map_or_else(String::new, |share| format!(", {share} free"));
+        Some(format!("{kind} on {source}{options}{free}"))
     }
 }
 
@@ -138,5 +149,10 @@ mod tests {
         assert_eq!(named(&target("scratch file", &disk)), "x: scratch file on SAMSUNG MZ7L3, serial S5YJ, 1 GiB");
         assert_eq!(named(&target("simulated", &[("model", "flash")])), "x: simulated flash, 1 GiB");
         assert_eq!(named(&target("null", &[])), "x: null, 1 GiB");
+        let mut facts = vec![("mount type", "ext4"), ("mount source", "/dev/sda1")];
+        assert_eq!(named(&target("directory", &facts)), "x: ext4 on /dev/sda1, 1 GiB");
+        facts.extend([("mount options", "relatime,rw"), ("free share", "40.2%")]);
+        assert_eq!(named(&target("directory", &facts)), "x: ext4 on /dev/sda1 (relatime,rw), 40.2% free, 1 GiB");
+        assert_eq!(named(&target("directory", &[])), "x: directory, 1 GiB");
     }
 }

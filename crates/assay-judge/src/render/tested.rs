@@ -7,9 +7,10 @@ use assay_base::Bytes;
 const MODELS: usize = 3;
 
 /// What was tested: `Samsung PM9A3 S64FNE0R600123, 1.75 TiB`; with several targets
-/// `2 × Samsung PM9A3, 1 × Kioxia CM7, 5.24 TiB`. Empty where nothing is known about it.
+/// `2 × Samsung PM9A3, 1 × Kioxia CM7, 5.24 TiB`; of a directory on what it is. Empty where nothing is known about it.
 pub(crate) fn devices_in_words(part: &StepFigures) -> String {
     let known = match part.targets.each.as_slice() {
+        [only] if only.mount_in_words().is_some() => only.mount_in_words().unwrap_or_default(),
         [only] => ["model", "serial"].iter().filter_map(|name| fact_of(only, name)).collect::<Vec<_>>().join(" "),
         several => {
             let mut models: Vec<(String, u64)> = Vec::new();

@@ -7,12 +7,10 @@ use assay_base::Multiple;
 use assay_judge::judgement::StepFigures;
 use assay_judge::{Judgement, Verdict};
 use assay_model::Plan;
-use assay_model::workload::Adjust;
-use assay_record::{CloseReason, Header, PhaseKind, PlanHead, TargetHead};
+use assay_model::workload::{Adjust, WITHOUT_FILE_SYSTEM};
+use assay_record::{CloseReason, DIRECTORY, Header, PhaseKind, PlanHead, TargetHead};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a target is called in a log that is a directory.
-const DIRECTORY: &str = "directory";
 /// The members of a plan that must be those of the published one.
 const COMPARED: [&str; 10] =
     ["model", "streams", "criteria", "targets", "load", "slice", "interval", "max_lag", "in_flight_bound", "files"];
@@ -21,8 +19,8 @@ const COMPARED: [&str; 10] =
 pub(super) fn missing_for_certificate(judgement: &Judgement, heads: &[Header]) -> Option<String> {
     let mut marks: Vec<&str> = judgement.watermarks.iter().map(String::as_str).collect();
     marks.extend(heads.iter().flat_map(|head| &head.watermarks).map(String::as_str));
-    // Every certificate of a directory says so; it is no lack of this one.
-    marks.retain(|mark| *mark != WARM_METADATA);
+    // Every certificate of a directory says so, or of a server's log on a device; it is no lack of this one.
+    marks.retain(|mark| ![WARM_METADATA, WITHOUT_FILE_SYSTEM].contains(mark));
     marks.sort_unstable();
     marks.dedup();
     if !marks.is_empty() {
@@ -128,8 +126,8 @@ fn fault_of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<Strin
     if step.number as usize != number || step.of != steps[0].step.as_ref().map_or(0, |first| first.of) {
         return other("it is not at its place in the order of steps");
     }
-    if head.targets.iter().any(|target| target.kind == DIRECTORY) {
-        return fault_of_service_step(index, head, step.of).and_then(|what| other(&what));
+    if is_on_directory(head) || head.watermarks.iter().any(|mark| mark == WITHOUT_FILE_SYSTEM) {
+        return fault_of_service_step(index, head, steps[0]).and_then(|what| other(&what));
     }
     if step.stress != number.is_multiple_of(2) {
         return other("load and stress are exchanged");
@@ -150,11 +148,8 @@ fn fault_of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<Strin
     if !same {
         return other("it has other targets than the steps before it");
     }
-    if let Some(target) = head.targets.iter().find(|target| target.kind != "block device") {
-        return other(&format!("{} is a {}, not a block device", target.name, target.kind));
-    }
-    if let Some(target) = head.targets.iter().find(|target| !was_written_full(target)) {
-        return other(&format!("{} was not written full before it", target.name));
+    if let Some(why) = fault_of_devices(head) {
+        return other(&why);
     }
     match published_plan(head, steps[0].load.as_str(), step.stress) {
         Ok(plan) => difference_from_published(&plan, published_profile(head), head).and_then(|what| other(&what)),
@@ -162,9 +157,33 @@ fn fault_of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<Strin
     }
 }
 
-/// The difference between a step on a directory and that of the certificate of its workload, which comes with this program.
-fn fault_of_service_step(index: usize, head: &Header, of: u32) -> Option<String> {
+fn is_on_directory(head: &Header) -> bool {
+    head.targets.iter().any(|target| target.kind == DIRECTORY)
+}
+
+/// The target that is no device, or that was not prepared.
+fn fault_of_devices(head: &Header) -> Option<String> {
+    if let Some(target) = head.targets.iter().find(|target| target.kind != "block device") {
+        return Some(format!("{} is a {}, not a block device", target.name, target.kind));
+    }
+    let blank = head.targets.iter().find(|target| !was_written_full(target))?;
+    Some(format!("{} was not written full before it", blank.name))
+}
+
+/// The difference between a step on a directory, or of a server's log on devices, and that of the certificate of its workload,
+/// which comes with this program.
+fn fault_of_service_step(index: usize, head: &Header, first: &Header) -> Option<String> {
     let name = &PlanHead::parse(&head.plan).name;
+    if names_of_targets(head) != names_of_targets(first) {
+        return Some("it has other targets than the steps before it".to_owned());
+    }
+    if *name != PlanHead::parse(&first.plan).name {
+        return Some("it is of another workload than the steps before it".to_owned());
+    }
+    if let Some(why) = fault_of_devices(head).filter(|_| !is_on_directory(head)) {
+        return Some(why);
+    }
+    let of = head.step.as_ref().map_or(0, |step| step.of);
     if workloads::shipped_text(name).is_none() {
         return Some(format!(
             "its workload {name} does not come with this program, so that it proves what its author wrote"
@@ -182,10 +201,12 @@ fn fault_of_service_step(index: usize, head: &Header, of: u32) -> Option<String>
 
 /// How many steps the certificate of a workload has, and how a step differs from the one that is at this place in it.
 fn plan_service_step(name: &str, index: usize, head: &Header, of: u32) -> Result<(usize, Option<String>), String> {
+    let targets = head.targets.len() as u16;
     let asked = |beside: bool| {
         let options = ProcedureOptions { beside, ..ProcedureOptions::default() };
         let (procedure, _) = Procedure::from_words(&[name.to_owned()], options)?;
-        let steps = procedure.steps_on_targets(1, None)?;
+        let procedure = if is_on_directory(head) { procedure } else { procedure.on_devices()? };
+        let steps = procedure.steps_on_targets(targets, None)?;
         Ok((procedure, steps))
     };
     let said = |why: crate::failure::Failure| why.user_message().to_owned();
@@ -193,8 +214,7 @@ fn plan_service_step(name: &str, index: usize, head: &Header, of: u32) -> Result
     let has_more = of as usize > steps.len();
     let (procedure, steps) = if has_more { asked(true).map_err(said)? } else { (procedure, steps) };
     let Some(step) = steps.get(index) else { return Ok((steps.len(), None)) };
-    let adjust =
-        Adjust { seed: head.seed, targets: 1, verify: PlanHead::parse(&head.plan).verify, ..Adjust::default() };
+    let adjust = Adjust { seed: head.seed, targets, verify: PlanHead::parse(&head.plan).verify, ..Adjust::default() };
     let plan = procedure.plan_step(step, adjust).map_err(said)?;
     Ok((steps.len(), difference_from_published(&plan, name, head)))
 }

@@ -19,8 +19,8 @@ use crate::observer::Observer;
 use crate::open::targets::Targets;
 use assay_base::{Bytes, Instant, Span};
 use assay_device::clock::Clock;
-use assay_device::probe::processor_pressure_ns;
-use assay_device::safety::Roots;
+use assay_device::probe::{MadeDurable, processor_pressure_ns};
+use assay_device::safety::{DevNum, Roots};
 use assay_engine::Ending;
 use assay_engine::shell::Stop;
 use assay_files::shell::ClientInterval;
@@ -74,7 +74,9 @@ impl DirectoryRun<'_> {
         let mut session = self.directory.lock_session();
         self.begin_session(&mut session, files, observer)?;
         let clock = Clock::start();
-        let watch = Watch::new(clock, self.how.readings.unwrap_or(watch::machine_clocks), Vec::new());
+        let made = self.directory.made_durable();
+        let readings = self.how.readings.unwrap_or(watch::machine_clocks);
+        let watch = self.directory.with_watched_mount(Watch::new(clock, readings, flushed_disks(made.as_ref())));
         let facts = header_facts(
             self.plan,
             self.targets,
@@ -85,7 +87,6 @@ impl DirectoryRun<'_> {
         );
         let links = if self.directory.is_remote() { LinkMeters::of_machine() } else { LinkMeters::none() };
         let mut disks = Beneath::none();
-        let made = self.directory.made_durable();
         let durability = made.and_then(|made| head_of_files(self.plan, made, &mut disks));
         // Disks come first: what is durable names them by their places.
         let meters = disks.meter_heads().into_iter().chain(links.meter_heads()).collect();
@@ -138,6 +139,14 @@ impl DirectoryRun<'_> {
     /// After how long a call that does not return is given up.
     fn given_up(&self) -> Span {
         Span::from_ns(self.how.manner.limits.stuck.as_ns().saturating_mul(GIVEN_UP))
+    }
+}
+
+/// The disks that must be flushed: one that says meanwhile that it has no write cache is not flushed any more.
+fn flushed_disks(made: Option<&MadeDurable>) -> Vec<(String, DevNum)> {
+    match made {
+        Some(MadeDurable::ByFlushesOf(disks)) => disks.iter().map(|disk| (disk.name.clone(), disk.number)).collect(),
+        Some(MadeDurable::ByNothing(_) | MadeDurable::Unknown(_)) | None => Vec::new(),
     }
 }
 

@@ -23,7 +23,7 @@ use assay_files::shell::{
 };
 use assay_files::source::OpenSource;
 use assay_model::files::{CachePolicy, FilesWorkload, SourceTree, TreeShape};
-use assay_record::{Event, FlowInterval, Histograms, Interval, Thresholds};
+use assay_record::{Event, FILE_SYSTEM_ID, FlowInterval, Histograms, Interval, Thresholds};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -34,9 +34,8 @@ pub(super) const CLASS_FACT: &str = "mount class";
 /// The name of the fact that says the type of its file system as the table of mounts has it.
 pub(super) const TYPE_FACT: &str = "mount type";
 
-/// The names of the facts by which two names of one mount, or of one file system, are known.
+/// The name of the fact by which two names of one mount are known.
 pub(crate) const MOUNT_NUMBER: &str = "mount number";
-pub(crate) const FILE_SYSTEM_ID: &str = "file system id";
 
 /// Carries out the requests that come from `requests`, and writes to `answers` what came of them. Returns the exit code.
 /// When nobody is left who wants something, `end_process` is called: a thread may be in a call that does not return, so
@@ -412,6 +411,10 @@ fn facts_of(place: &Place) -> Result<PlaceFacts, Trouble> {
     let file_system = file_systems::name_by_number(number).map_or_else(|| format!("{number:#x}"), str::to_owned);
     let mut facts = std::collections::BTreeMap::new();
     facts.insert("free bytes".to_owned(), room.f_bavail.saturating_mul(room.f_frsize).to_string());
+    if room.f_blocks > 0 {
+        let share = room.f_bavail as f64 / room.f_blocks as f64 * 100.0;
+        facts.insert("free share".to_owned(), format!("{share:.1}%"));
+    }
     if room.f_files > 0 {
         facts.insert("free files".to_owned(), room.f_favail.to_string());
     }

@@ -4,6 +4,7 @@ use super::child::CLASS_FACT;
 use super::protocol::{Examine, PathBytes, PlaceFacts};
 use super::session::Session;
 use crate::failure::{Failure, one_line};
+use crate::host::watch::Watch;
 use assay_device::probe::{MadeDurable, MountClass, made_durable_on_mount};
 use assay_device::safety::Roots;
 use assay_record::TargetHead;
@@ -108,6 +109,11 @@ impl Directory {
             || MadeDurable::Unknown("the kernel does not say on which mount it is (Linux 5.8 does)".to_owned());
         let number = self.facts.mount_number;
         Some(number.map_or_else(unknown, |number| made_durable_on_mount(&Roots::of_machine(), number)))
+    }
+
+    /// The same watch, also of its mount.
+    pub(super) fn with_watched_mount(&self, watch: Watch) -> Watch {
+        watch.with_mount(&one_line(&self.name), self.facts.mount_number)
     }
 
     pub(super) fn lock_session(&self) -> MutexGuard<'_, Session> {

@@ -1,5 +1,5 @@
-//! Watches the machine during a run: its clocks, its clock source, the queues of the targets' disks, once in each
-//! interval. Changes are written to the log, and the judge decides what they mean.
+//! Watches the machine during a run: its clocks, its clock source, the queues of the targets' disks and the options of the mount
+//! of a directory, once in each interval. Changes are written to the log, and the judge decides what they mean.
 
 use assay_device::clock::Clock;
 use assay_device::probe;
@@ -24,13 +24,23 @@ pub(crate) struct Watch {
     /// Disks by the name of their target. A disk is identified by its number: no path of a target is used, because it
     /// may hang.
     disks: Vec<(String, DevNum)>,
+    /// The name of a target that is a directory, and the number of its mount.
+    mount: Option<(String, u64)>,
     before: BTreeMap<String, String>,
 }
 
 impl Watch {
     /// Begins to watch.
     pub(crate) fn new(clock: Clock, readings: Readings, disks: Vec<(String, DevNum)>) -> Watch {
-        let mut watch = Watch { clock, readings, roots: Roots::of_machine(), disks, before: BTreeMap::new() };
+        let (roots, mount) = (Roots::of_machine(), None);
+        let mut watch = Watch { clock, readings, roots, disks, mount, before: BTreeMap::new() };
+        watch.before = watch.current_facts();
+        watch
+    }
+
+    /// The same, which also watches the mount of a directory.
+    pub(crate) fn with_mount(self, name: &str, number: Option<u64>) -> Watch {
+        let mut watch = Watch { mount: number.map(|number| (name.to_owned(), number)), ..self };
         watch.before = watch.current_facts();
         watch
     }
@@ -53,7 +63,14 @@ impl Watch {
             let queue = probe::queue_settings(&self.roots, *number);
             queue.into_iter().map(move |(fact, value)| (format!("{fact} of {name}"), value))
         });
-        source.into_iter().chain(queues).collect()
+        source.into_iter().chain(queues).chain(self.mount_options()).collect()
+    }
+
+    /// What the mount is mounted with. The table of mounts is the kernel's: a file system that hangs does not hold a reader.
+    fn mount_options(&self) -> Option<(String, String)> {
+        let (name, number) = self.mount.as_ref()?;
+        let mounted = probe::mount_with_number(&self.roots, *number)?;
+        Some((format!("the mount options of {name}"), mounted.options.join(",")))
     }
 }
 

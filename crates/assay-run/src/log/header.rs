@@ -186,6 +186,13 @@ pub fn shortness_word(measured: Span, full: Span) -> Option<String> {
     (measured < full).then(|| format!("SHORT: {measured} measured, the workload's own time is {full}"))
 }
 
+/// When the windows that are judged are longer than those of the workload's certificate, so that what is slow for a short time
+/// weighs less.
+pub fn longer_windows_word(slice: Span, usual: Span) -> Option<String> {
+    (slice > usual)
+        .then(|| format!("LONGER WINDOWS: judged by windows of {slice}, those of the certificate are {usual}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

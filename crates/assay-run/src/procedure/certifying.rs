@@ -23,6 +23,10 @@ use assay_record::{CloseReason, Preparation, StepHead};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
+/// What a step on a directory does not say that was interrupted: its first part had a tree of its own.
+const PARTLY_COMPARED: &str =
+    "PARTLY COMPARED: what was written before an interruption was not compared with what is read";
+
 /// A certification that is being carried out.
 #[derive(Debug)]
 pub struct Certifying<'a> {
@@ -49,15 +53,14 @@ impl Certifying<'_> {
     pub fn run_steps(&self, planned: &Path, observer: &mut dyn Observer) -> Result<PathBuf, Failure> {
         self.refuse_overlay()?;
         let seed = choose_seed(self.settings.pace.seed.or(self.procedure.workload.seed), self.named_or_scratch());
-        let tasks = self.step_tasks(seed)?;
         let prepared = if self.procedure.quick { self.prepare_targets(observer)? } else { self.require_preparation()? };
         let (dir, log, tasks, so_far) = match &self.settings.place.resume {
             None => {
                 let dir = self.settings.place.create_directory(planned)?;
                 let log = LogFile::create_new(&dir.join("run.jsonl"))?;
-                (dir, log, tasks, self.begin_fold())
+                (dir, log, self.step_tasks(seed)?, self.begin_fold())
             }
-            Some(dir) => match self.open_continued(dir, tasks, observer)? {
+            Some(dir) => match self.open_continued(dir, seed, observer)? {
                 Some((log, tasks, so_far)) => (dir.clone(), log, tasks, so_far),
                 None => return Ok(dir.clone()),
             },
@@ -70,6 +73,9 @@ impl Certifying<'_> {
         }
         if matches!(self.opened, Targets::Directory(_)) {
             watermarks.push(WARM_METADATA.to_owned());
+        }
+        if self.compares_files() && tasks.iter().any(|task| task.measured_before_ns.is_some_and(|before| before > 0)) {
+            watermarks.push(PARTLY_COMPARED.to_owned());
         }
         let how = Drive {
             manner: self.settings.manner.clone(),
@@ -98,22 +104,31 @@ impl Certifying<'_> {
         )))
     }
 
+    /// Whether what was written in a directory is compared at the end of a step.
+    fn compares_files(&self) -> bool {
+        let files = self.procedure.workload.load.as_files();
+        files.is_some_and(|files| files.verify) && matches!(self.opened, Targets::Directory(_))
+    }
+
     fn begin_fold(&self) -> Fold {
         Fold::new(Options { judge_on: self.settings.judge_on, ..Options::default() })
     }
 
     /// The log of an earlier call, to be continued with the steps that are left, and the judgement of what it already contains.
-    /// `None` where that decides.
+    /// `None` where that decides. The steps have the seeds that follow from the first one, unless the user gave `seed`: by
+    /// these it is known that they are of one run.
     fn open_continued(
         &self,
         dir: &Path,
-        tasks: Vec<Task>,
+        seed: u64,
         observer: &dyn Observer,
     ) -> Result<Option<(LogFile, Vec<Task>, Fold)>, Failure> {
         results::refuse_unwritable_results(dir)?;
         let log = Unfinished::open_unless_running(&rundir::log_in(dir))?;
-        let tasks =
-            steps::remaining_tasks(tasks, log.logged_steps(), self.opened, self.settings.pace.seed.is_some(), dir)?;
+        let was_given = self.settings.pace.seed.is_some();
+        let first = log.logged_steps().first().filter(|_| !was_given);
+        let tasks = self.step_tasks(first.map_or(seed, |logged| logged.first.seed))?;
+        let tasks = steps::remaining_tasks(tasks, log.logged_steps(), self.opened, was_given, dir)?;
         let mut fold = self.begin_fold();
         if !self.to_the_end {
             read_into(&mut fold, &rundir::log_in(dir))?;
@@ -160,10 +175,11 @@ impl Certifying<'_> {
             let mut plan = self.procedure.plan_step(&step, adjusted)?;
             plan.notes.remarks.extend(self.notes.iter().cloned());
             let whole = step.whole.or(usual);
-            let Step { title, stress, .. } = step;
+            let Step { title, stress, slice: usual_slice, .. } = step;
             let head = StepHead { number, of, title, stress, until_certain: !self.to_the_end, of_workload: false };
             let committed_before = Vec::new();
-            tasks.push(Task { head: Some(head), plan, whole, measured_before_ns: None, committed_before });
+            let head = Some(head);
+            tasks.push(Task { head, plan, whole, usual_slice, measured_before_ns: None, committed_before });
         }
         Ok(tasks)
     }

@@ -32,6 +32,8 @@ pub struct Task {
     pub plan: Plan,
     /// The measured time unless it is shortened, which limits the result; `None` if another limit says so.
     pub whole: Option<Span>,
+    /// The windows by which it is judged unless others are asked for, where a certificate says so.
+    pub usual_slice: Option<Span>,
     /// Measured time of it that the log already holds, where it is continued.
     pub measured_before_ns: Option<u64>,
     /// The transactions that each database has acknowledged to the part that the log already holds.
@@ -44,7 +46,8 @@ const LISTED: usize = 4;
 impl Task {
     /// A run that is no step.
     pub fn single_run(plan: Plan, whole: Span) -> Task {
-        Task { head: None, plan, whole: Some(whole), measured_before_ns: None, committed_before: Vec::new() }
+        let (whole, usual_slice) = (Some(whole), None);
+        Task { head: None, plan, whole, usual_slice, measured_before_ns: None, committed_before: Vec::new() }
     }
 }
 
@@ -83,7 +86,8 @@ pub fn plan_steps(
         let head =
             StepHead { number, of, title: step_title(&part), stress: false, until_certain: false, of_workload: true };
         let (whole, committed_before) = (Some(part.measured_length()), Vec::new());
-        tasks.push(Task { head: Some(head), plan, whole, measured_before_ns: None, committed_before });
+        let (head, usual_slice) = (Some(head), None);
+        tasks.push(Task { head, plan, whole, usual_slice, measured_before_ns: None, committed_before });
     }
     Ok(tasks)
 }
@@ -187,13 +191,14 @@ impl Course<'_> {
         observer: &mut dyn Observer,
         is_decided: &IsDecided<'_>,
     ) -> Result<(), Failure> {
-        for Task { head, plan, whole, measured_before_ns, committed_before } in tasks {
+        for Task { head, plan, whole, usual_slice, measured_before_ns, committed_before } in tasks {
             if let Some(head) = &head {
                 observer.begin_part(&format!("step {} of {}, {}", head.number, head.of, head.title));
             }
             let measured = plan.timing.measured_length() + Span::from_ns(measured_before_ns.unwrap_or(0));
             let short = whole.and_then(|whole| header::shortness_word(measured, whole));
-            let watermarks = short.into_iter().chain(self.how.watermarks.iter().cloned()).collect();
+            let longer = usual_slice.and_then(|usual| header::longer_windows_word(plan.timing.slice, usual));
+            let watermarks = short.into_iter().chain(longer).chain(self.how.watermarks.iter().cloned()).collect();
             let more = head.as_ref().is_some_and(|step| step.number < step.of);
             let how = Drive { step: head, watermarks, measured_before_ns, committed_before, ..self.how.clone() };
             let reason = drive_plan(&plan, self.targets, &how, log, observer, self.stop)?;

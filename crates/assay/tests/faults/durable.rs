@@ -36,10 +36,15 @@ impl OnLoop {
     /// `None` where none can be made, which it says.
     fn new(kind: &str, options: &str) -> Option<OnLoop> {
         let place = Place::new();
-        let (image, point) = (place.path("image"), place.path("mount"));
-        fs::File::create(&image).unwrap().set_len(600 << 20).unwrap();
+        let image = place.path("image");
+        OnLoop::over(&image, place, kind, options)
+    }
+
+    fn over(image: &Path, place: Place, kind: &str, options: &str) -> Option<OnLoop> {
+        let point = place.path("mount");
+        fs::File::create(image).unwrap().set_len(600 << 20).unwrap();
         fs::create_dir(&point).unwrap();
-        let made = losetup::attach(&image, &["--direct-io=on"]).map(|device| OnLoop { place, device });
+        let made = losetup::attach(image, &["--direct-io=on"]).map(|device| OnLoop { place, device });
         let made = made.and_then(|made| {
             made.set_write_cache("write back");
             succeeds(&format!("mkfs.{kind}"), &["-q", &made.device])?;
@@ -128,6 +133,53 @@ fn a_device_without_a_write_cache_needs_no_flush_and_says_so() {
     assert!(said.contains("says that it has no write cache"), "{said}");
 }
 
+/// A directory in memory, until it is dropped.
+struct InMemory(tempfile::TempDir);
+
+impl InMemory {
+    fn new() -> Option<InMemory> {
+        let dir = tempfile::tempdir().unwrap();
+        let mounted = succeeds("mount", &["-t", "tmpfs", "tmpfs", text_of(dir.path())]);
+        mounted.map(|()| InMemory(dir)).inspect_err(|why| eprintln!("skipped: no tmpfs can be mounted: {why}")).ok()
+    }
+}
+
+impl Drop for InMemory {
+    fn drop(&mut self) {
+        let _ = succeeds("umount", &[text_of(self.0.path())]);
+    }
+}
+
+/// Each sync flushes the disk, and none reaches a medium.
+#[test]
+fn a_disk_whose_file_is_in_memory_makes_nothing_durable() {
+    let Some(memory) = InMemory::new() else { return };
+    let Some(on) = OnLoop::over(&memory.0.path().join("image"), Place::new(), "ext4", "defaults") else { return };
+    let result = on.run("append", &on.directory("data"), "run");
+    let reason = result["reason"].as_str().unwrap();
+    assert_eq!(result["verdict"], "INVALID", "{reason}");
+    assert!(reason.contains("nothing was made durable") && reason.contains("tmpfs, which is memory"), "{reason}");
+}
+
+/// Flushes are counted over the whole run: what is switched off for a part of it would not be missed.
+#[test]
+fn a_mount_or_a_cache_that_is_changed_meanwhile_proves_nothing() {
+    for (change, told) in [("barrier", "the mount options of"), ("cache", "write cache of loop")] {
+        let Some(on) = OnLoop::new("ext4", "defaults") else { return };
+        on.place.write("w.toml", &workload("append").replace("duration = \"2s\"", "duration = \"4s\""));
+        let directory = on.directory("data");
+        let running = on.place.start(&["run", "w.toml", text_of(&directory)], 1);
+        if change == "barrier" {
+            succeeds("mount", &["-o", "remount,barrier=0", text_of(&on.place.path("mount"))]).unwrap();
+        } else {
+            on.set_write_cache("write through");
+        }
+        let said = running.end();
+        assert_eq!(said.code, Some(11), "{change}: {said:?}");
+        assert!(in_one_line(&said.out).contains(told), "{change}: {}", said.out);
+    }
+}
+
 #[test]
 fn a_volatile_overlay_and_memory_make_nothing_durable() {
     let Some(on) = OnLoop::new("ext4", "defaults") else { return };
@@ -181,6 +233,25 @@ fn writes_through_o_dsync_are_as_durable_as_the_place_is() {
     succeeds("umount", &[text_of(&memory)]).unwrap();
     let reason = result["reason"].as_str().unwrap();
     assert!(result["verdict"] == "INVALID" && reason.contains("nothing was made durable"), "{reason}");
+}
+
+/// The kernel answers each sync at once and does nothing, as a library does that swallows them below the system calls.
+#[test]
+fn syncs_that_the_kernel_does_not_carry_out_are_missed_at_the_disk() {
+    for (call, writes) in [(libc::SYS_fdatasync, "append"), (libc::SYS_fsync, "append")] {
+        let Some(on) = OnLoop::new("ext4", "defaults") else { return };
+        let sync = if call == libc::SYS_fsync { "fsync" } else { "fdatasync" };
+        on.place.write("w.toml", &workload(writes).replace("\"fdatasync\"", &format!("\"{sync}\"")));
+        let directory = on.directory("data");
+        let mut command = on.place.command(&["run", "w.toml", text_of(&directory), "--out", "run"]);
+        crate::bed::refuse(&mut command, call, 0);
+        let output = command.output().unwrap();
+        let text = fs::read_to_string(on.place.path("run/verdict.json"));
+        let result: Value = serde_json::from_str(&text.unwrap_or_else(|why| panic!("{why}: {output:?}"))).unwrap();
+        let reason = result["reason"].as_str().unwrap();
+        assert_eq!(result["verdict"], "INVALID", "{sync}: {reason}");
+        assert!(reason.contains("was made durable"), "{sync}: {reason}");
+    }
 }
 
 /// What the C library of this process is told has no effect: the calls are system calls of our own.

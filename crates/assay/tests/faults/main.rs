@@ -39,6 +39,7 @@ mod mounts;
 mod page_cache;
 mod procedures;
 mod services;
+mod services_on_disks;
 mod stuck;
 mod submit;
 mod times;

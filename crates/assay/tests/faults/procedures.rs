@@ -34,10 +34,16 @@ enum Procedure {
     Matrix,
     Certify,
     Steps,
+    LimitOfServer,
+    CurveOfServer,
+    CertifyServer,
 }
 
-use Procedure::{Certify, CurveInOneRun, CurveOfRuns, Fit, Limit, Matrix, Size, Steps};
-const PROCEDURES: [Procedure; 8] = [Limit, CurveOfRuns, CurveInOneRun, Fit, Size, Matrix, Certify, Steps];
+use Procedure::{
+    Certify, CertifyServer, CurveInOneRun, CurveOfRuns, CurveOfServer, Fit, Limit, LimitOfServer, Matrix, Size, Steps,
+};
+const PROCEDURES: [Procedure; 11] =
+    [Limit, CurveOfRuns, CurveInOneRun, Fit, Size, Matrix, Certify, Steps, LimitOfServer, CurveOfServer, CertifyServer];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -78,6 +84,9 @@ impl Procedure {
             Matrix => &["matrix", "orion", DISK, "--disks", "1", "--write", "50%"],
             Certify => &["certify", "w.toml", DISK],
             Steps => &["run", "steps.toml", DISK],
+            LimitOfServer => &["limit", "server.toml", DISK, "--from", "1x", "--to", "2x"],
+            CurveOfServer => &["curve", "server.toml", DISK, "--max", "2x", "--points", "50%,100%"],
+            CertifyServer => &["certify", "server.toml", DISK],
         }
     }
 
@@ -88,9 +97,13 @@ impl Procedure {
         [self.words(), &lengths, verify].concat()
     }
 
-    /// Whether it can meet this fault at all. A fit compares counters, in which reading back would count; a matrix has no bound.
+    /// Whether it can meet this fault at all. A fit compares counters, in which reading back would count; a matrix has no bound; a
+    /// server reads nothing.
     fn meets(self, fault: Fault) -> bool {
-        !matches!((self, fault), (Fit, Fault::Damage) | (Fit | Size | Matrix, Fault::Slow))
+        !matches!(
+            (self, fault),
+            (Fit | LimitOfServer | CurveOfServer | CertifyServer, Fault::Damage) | (Fit | Size | Matrix, Fault::Slow)
+        )
     }
 }
 
@@ -137,7 +150,57 @@ fn write_workloads(place: &Place) {
     let all = [first[0].as_str(), &first[1], &second[0], &second[1]];
     place.write("steps.toml", &keyed(workload("1s", ("100ms", "20%"), &all)));
     place.write("profile.toml", PROFILE);
+    place.write("server.toml", SERVER);
 }
+
+/// The log of a server, which has no file system here, and pages.
+const SERVER: &str = r#"
+name = "server"
+model = "service"
+rate = "200/s"
+arrival = "steady"
+streams = true
+duration = "1s"
+slice = "1s"
+interval = "50ms"
+max_lag = "0s"
+[[file]]
+name = "log"
+size = "1MiB"
+made_by = "zeros"
+block = "4KiB"
+when_full = "start"
+[[file]]
+name = "pages"
+size = "1MiB"
+made_by = "written"
+block = "4KiB"
+[writer]
+name = "log"
+entry = "600B"
+steps = [{ write = "log" }, { fdatasync = "log", name = "log-sync" }]
+[[task]]
+name = "pages"
+each = "100ms"
+steps = [{ write = "pages", page = "4KiB", pages_per_commit = 0.5, at = "random" }, { fdatasync = "pages" }]
+[[criterion]]
+stream = "log-sync"
+measure = "service"
+share_over = "100ms"
+at_most = "20%"
+[certify]
+for = "1s"
+slice = "1s"
+[certify.stress]
+load = "2x"
+for = "1s"
+slice = "1s"
+[[certify.stress.criterion]]
+stream = "log-sync"
+measure = "service"
+share_over = "100ms"
+at_most = "20%"
+"#;
 
 const PROFILE: &str = r#"
 name = "small"
@@ -342,8 +405,8 @@ impl Cell {
         }
         match (self.procedure, failed.is_empty()) {
             (_, true) => return Came::Unseen,
-            (Limit | Size, false) => self.never_holds_what_failed(place, &failed, &words),
-            (CurveOfRuns | CurveInOneRun | Matrix | Certify | Steps | Fit, false) => {
+            (Limit | Size | LimitOfServer, false) => self.never_holds_what_failed(place, &failed, &words),
+            (CurveOfRuns | CurveInOneRun | Matrix | Certify | Steps | Fit | CurveOfServer | CertifyServer, false) => {
                 // In a fit late answers prevent nothing.
                 assert!(self.procedure == Fit || last.code == Some(10), "{words}");
             }
@@ -354,17 +417,17 @@ impl Cell {
     /// The document of the procedure has the failure, for those who read only that.
     fn is_in_its_document(self, place: &Place, words: &str) {
         let name = match self.procedure {
-            Limit => "limit.json",
-            CurveOfRuns | CurveInOneRun => "curve.json",
+            Limit | LimitOfServer => "limit.json",
+            CurveOfRuns | CurveInOneRun | CurveOfServer => "curve.json",
             Fit => "fit.json",
             Size => "size.json",
             Matrix => "matrix.json",
-            Certify | Steps => "verdict.json",
+            Certify | Steps | CertifyServer => "verdict.json",
         };
         let text = fs::read_to_string(place.path(OUT).join(name)).unwrap_or_else(|e| panic!("{name}: {e}: {words}"));
         let document: Value = serde_json::from_str(&text).unwrap();
         let failures = match self.procedure {
-            Certify | Steps => return assert_eq!(document["verdict"], "FAIL", "{words}"),
+            Certify | Steps | CertifyServer => return assert_eq!(document["verdict"], "FAIL", "{words}"),
             Size => &document["candidates"][0]["failures"],
             _ => &document["failures"],
         };

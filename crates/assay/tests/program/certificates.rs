@@ -3,6 +3,7 @@
 //! that bounds here are either of no concern or impossible to keep.
 
 use super::bed::{Place, in_one_line};
+use assay_record::{Entry, Reader, Writer};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -100,6 +101,13 @@ fn a_certificate_has_the_steps_that_its_workload_names_and_answers_in_the_last_l
     assert!(is_empty(&place));
     let page = fs::read_to_string(place.path("run/report.html")).unwrap();
     assert!(page.contains("commits: "), "the page answers too");
+    // Another mount is another answer: the result names it, with its options, and says how full it is.
+    for fact in ["mount type", "mount source", "mount options", "free share"] {
+        let known = json["steps"][0]["targets"][0]["facts"][fact].as_str().unwrap_or_else(|| panic!("{fact}: {json}"));
+        // Which step the text is about depends on the verdict, and room is taken meanwhile.
+        let shown = if fact == "free share" { "% free" } else { known };
+        assert!(page.contains(fact) && in_one_line(&said.out).contains(shown), "{fact} {known}: {}", said.out);
+    }
     // The log answers the same.
     let again = in_one_line(&place.assay(&["judge", "run"]).out);
     assert!(again.ends_with(&in_one_line(answer)), "{again}");
@@ -387,7 +395,7 @@ fn a_log_of_whole_blocks_runs_without_a_file_system_and_says_so() {
     for (args, code, part) in [
         (&["certify", "ring.toml", "sim:flash", "--quick"][..], 0, "ring: fit in a quick look"),
         (&["certify", "ring.toml", "sim:flash", "--beside"], 2, "--beside appends to another file"),
-        (&["limit", "ring.toml", "sim:flash", "--for", "2s"], 0, "ring"),
+        (&["limit", "ring.toml", "sim:flash", "--for", "2s"], 0, " commits"),
     ] {
         let said = place.assay(args);
         assert_eq!(said.code, Some(code), "{args:?}: {said:?}");
@@ -426,4 +434,104 @@ fn what_a_block_device_cannot_hold_is_refused_there() {
         said.code == Some(3) && in_one_line(&said.err).contains("a block device cannot hold this server"),
         "{said:?}"
     );
+}
+
+/// The lines of a log, each as its entry, by the number of its step.
+fn entries_of_steps(log: &Path) -> Vec<Vec<Entry>> {
+    let mut reader = Reader::new(std::io::BufReader::new(fs::File::open(log).unwrap()));
+    let mut steps: Vec<Vec<Entry>> = Vec::new();
+    while let Some(entry) = reader.next_entry().unwrap() {
+        let entry = entry.unwrap();
+        if matches!(entry, Entry::Header(_)) {
+            steps.push(Vec::new());
+        }
+        steps.last_mut().unwrap().push(entry);
+    }
+    steps
+}
+
+/// A log of these lines, with numbers and checksums that fit.
+fn write_log<'a>(log: &Path, entries: impl IntoIterator<Item = &'a Entry>) {
+    let mut writer = Writer::new(Vec::new(), 0);
+    entries.into_iter().for_each(|entry| writer.write_entry(entry).unwrap());
+    fs::write(log, writer.into_inner()).unwrap();
+}
+
+/// The first half of a step of one log, and the second half of that of another.
+fn halves<'a>(one: &'a [Entry], other: &'a [Entry]) -> Vec<&'a Entry> {
+    let half = one.len().min(other.len()) / 2;
+    one[..half].iter().chain(&other[half..]).collect()
+}
+
+/// Logs that are put together from two certificates of one server, or cut: of a directory and of its log on blocks.
+#[test]
+fn certificates_that_are_put_together_or_cut_are_never_fit() {
+    let stress = "[certify.stress]\nload = \"2x\"\nfor = \"2s\"\nslice = \"1s\"\n[[certify.stress.criterion]]\nstream = \"log-sync\"\n\
+                  measure = \"service\"\nmax_at_most = \"30s\"\n[certify.beside]";
+    for (workload, targets) in [(SERVER, ["data", "other"]), (RING, ["one", "two"])] {
+        let place = place();
+        place.write("w.toml", &workload.replacen("[certify.beside]", stress, 1));
+        fs::create_dir(place.path("other")).unwrap();
+        for (target, out) in targets.iter().zip(["a", "b"]) {
+            if workload == RING {
+                assert_eq!(place.assay(&["prep", target, "--create", "4MiB"]).code, Some(0));
+            }
+            place.assay(&["certify", "w.toml", target, "--keep-going", "--out", out]);
+        }
+        let compared = place.assay(&["compare", "a", "b"]);
+        assert!(compared.code == Some(0) && compared.out.contains("log-sync"), "{targets:?}: {compared:?}");
+        let steps = ["a", "b"].map(|out| entries_of_steps(&place.path(out).join("run.jsonl")));
+        let [a, b] = &steps;
+        assert_eq!([a.len(), b.len()], [2, 2]);
+        let logs: [(&str, Vec<&Entry>); 8] = [
+            ("load of a, stress of b", a[0].iter().chain(&b[1]).collect()),
+            ("load of b, stress of a", b[0].iter().chain(&a[1]).collect()),
+            ("load half of b", halves(&a[0], &b[0]).into_iter().chain(&a[1]).collect()),
+            ("stress half of b", a[0].iter().chain(halves(&a[1], &b[1])).collect()),
+            ("load of both", a[0].iter().chain(&b[0]).collect()),
+            ("in another order", a[1].iter().chain(&a[0]).collect()),
+            ("only the load", a[0].iter().collect()),
+            ("only the stress", a[1].iter().collect()),
+        ];
+        for (name, entries) in logs {
+            let log = place.path("put.jsonl");
+            write_log(&log, entries);
+            let judged = place.assay(&["judge", "put.jsonl", "--json"]);
+            assert!(matches!(judged.code, Some(10..=12)), "{name}, {targets:?}: {}", judged.out);
+            let answer = judged.json()["answer"].as_str().unwrap().to_owned();
+            assert!(!answer.contains(": fit"), "{name}, {targets:?}: {answer}");
+            place.write("verdict.json", &judged.out);
+            let verified = place.assay(&["verify", "verdict.json", "put.jsonl"]);
+            assert!(matches!(verified.code, Some(2 | 3)), "{name}, {targets:?}: {verified:?}");
+            let page = place.assay(&["report", "put.jsonl", "--out", "-"]).out;
+            assert!(!page.is_empty() && !page.contains(": fit"), "{name}, {targets:?}");
+        }
+        // Lines without new numbers are damage, wherever they come from.
+        let raw = ["a", "b"].map(|out| fs::read_to_string(place.path(out).join("run.jsonl")).unwrap());
+        place.write("raw.jsonl", &raw.concat());
+        assert!(matches!(place.assay(&["judge", "raw.jsonl"]).code, Some(3 | 10..=12)), "{targets:?}");
+    }
+}
+
+/// What was asked for is in the line that answers: another load, less time, longer windows.
+#[test]
+fn an_answer_says_what_limits_it() {
+    let place = place();
+    for (more, mark, words) in [
+        (&["--at", "0.5x"][..], "", "commits at 0.5x: "),
+        (&["--for", "2s"], "SHORT: ", "commits: "),
+        (&["--slice", "4s"], "LONGER WINDOWS: ", "commits: "),
+        (&["--quick", "--for", "2s"], "QUICK: ", "commits: "),
+    ] {
+        let out = format!("run{}", more.concat());
+        let said = place.assay(&[&["certify", "w.toml", "data", "--keep-going", "--out", &out], more].concat());
+        let json = result(&place, &out);
+        let answer = json["answer"].as_str().unwrap();
+        assert!(answer.starts_with(words), "{more:?}: {answer}");
+        assert!(json["watermarks"].to_string().contains(mark), "{more:?}: {}", json["watermarks"]);
+        if said.code == Some(0) && !mark.is_empty() {
+            assert!(answer.contains("fit in a ") || answer.contains("fit in longer windows"), "{more:?}: {answer}");
+        }
+    }
+    assert!(is_empty(&place));
 }

@@ -1,11 +1,11 @@
 //! What the machine knows of a mount, for a suite.
 
 use super::NamedMount;
-use crate::directories::{FILE_SYSTEM_ID, MOUNT_NUMBER};
+use crate::directories::MOUNT_NUMBER;
 use crate::host;
 use crate::procedure::several::Several;
 use assay_judge::suite::Member;
-use assay_record::TargetHead;
+use assay_record::{FILE_SYSTEM_ID, TargetHead};
 use std::collections::BTreeMap;
 
 /// The class of a mount of which the kernel says nothing.
