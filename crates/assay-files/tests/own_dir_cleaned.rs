@@ -210,6 +210,33 @@ fn leftover_copy(place: &Path) -> PathBuf {
     path.join(names.name(Manifest::ENTRY))
 }
 
+/// A name of a source says nothing of who made what has it: type, owner, device and place are all that tells.
+#[test]
+fn what_somebody_puts_under_a_name_of_a_copy_stays_unless_place_type_and_owner_fit() {
+    let place = tempfile::tempdir().unwrap();
+    let etc = leftover_copy(place.path()).with_file_name("etc");
+    let name = Why::Foreign("has a name that is not of this run");
+    // The name at another place, and as another type.
+    std::fs::write(etc.with_file_name("passwd"), "theirs").unwrap();
+    std::fs::remove_file(etc.join("passwd")).unwrap();
+    std::fs::create_dir(etc.join("passwd")).unwrap();
+    let report = only(clean(&open(place.path())).unwrap());
+    assert_eq!(left(&report), [("etc/passwd", name), ("passwd", name)]);
+    std::fs::remove_file(etc.with_file_name("passwd")).unwrap();
+    std::fs::remove_dir(etc.join("passwd")).unwrap();
+    symlink("/etc/passwd", etc.join("passwd")).unwrap();
+    assert_eq!(left(&only(clean(&open(place.path())).unwrap())), [("etc/passwd", name)]);
+    std::fs::remove_file(etc.join("passwd")).unwrap();
+    std::fs::write(etc.join("passwd"), "another file of the same user, longer than the copy was").unwrap();
+    if root() {
+        chown(etc.join("passwd"), Some(1234), None).unwrap();
+        let report = only(clean(&open(place.path())).unwrap());
+        assert_eq!(left(&report), [("etc/passwd", Why::Foreign("belongs to another user"))]);
+        chown(etc.join("passwd"), Some(0), None).unwrap();
+    }
+    assert_eq!(only(clean(&open(place.path())).unwrap()).state, State::Removed, "nothing tells it from the copy");
+}
+
 #[test]
 fn a_list_of_names_that_somebody_made_huge_ends_no_cleaning() {
     let place = tempfile::tempdir().unwrap();

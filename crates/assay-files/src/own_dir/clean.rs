@@ -240,12 +240,7 @@ fn removal_of_marker(place: &Place, ours: &LockedDirectory) -> rustix::io::Resul
     if !locked::is_at_name(place, &ours.name, &rustix::fs::fstat(&ours.directory)?)? {
         return Ok(Removal::Replaced);
     }
-    // The names of a copy go when nothing has one of them any more.
-    let listed = Manifest::file_name(&Names::for_run(&ours.marker.run));
-    match rustix::fs::unlinkat(&ours.directory, &listed, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        Err(why) => return Err(why),
-    }
+    remove_names_of_copy(ours)?;
     if !locked::is_empty_but_for(&ours.directory, Some(MARKER))? {
         return Ok(Removal::Filled);
     }
@@ -260,6 +255,21 @@ fn removal_of_marker(place: &Place, ours: &LockedDirectory) -> rustix::io::Resul
     synchronise(&ours.directory)?;
     rustix::fs::unlinkat(&ours.directory, MARKER, AtFlags::empty())?;
     Ok(Removal::Done)
+}
+
+/// The names of a copy go when nothing has one of them any more, also after a loss of power: what came back then without its
+/// name in the list would be somebody else's.
+fn remove_names_of_copy(ours: &LockedDirectory) -> rustix::io::Result<()> {
+    let listed = Manifest::file_name(&Names::for_run(&ours.marker.run));
+    match rustix::fs::statat(&ours.directory, &listed, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => synchronise(&ours.directory)?,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(why) => return Err(why),
+    }
+    match rustix::fs::unlinkat(&ours.directory, &listed, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(why) => Err(why),
+    }
 }
 
 /// Removes the directory that is open if it still has this name: somebody may have put another empty one there.

@@ -94,6 +94,19 @@ impl OpenSource {
         (&self.left_out, self.left_out_count)
     }
 
+    /// Looks once more at what no reading has compared: a file without bytes may have some by now, and a link may lead elsewhere.
+    pub fn compare_what_is_not_read(&self) {
+        for (number, size) in (0..).zip(&self.listed.sizes) {
+            if *size == 0 {
+                self.note_result(number, self.read_file(number, 0, &mut []));
+            }
+        }
+        let first_link = self.listed.files.len() as u32;
+        for number in first_link..first_link + self.listed.symlinks.len() as u32 {
+            self.note_result(number, self.compare_link(number));
+        }
+    }
+
     /// Whether a file was found to be another one than was listed.
     pub fn is_changed(&self, file: u32) -> bool {
         self.lock_changed().contains_key(&file)
@@ -111,8 +124,11 @@ impl OpenSource {
     fn read_file(&self, number: u32, offset: u64, buffer: &mut [u8]) -> Result<(), Changed> {
         let entry = self.listed.files.get(number as usize).ok_or(Changed::Other)?;
         let path = self.path_of(entry.directory, &entry.name);
-        let start = StartingPoint { directory: self.top.as_fd(), mounts: &self.mounts, resolution: self.resolution };
-        let file = start.open(Path::new(&path), OFlags::RDONLY, Mode::empty())?;
+        let file = self.open_below(&path, OFlags::RDONLY)?;
+        // A pipe in its place could not be read at a place, which would tell nobody what has happened.
+        if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
+            return Err(Changed::Other);
+        }
         without_access_time(&file);
         let mut filled = 0;
         while filled < buffer.len() {
@@ -122,10 +138,26 @@ impl OpenSource {
             }
         }
         // Looked at behind the reading, so that nobody has changed it before or meanwhile.
-        let facts = rustix::fs::fstat(&file)?;
-        let is_file = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile;
-        let is_same = is_file && self.facts.get(number as usize) == Some(&FileFacts::from_stat(&facts));
+        let facts = FileFacts::from_stat(&rustix::fs::fstat(&file)?);
+        if self.facts.get(number as usize) == Some(&facts) { Ok(()) } else { Err(Changed::Other) }
+    }
+
+    fn compare_link(&self, number: u32) -> Result<(), Changed> {
+        let entry = self.listed.numbered_entry(number).ok_or(Changed::Other)?;
+        let above = self.paths.get(entry.directory as usize).ok_or(Changed::Other)?;
+        let directory = self.open_below(above, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let leads_to = match rustix::fs::readlinkat(&directory, &*entry.name, Vec::new()) {
+            // It is no link any more.
+            Err(Errno::INVAL) => return Err(Changed::Other),
+            read => read?,
+        };
+        let is_same = self.listed.link_text(number).is_some_and(|text| text.as_bytes() == leads_to.to_bytes());
         if is_same { Ok(()) } else { Err(Changed::Other) }
+    }
+
+    fn open_below(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let start = StartingPoint { directory: self.top.as_fd(), mounts: &self.mounts, resolution: self.resolution };
+        start.open(Path::new(path), flags, Mode::empty())
     }
 
     fn path_of(&self, directory: u32, name: &str) -> String {
@@ -135,8 +167,14 @@ impl OpenSource {
         }
     }
 
+    fn note_result(&self, number: u32, result: Result<(), Changed>) {
+        if let Err(changed) = result {
+            self.note_change(number, &changed);
+        }
+    }
+
     fn note_change(&self, number: u32, changed: &Changed) {
-        let entry = self.listed.files.get(number as usize);
+        let entry = self.listed.numbered_entry(number);
         let path = entry.map_or_else(String::new, |entry| self.path_of(entry.directory, &entry.name));
         let place = format!("{}/{}", self.shown, one_line(path));
         let text = match changed {

@@ -266,7 +266,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         let found = load.and_then(|load| load.finish(&tree, &workload, verify).transpose());
         // What was compared in part proves nothing.
         let found = found.filter(|_| !tree.is_stopped());
-        let source_changed = tree.source().map_or_else(Vec::new, OpenSource::all_changed);
+        let source_changed = tree.source().map_or_else(Vec::new, changes_of_source);
         if keep {
             let kept = keep_tree(tree);
             return Ok(RunEnd {
@@ -290,6 +290,11 @@ fn open_source(planned: &SourceTree) -> Result<OpenSource, Trouble> {
     }
     let path = one_line(&planned.path);
     Err(Trouble::host(format!("the source {path} has changed since the plan was made: copy one that nobody changes")))
+}
+
+fn changes_of_source(source: &OpenSource) -> Vec<String> {
+    source.compare_what_is_not_read();
+    source.all_changed()
 }
 
 fn compared_of(found: Verification) -> Compared {

@@ -242,14 +242,44 @@ fn a_source_that_changes_or_goes_is_named_and_proves_nothing() {
     let mut running = place.start(&["run", "w.toml", "data"], 1);
     fs::write(place.path("source/a/b/58"), "changed").unwrap();
     fs::remove_file(place.path("source/a/b/59")).unwrap();
+    replace_by_pipe(&place.path("source/a/b/57"));
+    // Without bytes there is nothing to read, and a link is not read either.
+    fs::write(place.path("source/top"), "no longer empty").unwrap();
+    fs::remove_file(place.path("source/a/link")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", place.path("source/a/link")).unwrap();
     assert!(running.is_alive());
     let said = running.end();
     assert_eq!(said.code, Some(11), "{said:?}");
-    for text in ["a/b/58 of the source was changed", "a/b/59 of the source is gone"] {
+    for text in [
+        "a/b/58 of the source was changed",
+        "a/b/59 of the source is gone",
+        "a/b/57 of the source was changed",
+        "source/top of the source was changed",
+        "a/link of the source was changed",
+    ] {
         let log = fs::read_to_string(place.path("run/run.jsonl")).unwrap();
         assert!(log.contains(text), "{text}: {said:?}");
     }
-    assert!(in_one_line(&said.out).contains("a/b/58 of the source was changed"), "{said:?}");
+    assert!(in_one_line(&said.out).contains("source/top of the source was changed"), "the first one: {said:?}");
+    assert_eq!(fs::read_dir(place.path("data")).unwrap().count(), 0);
+}
+
+fn replace_by_pipe(path: &Path) {
+    fs::remove_file(path).unwrap();
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// What is not read is looked at when all is over, also where nothing else was changed.
+#[test]
+fn an_empty_file_of_a_source_that_gets_bytes_proves_nothing() {
+    let place = place_with_source(
+        &REAL.replace("closed = true", "rate = \"40/s\"\narrival = \"steady\"").replace("durable = \"end\"\n", ""),
+    );
+    let running = place.start(&["run", "w.toml", "data"], 1);
+    fs::write(place.path("source/top"), "bytes").unwrap();
+    let said = running.end();
+    assert_eq!(said.code, Some(11), "{said:?}");
+    assert!(in_one_line(&said.out).contains("source/top of the source was changed"), "{said:?}");
     assert_eq!(fs::read_dir(place.path("data")).unwrap().count(), 0);
 }
 
