@@ -186,6 +186,17 @@ fn a_mail_spool_keeps_its_size() {
     bench.tree.check(&bench.script);
 }
 
+/// A temporary file takes the place of another one, also where a client has so few that it often draws the new one.
+#[test]
+fn a_file_that_replaces_another_one_never_keeps_a_name_of_its_own() {
+    let mut bench = Bench::new(&workload(4, 2, vec![sequence("replace", "create write fsync close rename", 1)]), 3);
+    bench.run_phase(0, Span::from_ms(20));
+    assert!(bench.calls_made > 1000, "{} calls", bench.calls_made);
+    assert_eq!(bench.errors.first(), None);
+    bench.tree.check(&bench.script);
+    assert_eq!(bench.script.ledger().all_names().count(), 4);
+}
+
 #[test]
 fn a_symbolic_link_to_a_file_that_was_taken_away_is_not_lost() {
     // Workload files only read and remove links; whoever follows one finds what the ledger knows.

@@ -28,7 +28,7 @@ use running::{Bound, Running};
 /// Separates what clients draw from what else is drawn.
 const CLIENT: u64 = 3;
 const ORDER: u64 = 4;
-/// How often another sequence of the mix is drawn for a client that has no file for the one that was drawn.
+/// How often something else is drawn for a client: another sequence, where it has no file for the one that was drawn, or another file.
 const MOST_DRAWS: u32 = 64;
 
 /// A file that a client keeps open from one sequence to the next.
@@ -220,7 +220,7 @@ impl Script {
         &self.phases
     }
 
-    /// Begins a phase at `now`. One without a time lasts `usual`. False if its schedule has no sequences.
+    /// Begins a phase at `now`. One without a time lasts `usual`, and none is given more time than that. False if its schedule has no sequences.
     pub fn start_phase(&mut self, index: usize, now: Instant, usual: Span) -> bool {
         self.end_of_numbers = self.ledger.end_of_numbers();
         for client in &mut self.clients {

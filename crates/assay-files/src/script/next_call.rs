@@ -1,8 +1,8 @@
 //! Which call of its sequence a client does next, and what follows from its result.
 
-use super::Script;
 use super::call::{Call, Payload, Slot, Target};
 use super::running::{Bound, Running};
+use super::{MOST_DRAWS, Script};
 use crate::extents::Version;
 use crate::ledger::Kind;
 use crate::records::Record;
@@ -149,11 +149,19 @@ impl Script {
     fn new_name(&mut self, client: u32, running: &Running) -> u32 {
         let replaces = Subject::from_steps(self.steps_at(running)) == Subject::NewFile;
         let own = running.bound.map(|bound| bound.target);
-        let replaced = if replaces { self.pick(client, Kind::File) } else { None };
-        match replaced.filter(|number| Some(Target::Numbered(*number)) != own) {
-            Some(number) => number,
-            None => self.new_number(client),
+        let replaced = if replaces { self.pick_other(client, own) } else { None };
+        replaced.unwrap_or_else(|| self.new_number(client))
+    }
+
+    /// One of a client's own files that is not this one; `None` where it has no other, as far as draws can tell.
+    fn pick_other(&mut self, client: u32, this: Option<Target>) -> Option<u32> {
+        for _ in 0..MOST_DRAWS {
+            let number = self.pick(client, Kind::File)?;
+            if Some(Target::Numbered(number)) != this {
+                return Some(number);
+            }
         }
+        None
     }
 
     /// The next call of a step that moves bytes, or gives them back.

@@ -82,8 +82,8 @@ impl Phase {
             below.push(below.last().copied().unwrap_or(0) + sequence.share.max(1));
         }
         let end = match (described.until, described.span) {
-            (Until::Time, span) => Some(start + span.unwrap_or(usual)),
-            (_, span) => span.map(|span| start + span),
+            (Until::Time, span) => Some(start + span.map_or(usual, |span| span.min(usual))),
+            (_, span) => span.map(|span| start + span.min(usual)),
         };
         let mix = Prng::for_path(seed, &path(MIX));
         let replaced = vec![0; described.sequences.len()];

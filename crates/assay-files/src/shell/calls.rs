@@ -173,17 +173,21 @@ impl Calls {
             return Ok(Outcome::DONE);
         }
         let way = way_of(self.policy, call);
-        let tree = self.tree.clone();
-        let directory = tree.reach(tree.directory_of(call.target))?;
         if call.operation == Operation::Create {
-            let descriptor = directory.create_file(&self.name, OFlags::RDWR | way.open_flags())?;
+            let descriptor = self.reach(call)?.create_file(&self.name, OFlags::RDWR | way.open_flags())?;
             self.insert_file(call, descriptor);
             return Ok(Outcome::DONE);
         }
         let access = if call.writes { OFlags::RDWR } else { OFlags::RDONLY };
         let appends = if call.appends { OFlags::APPEND } else { OFlags::empty() };
-        self.unexamined = Some(directory.open_unexamined(&self.name, access | appends | way.open_flags())?);
+        let opened = self.reach(call)?.open_unexamined(&self.name, access | appends | way.open_flags())?;
+        self.unexamined = Some(opened);
         Ok(Outcome::DONE)
+    }
+
+    /// The directory that the target of a call is in. The tree is shared by all clients: it is not counted how many use it.
+    fn reach(&self, call: &Call) -> Result<Reached<'_>, OpenError> {
+        self.tree.reach(self.tree.directory_of(call.target))
     }
 
     fn move_bytes(&mut self, call: &Call) -> Result<Outcome, Failed> {
@@ -241,7 +245,7 @@ impl Calls {
     }
 
     fn ask_directory(&mut self, call: &Call) -> Result<Outcome, Failed> {
-        let directory = self.tree.reach(self.tree.directory_of(call.target))?;
+        let directory = self.reach(call)?;
         match call.operation {
             Operation::FsyncDir => rustix::fs::fsync(&*directory)?,
             Operation::Statfs => {

@@ -1,7 +1,7 @@
 //! Looks through the directories of a tree for what the ledger does not have.
 
 use super::faults::{TreeFault, Verification};
-use super::tree::{OpenTree, entry_of};
+use super::tree::OpenTree;
 use crate::own_dir::{Entry, EntryKind, MARKER, OpenError};
 use crate::script::{Script, Target};
 use assay_base::Code;
@@ -99,7 +99,8 @@ impl Listing<'_> {
         match target {
             Target::Numbered(number) => {
                 let node = self.script.ledger().node_of(number);
-                self.doubtful.contains(&number) || node.is_some_and(|node| entry_of(node.kind, entry.number) == entry)
+                self.doubtful.contains(&number)
+                    || node.is_some_and(|node| self.tree.entry_of_number(node.kind, number) == entry)
             }
             Target::Shared(file) => (file as usize) < self.script.shared_nodes().len(),
             Target::Directory(_) => false,

@@ -70,6 +70,7 @@ pub fn make_tree(tree: &OpenTree, script: &Script, threads: u32) -> Result<Made,
         Ok(maker.made)
     })?;
     make_links(tree, script)?;
+    tree.find_checks();
     refuse_stopped(tree)?;
     let synchronised = rustix::fs::syncfs(tree.own_dir().directory());
     synchronised.map_err(|why| trouble(&tree.own_dir().shown(), "syncfs", why.into()))?;

@@ -6,7 +6,7 @@
 
 use crate::contents::{Contents, SourceBytes};
 use crate::ledger::Kind;
-use crate::own_dir::{Directory, Entry, EntryKind, Manifest, OpenError, OwnDir, Way};
+use crate::own_dir::{Directory, Entry, EntryKind, Manifest, Names, OpenError, OwnDir, Way};
 use crate::script::Target;
 use crate::source::OpenSource;
 use assay_model::files::{DirectoryNumber, ListedEntry, NamedEntry, TreeShape};
@@ -156,13 +156,9 @@ impl OpenTree {
             let above = if number == 0 { 0 } else { entry.directory as usize + 1 };
             ways.push(ways[above].to_entry(names, EntryKind::Directory, name.as_bytes()));
         }
-        let of = |entries: &[ListedEntry], kind| {
-            let way =
-                |entry: &ListedEntry| ways[entry.directory as usize + 1].to_entry(names, kind, entry.name.as_bytes());
-            entries.iter().map(way).collect::<Vec<Way>>()
-        };
-        let (files, links) = (of(&listed.files, EntryKind::File), of(&listed.symlinks, EntryKind::Symlink));
-        Manifest::from_ways(ways.iter().copied().chain(files).chain(links))
+        let files = ways_to_entries(names, &ways, &listed.files, EntryKind::File);
+        let links = ways_to_entries(names, &ways, &listed.symlinks, EntryKind::Symlink);
+        Manifest::from_ways([ways, files, links].concat())
     }
 
     /// Whether an entry is the file of these names.
@@ -193,7 +189,7 @@ impl OpenTree {
         match target {
             Target::Numbered(number) => {
                 let bytes = self.shape.name_length(number).unwrap_or(0);
-                names.name_of_length(entry_of(kind, number.into()), bytes as usize)
+                names.name_of_length(self.entry_of_number(kind, number), bytes as usize)
             }
             Target::Shared(file) => names.file(FIRST_SHARED + u64::from(file)),
             Target::Directory(DirectoryNumber(0)) => ".".to_owned(),
@@ -211,13 +207,13 @@ impl OpenTree {
             && let Some(remembered) = self.checks.get(number as usize)
             && self.shape.name_length(number).is_none()
         {
-            let entry = entry_of(kind, number.into());
+            let entry = self.entry_of_number(kind, number);
             return entry.write_name(self.check_of(entry, remembered), text);
         }
         text.push_str(&self.name_of(target, kind));
     }
 
-    /// The check of a file, remembered from the second time on. What two clients find at once is the same.
+    /// The check of a file, which is remembered. What two find at once is the same.
     fn check_of(&self, file: Entry, remembered: &AtomicU32) -> u16 {
         match remembered.load(Ordering::Relaxed) {
             0 => {
@@ -229,17 +225,42 @@ impl OpenTree {
         }
     }
 
+    /// Finds the checks of the names of all files, so that no client has to while it is measured.
+    pub(super) fn find_checks(&self) {
+        // Names of other lengths, and those of a source, are made otherwise.
+        if self.source.is_some() || self.shape.name_length(0).is_some() {
+            return;
+        }
+        for (number, remembered) in (0..).zip(&self.checks) {
+            self.check_of(self.entry_of_number(Kind::File, number), remembered);
+        }
+    }
+
     /// The name of a file that nothing else has.
     pub(super) fn probe_name(&self) -> String {
         self.own.names().file(FIRST_SHARED - 1)
     }
 
+    /// The entry of a number. Directories that clients make stand behind those of the tree, which may lie beside them.
+    pub(super) fn entry_of_number(&self, kind: Kind, number: u32) -> Entry {
+        let number = u64::from(number);
+        match kind {
+            Kind::File => Entry { kind: EntryKind::File, number },
+            Kind::Directory => Entry { kind: EntryKind::Directory, number: self.shape.directories() + number },
+            Kind::Symlink => Entry { kind: EntryKind::Symlink, number },
+        }
+    }
+
     /// The target that an entry of a directory is, where it is one of ours that is not a directory of the tree.
     pub(super) fn target_of(&self, entry: Entry) -> Option<Target> {
-        match (entry.kind, entry.number.checked_sub(FIRST_SHARED)) {
-            (EntryKind::File, Some(shared)) => u32::try_from(shared).ok().map(Target::Shared),
-            _ => u32::try_from(entry.number).ok().map(Target::Numbered),
-        }
+        let number = match entry.kind {
+            EntryKind::File if entry.number >= FIRST_SHARED => {
+                return u32::try_from(entry.number - FIRST_SHARED).ok().map(Target::Shared);
+            }
+            EntryKind::Directory => entry.number.checked_sub(self.shape.directories())?,
+            EntryKind::File | EntryKind::Symlink => entry.number,
+        };
+        u32::try_from(number).ok().map(Target::Numbered)
     }
 
     /// The path of a directory below the directory of the run.
@@ -281,11 +302,11 @@ impl OpenTree {
     }
 }
 
-pub(super) fn entry_of(kind: Kind, number: u64) -> Entry {
-    let kind = match kind {
-        Kind::File => EntryKind::File,
-        Kind::Directory => EntryKind::Directory,
-        Kind::Symlink => EntryKind::Symlink,
-    };
-    Entry { kind, number }
+/// The ways to entries of a source; those to its directories are known, behind the one to the directory of the run.
+fn ways_to_entries(names: &Names, directories: &[Way], entries: &[ListedEntry], kind: EntryKind) -> Vec<Way> {
+    let mut ways = Vec::with_capacity(entries.len());
+    for entry in entries {
+        ways.push(directories[entry.directory as usize + 1].to_entry(names, kind, entry.name.as_bytes()));
+    }
+    ways
 }
