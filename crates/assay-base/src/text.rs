@@ -21,9 +21,27 @@ pub fn one_line(text: impl Display) -> String {
     without_passwords(&text.to_string().chars().map(printable_char).collect::<String>()).into_owned()
 }
 
+/// A number of things with the word for them: `1 file`, `2 files`.
+pub fn counted_things(number: u64, one: &str) -> String {
+    if number == 1 {
+        return format!("1 {one}");
+    }
+    match one.strip_suffix('y') {
+        Some(stem) => format!("{number} {stem}ies"),
+        None => format!("{number} {one}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_no_plural() {
+        let shown = |number, one| counted_things(number, one);
+        assert_eq!([shown(0, "file"), shown(1, "file"), shown(2, "file")], ["0 files", "1 file", "2 files"]);
+        assert_eq!([shown(1, "directory"), shown(3, "directory")], ["1 directory", "3 directories"]);
+    }
 
     #[test]
     fn a_name_stays_within_its_line() {

@@ -1,6 +1,7 @@
 //! What is counted of a real tree. Everything has a size that does not grow with the number of files.
 
 use assay_base::Bytes;
+use assay_base::text::counted_things;
 use assay_model::files::{DEEPEST_DIRECTORY, DirectoryGroup, LONGEST_NAME};
 use std::collections::BTreeMap;
 
@@ -161,14 +162,15 @@ impl TreeCounts {
     pub fn in_words(&self) -> String {
         let directories = self.directories + 1;
         format!(
-            "{} files with {} in {directories} directories: {:.1} in a directory, {:.1} deep in the mean and at most {}; {} symbolic links, {} further names",
-            self.files,
+            "{} with {} in {}: {:.1} in a directory, {:.1} deep in the mean and at most {}; {}, {}",
+            counted_things(self.files, "file"),
             Bytes::new(self.bytes).human_text(),
+            counted_things(directories, "directory"),
             self.files as f64 / directories as f64,
             self.mean_depth(),
             self.deepest,
-            self.symlinks,
-            self.links,
+            counted_things(self.symlinks, "symbolic link"),
+            counted_things(self.links, "further name"),
         )
     }
 }

@@ -4,7 +4,7 @@
 use super::activity::is_stopped;
 use super::findings::{event, event_of_cache, events_of_end, reads_files};
 use super::links::LinkMeters;
-use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request, Stonewall};
+use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request, Stonewall, TreeMade};
 use super::session::{ActivityWatch, NoAnswer, SILENT_AT_MOST, Session, TICK, Wait};
 use super::target::Directory;
 use crate::drive::durability::head_of_files;
@@ -17,6 +17,7 @@ use crate::log::logfile::LogFile;
 use crate::log::tool;
 use crate::observer::Observer;
 use crate::open::targets::Targets;
+use assay_base::text::counted_things;
 use assay_base::{Bytes, Instant, Span};
 use assay_device::clock::Clock;
 use assay_device::probe::{MadeDurable, processor_pressure_ns};
@@ -128,11 +129,18 @@ impl DirectoryRun<'_> {
                 "{text}; examine the file system, and then remove what is left: {cleaning}"
             )),
         })?;
-        let bytes = Bytes::new(made.bytes).human_text();
-        let (directory, files, directories) = (&made.directory, made.files, made.directories);
-        observer.say_line(&format!("made {files} files with {bytes} in {directories} directories below {directory}"));
+        observer.say_line(&made_in_words(made));
         Ok(())
     }
+}
+
+fn made_in_words(made: &TreeMade) -> String {
+    let (files, bytes) = (counted_things(made.files, "file"), Bytes::new(made.bytes).human_text());
+    let within = match made.directories {
+        0 => String::new(),
+        number => format!(" in {}", counted_things(number, "directory")),
+    };
+    format!("made {files} with {bytes}{within} below {}", made.directory)
 }
 
 impl DirectoryRun<'_> {

@@ -20,7 +20,7 @@ fn a_directory_becomes_a_table_without_its_names() {
     let said = place.assay(&["import", "tree", "Accounts2031", "-o", "tree.toml"]);
     assert_eq!((said.code, said.out.as_str()), (Some(0), ""), "{said:?}");
     let expected = "Accounts2031: 300 files with 438 KiB in 2 directories: 150.0 in a directory, 0.7 deep in the mean and at most 1; \
-                    1 symbolic links, 0 further names\n";
+                    1 symbolic link, 0 further names\n";
     assert_eq!(said.err, expected);
     let table = fs::read_to_string(place.path("tree.toml")).unwrap();
     for name in ["Accounts", "2031", "Zurich", "Branch", "Payroll", "ledger", "Newest", "ZZ"] {

@@ -3,7 +3,7 @@
 mod service;
 
 use crate::commands::outline::PlanLines;
-use assay_base::text::one_line;
+use assay_base::text::{counted_things, one_line};
 use assay_model::files::{CachePolicy, Durable, FilesPace, Layout, PlannedFiles, Sequence, TreeShape, Until};
 
 /// Adds the lines about the tree and its clients.
@@ -15,11 +15,11 @@ pub(super) fn add_lines(files: &PlannedFiles, seed: u64, out: &mut PlanLines) {
     out.add_heading("tree");
     match TreeShape::new(&workload.tree, workload.clients, seed).map(|shape| shape.totals()) {
         Some(totals) => out.add_line(format_args!(
-            "  {} files with {}, {} directories: {} inodes{}",
-            totals.files,
+            "  {} with {}, {}: {}{}",
+            counted_things(totals.files, "file"),
             totals.bytes.human_text(),
-            totals.directories,
-            totals.inodes(),
+            counted_things(totals.directories, "directory"),
+            counted_things(totals.inodes(), "inode"),
             if workload.tree.empty { ", made by the phases" } else { "" }
         )),
         None => out.add_line(format_args!("  too many directories: write a larger width")),
