@@ -25,6 +25,9 @@ const FILE_SYSTEMS: &[(u64, &str)] = &[
     (0x0116_1970, "gfs2"),
 ];
 
+/// Those that are in memory: whoever mounts one anew has an empty one.
+pub const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+
 /// The name of a file system by the number from `statfs`, of which only the lower 32 bits count.
 pub fn name_by_number(number: u64) -> Option<&'static str> {
     FILE_SYSTEMS.iter().find(|(known, _)| *known == number & 0xffff_ffff).map(|(_, name)| *name)

@@ -18,6 +18,9 @@ pub struct Event {
     pub details: BTreeMap<String, String>,
 }
 
+/// The name of a figure of an event about the page cache: the share of the pages of files that were in it before a phase (0 to 1).
+pub const CACHED_SHARE: &str = "cached_share";
+
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident = $word:literal,)+) => {
         /// The kind of an event. A word that this version does not know is kept as it was read.

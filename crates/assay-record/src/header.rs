@@ -289,10 +289,17 @@ pub struct TargetHead {
 
 /// The kind of a target that is a directory on a file system.
 pub const DIRECTORY: &str = "directory";
-/// The fact by which the file system of a directory is known again, where it has a number of its own.
-pub const FILE_SYSTEM_ID: &str = "file system id";
+/// The facts by which the file system of a directory is known again after it was mounted anew: its UUID, and the number that
+/// `statfs` gives where that does not follow from the device. File systems in memory, and most of those that a server has, have
+/// neither.
+pub const FILE_SYSTEM_UUID: &str = "file system uuid";
+/// See [`FILE_SYSTEM_UUID`].
+pub const FILE_SYSTEM_NUMBER: &str = "file system number";
 /// What is mounted there: a device, or the name of a server's export.
 const MOUNT_SOURCE: &str = "mount source";
+/// Facts that count where both of two heads have them: the inode of a database, which logs of earlier versions lack, and what a
+/// kernel may not say yet.
+const WHERE_BOTH_HAVE_IT: [&str; 3] = ["inode", FILE_SYSTEM_UUID, FILE_SYSTEM_NUMBER];
 
 impl TargetHead {
     /// The difference between this target and `was`, the target that a log was made on, in words; `None` where they are
@@ -301,12 +308,13 @@ impl TargetHead {
     pub fn differs_from(&self, was: &TargetHead) -> Option<String> {
         let heads = [was, self];
         let by_place = !heads.iter().any(|head| head.reports_identity());
-        // Logs of earlier versions have fewer facts.
-        let shared = ["inode", FILE_SYSTEM_ID, MOUNT_SOURCE]
-            .into_iter()
-            .filter(|name| heads.iter().all(|head| head.facts.contains_key(*name)))
-            .collect::<Vec<_>>();
-        let [before, now] = heads.map(|head| head.identity_facts(by_place, &shared));
+        let both_have = |fact: &&str| heads.iter().all(|head| head.facts.contains_key(*fact));
+        let mut of_both: Vec<&'static str> = WHERE_BOTH_HAVE_IT.into_iter().filter(both_have).collect();
+        // What a server exports has neither; memory has another source each time.
+        let is_known = of_both.iter().any(|fact| [FILE_SYSTEM_UUID, FILE_SYSTEM_NUMBER].contains(fact));
+        let by_source = !is_known && heads.iter().all(|head| head.kind == DIRECTORY && !head.is_in_memory());
+        of_both.extend(Some(MOUNT_SOURCE).filter(both_have).filter(|_| by_source));
+        let [before, now] = heads.map(|head| head.identity_facts(by_place, &of_both));
         let ((what, before), (_, now)) = before.into_iter().zip(now).find(|(before, now)| before != now)?;
         // For many targets the name and the place are the same text.
         Some(match (was.name == before, self.name == now) {
@@ -315,14 +323,14 @@ impl TargetHead {
         })
     }
 
-    /// What two heads of one target have in common; `by_place` where they do not report who they are. `shared` are facts that
-    /// both report and that not every log has.
-    fn identity_facts(&self, by_place: bool, shared: &[&str]) -> [(&'static str, String); 10] {
-        let inode = if shared.contains(&"inode") { self.fact_or_absent("inode") } else { String::new() };
-        [
+    /// What two heads of one target have in common; `by_place` where they do not report who they are, and `of_both` the facts that
+    /// count because both have them.
+    fn identity_facts(&self, by_place: bool, of_both: &[&'static str]) -> Vec<(&'static str, String)> {
+        let is_directory = self.kind == DIRECTORY;
+        let mut facts = vec![
             ("kind", self.kind.clone()),
             // What a file system says of its size may follow from what is free (quotas, btrfs, network file systems).
-            ("size", if self.kind == DIRECTORY { String::new() } else { format!("{} bytes", self.size_bytes) }),
+            ("size", if is_directory { String::new() } else { format!("{} bytes", self.size_bytes) }),
             ("block size", format!("{} bytes", self.block_bytes)),
             ("serial", self.fact_or_absent("serial")),
             ("wwid", self.fact_or_absent("wwid")),
@@ -331,22 +339,14 @@ impl TargetHead {
             ("place", if by_place { self.path_or_name() } else { String::new() }),
             // Another file may have its path by now.
             ("file", self.fact_or_absent("file")),
-            // That of a database.
-            ("inode", inode),
-            ("file system", self.file_system_of_directory(shared)),
-        ]
+            ("file system", if is_directory { self.fact_or_absent("file system") } else { String::new() }),
+        ];
+        facts.extend(of_both.iter().map(|fact| (*fact, self.fact_or_absent(fact))));
+        facts
     }
 
-    /// By what the file system of a directory is known again: its number, which lasts over mounts and restarts where it is of its
-    /// UUID, or else what is mounted there. Empty for other targets, where neither is among `shared`, and for memory, which has
-    /// another number each time.
-    fn file_system_of_directory(&self, shared: &[&str]) -> String {
-        let in_memory = ["tmpfs", "ramfs"].contains(&self.fact_or_absent("file system").as_str());
-        if self.kind != DIRECTORY || in_memory {
-            return String::new();
-        }
-        let known = [FILE_SYSTEM_ID, MOUNT_SOURCE].into_iter().find(|name| shared.contains(name));
-        known.map_or_else(String::new, |name| self.fact_or_absent(name))
+    fn is_in_memory(&self) -> bool {
+        ["tmpfs", "ramfs"].contains(&self.fact_or_absent("file system").as_str())
     }
 
     /// Whether it is a device that reports who it is.
@@ -481,17 +481,20 @@ mod tests {
             made.facts.insert("file".into(), when.into());
             made
         };
-        let directory = |facts: &[(&str, &str)]| TargetHead { kind: DIRECTORY.into(), ..target("/mnt", facts) };
-        let ext4 = |id: &str, source: &str| directory(&[(FILE_SYSTEM_ID, id), (MOUNT_SOURCE, source)]);
-        let tmpfs = |id: &str| directory(&[(FILE_SYSTEM_ID, id), ("file system", "tmpfs")]);
-        let nfs = |source: &str| directory(&[(MOUNT_SOURCE, source)]);
+        let mount = |facts: &[(&str, &str)]| TargetHead { kind: DIRECTORY.into(), ..target("mount", facts) };
+        let (ext4, first, second) = (("file system", "ext4"), (FILE_SYSTEM_UUID, "aa"), (FILE_SYSTEM_UUID, "bb"));
+        let tmpfs = ("file system", "tmpfs");
+        let other_volume = [ext4, first, (FILE_SYSTEM_NUMBER, "6")];
         for (was, is, differs) in [
-            (&ext4("1a", "/dev/loop0"), ext4("1a", "/dev/loop5"), None),
-            (&ext4("1a", "/dev/loop0"), ext4("2b", "/dev/loop0"), Some("file system")),
-            (&ext4("1a", "/dev/loop0"), directory(&[]), None),
-            (&tmpfs("1a"), tmpfs("2b"), None),
-            (&nfs("a:/x"), nfs("a:/x"), None),
-            (&nfs("a:/x"), nfs("b:/x"), Some("file system")),
+            (&mount(&[ext4, first]), mount(&[ext4, first]), None),
+            (&mount(&[ext4, first]), mount(&[ext4, second]), Some("file system uuid")),
+            (&mount(&[ext4, first]), mount(&[ext4]), None),
+            (&mount(&[ext4]), mount(&[("file system", "xfs")]), Some("file system")),
+            (&mount(&[ext4, first, (MOUNT_SOURCE, "/dev/a")]), mount(&[ext4, first, (MOUNT_SOURCE, "/dev/b")]), None),
+            (&mount(&[(MOUNT_SOURCE, "a:/x")]), mount(&[(MOUNT_SOURCE, "a:/x")]), None),
+            (&mount(&[(MOUNT_SOURCE, "a:/x")]), mount(&[(MOUNT_SOURCE, "b:/x")]), Some("mount source")),
+            (&mount(&[tmpfs, (MOUNT_SOURCE, "a")]), mount(&[tmpfs, (MOUNT_SOURCE, "b")]), None),
+            (&mount(&[ext4, first, (FILE_SYSTEM_NUMBER, "5")]), mount(&other_volume), Some("file system number")),
             (&made("inode 5 of 1.5"), made("inode 5 of 1.5"), None),
             (&made("inode 5 of 1.5"), made("inode 5 of 2.5"), Some("file")),
             (&file, elsewhere, Some("place")),

@@ -30,12 +30,12 @@ mod times;
 pub use commits::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, CommitsWriter, Committed, LedgerEntry};
 pub use database::{DatabaseHead, DatabaseSums, PerMinute};
 pub use durability::DurabilityHead;
-pub use event::{Event, EventKind};
+pub use event::{CACHED_SHARE, Event, EventKind};
 pub use flow_counters::{FlowCounters, FlowWork};
 pub use foreign::{DiskWork, ForeignAccount, ForeignLoad, OwnWork, WatchedDisk};
 pub use header::{
-    CacheHead, Close, CloseReason, DIRECTORY, FILE_SYSTEM_ID, FlowHead, Header, HostHead, MeterHead, PhaseHead,
-    PhaseKind, Preparation, StepHead, StreamHead, TargetHead,
+    CacheHead, Close, CloseReason, DIRECTORY, FlowHead, Header, HostHead, MeterHead, PhaseHead, PhaseKind, Preparation,
+    StepHead, StreamHead, TargetHead,
 };
 pub use host_rows::{DistributionRows, IntervalRows, RowLayout};
 pub use interval::{

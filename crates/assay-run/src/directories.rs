@@ -16,8 +16,8 @@ mod session;
 mod target;
 
 pub(crate) use carrying::DirectoryRun;
-pub(crate) use child::MOUNT_NUMBER;
 pub use child::serve_directory_calls;
+pub(crate) use child::{FILE_SYSTEM_ID, MOUNT_NUMBER};
 pub use connection::VERB;
 pub(crate) use target::Directory;
 pub use target::NamedDirectory;

@@ -1,7 +1,7 @@
 //! The directory that a person names. It is opened once, examined, and from then on only its descriptor counts: what its
 //! path leads to later does not matter.
 
-use super::marker::MARKER;
+use super::marker::{Lasting, MARKER};
 use super::names::is_own_directory;
 use super::resolve::{OwnMount, mount_number};
 use super::views;
@@ -100,6 +100,16 @@ impl Place {
     /// The number of the mount on which it lies; none before Linux 5.8.
     pub fn mount_number(&self) -> Option<u64> {
         mount_number(&self.descriptor)
+    }
+
+    /// The number by which its file system knows itself, where it stays the same whenever it is mounted.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn lasting_number(&self) -> rustix::io::Result<Option<u64>> {
+        let kind = rustix::fs::fstatfs(&self.descriptor)?.f_type as u64;
+        let number = rustix::fs::fstatvfs(&self.descriptor)?.f_fsid;
+        Ok(Some(number).filter(|number| *number != 0 && Lasting::of_file_system(kind) == Lasting::FileSystem))
     }
 
     /// The mount of the directory.

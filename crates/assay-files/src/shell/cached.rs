@@ -169,7 +169,7 @@ fn witness_for(tree: &OpenTree) -> Result<CacheWitness, Trouble> {
     };
     let number = rustix::fs::fstatfs(tree.own_dir().directory()).map_err(unknown)?.f_type as u64;
     let name = file_systems::name_by_number(number & 0xffff_ffff);
-    if matches!(name, Some("tmpfs" | "ramfs")) {
+    if name.is_some_and(|name| file_systems::IN_MEMORY.contains(&name)) {
         return Ok(CacheWitness::Memory);
     }
     // The pages of a file on overlay are those of the file beneath, which a mapping has and its descriptor has not.

@@ -1,7 +1,7 @@
 //! Calls of the kernel that rustix does not have in a safe form: with `semaphores.rs` the only file of this room with
 //! `unsafe` code.
 
-use rustix::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
@@ -30,6 +30,23 @@ pub(super) fn close_descriptor(descriptor: OwnedFd) -> Result<(), Errno> {
     // SAFETY: the descriptor was owned, and nobody else uses its number.
     let returned = unsafe { libc::close(descriptor.into_raw_fd()) };
     number_or_error(returned.into()).map(|_| ())
+}
+
+/// `struct fsuuid2` (include/uapi/linux/fs.h): how many bytes the UUID has, and 16 bytes.
+type FileSystemUuid = [u8; 17];
+/// FS_IOC_GETFSUUID, since Linux 6.9.
+const GET_FILE_SYSTEM_UUID: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<FileSystemUuid>(0x15, 0);
+
+/// The UUID of the file system of something that is open, in hexadecimal digits; none where it has none, or where the kernel does
+/// not say it.
+pub fn file_system_uuid(descriptor: impl AsFd) -> Option<String> {
+    let mut answer = FileSystemUuid::default();
+    // SAFETY: the call stores 17 bytes.
+    let returned =
+        unsafe { libc::ioctl(descriptor.as_fd().as_raw_fd(), GET_FILE_SYSTEM_UUID as _, answer.as_mut_ptr()) };
+    number_or_error(returned.into()).ok()?;
+    let bytes = answer[1..].get(..usize::from(answer[0])).filter(|bytes| !bytes.is_empty())?;
+    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// What becomes of a range of bytes.
@@ -230,7 +247,6 @@ fn own_process() -> libc::pid_t {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fd::AsFd;
     use std::io::Write;
     use std::os::unix::fs::FileExt;
 

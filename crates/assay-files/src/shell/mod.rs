@@ -78,6 +78,7 @@ pub use clients::{Clients, Finished};
 pub use desk::OpenCall;
 pub use faults::{TreeFault, Verification};
 pub use flows::FlowMap;
+pub use kernel::file_system_uuid;
 pub use make::{Made, make_tree};
 pub use overdue::{Lateness, Patience};
 pub use phase::{PhaseEnd, PhaseReport, Settings};

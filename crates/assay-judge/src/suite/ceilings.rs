@@ -1,7 +1,7 @@
 //! What a member could not do more of, whatever its storage can: the speed of the link, the processors of the client, and what the
 //! same workload does in memory.
 
-use super::figures::LinkShare;
+use super::figures::{LinkShare, ShareRange};
 use super::{Place, Suite};
 use crate::verdict::Verdict;
 use assay_base::Bytes;
@@ -28,6 +28,9 @@ pub struct Ceilings {
     /// See [`RunFigures::link`](super::RunFigures::link).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkShare>,
+    /// What of the files' pages was in the page cache before each phase: the lowest and the highest share of all rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached: Option<ShareRange>,
     /// What limited it, one phrase each; empty where nothing of this machine did.
     pub limited_by: Vec<String>,
 }
@@ -59,6 +62,7 @@ impl Ceilings {
         links.sort_by(|a, b| a.share.total_cmp(&b.share));
         // Not the mean of two of them: they may be different links.
         let link = links.get(links.len() / 2).map(|link| (*link).clone());
+        let cached = ShareRange::around_all(runs.iter().filter_map(|run| run.figures.cached));
         let mut limited_by = Vec::new();
         if let Some(link) = link.as_ref().filter(|link| link.share >= LIMITING) {
             let speed = Bytes::new(link.bytes_per_second).human_text();
@@ -71,7 +75,7 @@ impl Ceilings {
             limited_by.push("as fast as memory".to_owned());
         }
         let (workload, label) = (suite.workloads[workload].name.clone(), suite.members[member].label.clone());
-        Some(Ceilings { workload, label, rate, times_in_memory, client_share, link, limited_by })
+        Some(Ceilings { workload, label, rate, times_in_memory, client_share, link, cached, limited_by })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What one run of a suite measured.
 
 use crate::judgement::{GeneratorCost, Judgement, MeterFigures, StepFigures, StreamTotals};
+use assay_record::{CACHED_SHARE, Event};
 use serde::{Deserialize, Serialize};
 
 /// The word of a stream that counts sequences of operations; where there are some, they are what an application waits for.
@@ -18,6 +19,9 @@ pub struct RunFigures {
     /// The network link that was used most, of those whose speed is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkShare>,
+    /// What of the files' pages was in the page cache before each phase, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<ShareRange>,
     /// Whether some of what an application waits for follows a rate, so that no target could do more of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub follows_a_rate: bool,
@@ -63,6 +67,30 @@ pub struct LinkShare {
     pub share: f64,
 }
 
+/// The lowest and the highest of some shares (0 to 1).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShareRange {
+    /// The lowest.
+    pub lowest: f64,
+    /// The highest.
+    pub highest: f64,
+}
+
+impl ShareRange {
+    /// The range of all shares in these ranges; `None` without any.
+    pub(super) fn around_all(ranges: impl IntoIterator<Item = ShareRange>) -> Option<ShareRange> {
+        ranges
+            .into_iter()
+            .reduce(|all, one| ShareRange { lowest: all.lowest.min(one.lowest), highest: all.highest.max(one.highest) })
+    }
+
+    /// `0%`, `0% to 3%`.
+    pub(super) fn in_words(self) -> String {
+        let [lowest, highest] = [self.lowest, self.highest].map(|share| format!("{:.0}%", share * 100.0));
+        if lowest == highest { lowest } else { format!("{lowest} to {highest}") }
+    }
+}
+
 impl RunFigures {
     pub(super) fn from_judgement(judgement: &Judgement) -> RunFigures {
         let mut figures = RunFigures::default();
@@ -85,6 +113,8 @@ impl RunFigures {
             let links = part.targets.meters.iter().filter_map(busiest_direction);
             figures.link = links.chain(figures.link.take()).max_by(|a, b| a.share.total_cmp(&b.share));
         }
+        let parts = steps_of(judgement).into_iter().map(|(_, part)| part);
+        figures.cached = ShareRange::around_all(parts.flat_map(|part| &part.course.events).filter_map(cached_share));
         figures.rate = (seconds > 0.0).then(|| completed / seconds);
         figures.client_share = usable_processors(&judgement.part)
             .filter(|_| cost.sampled_ns > 0)
@@ -103,6 +133,12 @@ fn steps_of(judgement: &Judgement) -> Vec<(Option<u32>, &StepFigures)> {
         return vec![(None, &judgement.part)];
     }
     judgement.steps.iter().map(|step| (Some(step.number), &step.part)).collect()
+}
+
+/// What an event says of the page cache before a phase.
+fn cached_share(event: &Event) -> Option<ShareRange> {
+    let share = event.details.get(CACHED_SHARE)?.parse().ok().filter(|share| (0.0..=1.0).contains(share))?;
+    Some(ShareRange { lowest: share, highest: share })
 }
 
 fn stream_times(step: Option<u32>, stream: &StreamTotals, principal: bool) -> StreamTimes {

@@ -15,7 +15,7 @@ mod rounds;
 
 pub use ceilings::Ceilings;
 pub use comparison::{ClassTable, Row, SuiteComparison};
-pub use figures::{LinkShare, RunFigures, StreamTimes};
+pub use figures::{LinkShare, RunFigures, ShareRange, StreamTimes};
 pub use page::write_html;
 pub use render::write_text;
 
@@ -81,6 +81,18 @@ pub struct Member {
     /// What its user says about it, by name: nobody can see it from here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub about: BTreeMap<String, String>,
+    /// By what it is known again when the suite is continued, where the machine has such a thing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<MemberIdentity>,
+}
+
+/// By what a member is known again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberIdentity {
+    /// In words, such as `file system uuid 0f3a…`.
+    pub text: String,
+    /// Whether it is the same for as long as what is stored there. If not, it may be another one after a new start of the host.
+    pub lasts: bool,
 }
 
 /// A member on which no more runs were made.

@@ -4,7 +4,7 @@ mod picture;
 
 use super::comparison::{ClassTable, Row};
 use super::render::{chance_in_words, class_in_words, conclusions_in_words, member_in_words, suite_in_words};
-use super::{Ceilings, Suite, SuiteRun};
+use super::{Ceilings, ShareRange, Suite, SuiteRun};
 use crate::compare::FigureCell;
 use crate::render::chart::series_class;
 use crate::render::html::figures::{ABSENT, per_second};
@@ -105,6 +105,7 @@ struct CeilingsRow<'a> {
     memory: String,
     client: String,
     link: String,
+    cached: String,
     limited_by: String,
 }
 
@@ -116,6 +117,7 @@ fn ceilings_row(ceilings: &Ceilings) -> CeilingsRow<'_> {
         memory: ceilings.times_in_memory.map_or_else(absent, |times| format!("{times:.2} times as many")),
         client: ceilings.client_share.map_or_else(absent, |share| format!("{:.0}%", share * 100.0)),
         link: ceilings.link.as_ref().map_or_else(absent, |link| format!("{} {:.0}%", link.name, link.share * 100.0)),
+        cached: ceilings.cached.map_or_else(absent, ShareRange::in_words),
         limited_by: if ceilings.limited_by.is_empty() { absent() } else { ceilings.limited_by.join("; ") },
     }
 }

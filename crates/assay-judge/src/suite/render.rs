@@ -109,11 +109,12 @@ pub(super) fn member_in_words(suite: &Suite, label: &str) -> String {
 
 /// `mailspool on cephfs: 812.4/s, in memory 52 times as many; limited by the link …`.
 fn ceilings_in_words(ceilings: &Ceilings) -> String {
-    let Ceilings { workload, label, rate, times_in_memory, client_share, link, limited_by } = ceilings;
+    let Ceilings { workload, label, rate, times_in_memory, client_share, link, cached, limited_by } = ceilings;
     let mut words = vec![format!("{workload} on {label}: {rate:.1}/s")];
     words.extend(times_in_memory.map(|times| format!("in memory {times:.2} times as many")));
     words.extend(client_share.map(|share| format!("client {:.0}%", share * 100.0)));
     words.extend(link.as_ref().map(|link| format!("link {} {:.0}%", link.name, link.share * 100.0)));
+    words.extend(cached.map(|cached| format!("in the page cache before {}", cached.in_words())));
     let limits = if limited_by.is_empty() { String::new() } else { format!("; {}", limited_by.join("; ")) };
     format!("{}{limits}", words.join(", "))
 }

@@ -16,8 +16,8 @@ const RESOLUTION: f64 = 0.002;
 /// The method, described for the reader of the result.
 pub(super) const METHOD: &str = "Rounds are the units of noise: of each figure the ratio to the first member is formed in each \
 round, and the mean of its logarithms ± Student's t times their standard error is the 95 % interval; one that holds 1 is noise. \
-Values and ratios are over the rounds in which all members have the figure; a member with fewer than 3 rounds counts for itself, \
-and of it nothing is told.";
+Values and ratios are over the rounds in which all members have the figure; a member without 3 such rounds counts for itself, and of \
+it nothing is told.";
 
 /// The 97.5 % points of Student's t for 1 to 30 degrees of freedom (Fisher and Yates 1963, table III).
 const STUDENT: [f64; 30] = [
@@ -77,23 +77,44 @@ pub(super) fn compare_ratios(ratios: &[f64]) -> Answer {
     }
 }
 
-/// A figure of some members, by round, in those rounds alone in which all have it. Members with fewer than [`LEAST_ROUNDS`] keep
-/// their rounds, and take none from the others: nothing is told of them.
+/// A figure of some members, by round, in those rounds alone in which all have it. Members without [`LEAST_ROUNDS`] such rounds keep
+/// their own, and take none from the others: nothing is told of them.
 pub(super) fn in_common(of_members: Vec<Vec<Option<f64>>>) -> Vec<Vec<Option<f64>>> {
-    let has_enough = |rounds: &Vec<Option<f64>>| rounds.iter().flatten().count() >= LEAST_ROUNDS;
-    let enough: Vec<bool> = of_members.iter().map(has_enough).collect();
-    let number = of_members.iter().map(Vec::len).max().unwrap_or(0);
-    let has_round = |round: usize| {
-        let mut counting = of_members.iter().zip(&enough).filter(|(_, enough)| **enough);
-        counting.all(|(rounds, _)| rounds.get(round).copied().flatten().is_some())
-    };
-    let common: Vec<bool> = (0..number).map(has_round).collect();
+    let has_enough = |rounds: &Vec<Option<f64>>| count_rounds(rounds) >= LEAST_ROUNDS;
+    let mut counting: Vec<bool> = of_members.iter().map(has_enough).collect();
+    let mut common = common_rounds(&of_members, &counting);
+    // Without the member that has the fewest, the others may still have enough.
+    while common.iter().filter(|is_common| **is_common).count() < LEAST_ROUNDS {
+        let Some(fewest) = member_with_fewest(&of_members, &counting) else { break };
+        counting[fewest] = false;
+        common = common_rounds(&of_members, &counting);
+    }
     let mut kept = Vec::new();
-    for (rounds, enough) in of_members.iter().zip(&enough) {
-        let value = |(value, common): (&Option<f64>, &bool)| value.filter(|_| *common || !enough);
+    for (rounds, counts) in of_members.iter().zip(&counting) {
+        let value = |(value, common): (&Option<f64>, &bool)| value.filter(|_| *common || !counts);
         kept.push(rounds.iter().zip(&common).map(value).collect());
     }
     kept
+}
+
+fn count_rounds(rounds: &[Option<f64>]) -> usize {
+    rounds.iter().flatten().count()
+}
+
+/// Which rounds all of the members have that count.
+fn common_rounds(of_members: &[Vec<Option<f64>>], counting: &[bool]) -> Vec<bool> {
+    let number = of_members.iter().map(Vec::len).max().unwrap_or(0);
+    let all_have = |round: usize| {
+        let mut members = of_members.iter().zip(counting).filter(|(_, counts)| **counts);
+        members.all(|(rounds, _)| rounds.get(round).copied().flatten().is_some())
+    };
+    (0..number).map(all_have).collect()
+}
+
+/// The member that has the fewest rounds, of those that count; the last of several. Never the first, with which all are compared.
+fn member_with_fewest(of_members: &[Vec<Option<f64>>], counting: &[bool]) -> Option<usize> {
+    let others = (1..of_members.len()).rev().filter(|at| counting[*at]);
+    others.min_by_key(|at| count_rounds(&of_members[*at]))
 }
 
 fn logarithms(values: &[f64]) -> Vec<f64> {
@@ -156,6 +177,11 @@ mod tests {
             one(&[3.0, 3.0, 0.0, 0.0, 0.0]),
             "one that was lost early takes no rounds from the others"
         );
+        let late =
+            vec![one(&[1.0, 1.0, 1.0, 1.0, 1.0]), one(&[2.0, 2.0, 2.0, 2.0, 0.0]), one(&[0.0, 0.0, 3.0, 3.0, 3.0])];
+        let common = in_common(late.clone());
+        assert_eq!(common[..2], [one(&[1.0, 1.0, 1.0, 1.0, 0.0]), one(&[2.0, 2.0, 2.0, 2.0, 0.0])]);
+        assert_eq!(common[2], late[2], "one that came back late leaves the others theirs");
     }
 
     #[test]

@@ -19,6 +19,7 @@ fn member(label: &str, class: &str) -> Member {
         facts,
         options,
         about: BTreeMap::new(),
+        identity: None,
     }
 }
 
@@ -189,6 +190,8 @@ fn what_limits_a_member_is_named() {
         if run.place.member == Some(0) {
             let link = LinkShare { name: "eth0".to_owned(), bytes_per_second: 125_000_000, share: 0.94 };
             run.figures.link = Some(link);
+            let share = f64::from(run.place.round) / 100.0;
+            run.figures.cached = Some(ShareRange { lowest: 0.0, highest: share });
         } else {
             run.figures.client_share = Some(0.97);
         }
@@ -216,6 +219,12 @@ fn what_limits_a_member_is_named() {
     assert!(with(Verdict::Pass, false).is_some());
     assert_eq!(with(Verdict::Pass, true), None, "the same rate is everywhere the same");
     assert_eq!(with(Verdict::Fail, false), None, "what failed in memory is no ceiling");
+    assert_eq!(ceilings[0].cached, Some(ShareRange { lowest: 0.0, highest: 0.03 }), "over all rounds");
+    let text = text_in_one_line(&suite);
+    assert!(text.contains("link eth0 94%, in the page cache before 0% to 3%;"), "{text}");
+    let mut page = String::new();
+    write_html(&suite, &mut page).unwrap();
+    assert!(page.contains("<td class=\"n\">0% to 3%</td>"), "{page}");
     let told = suite.compare().told;
     assert_eq!(told, 16, "the run in memory is compared with none");
 }
@@ -273,6 +282,20 @@ fn the_figures_of_a_run_are_those_of_its_log() {
     let times = figures.times_of(None, &totals.name).unwrap();
     assert_eq!((times.p99_ns, times.mean_ns), (totals.response.p99_ns, totals.response.mean_ns));
     assert!(times.principal && figures.rate.is_some_and(|rate| rate > 0.0));
+}
+
+#[test]
+fn what_was_in_the_page_cache_comes_from_the_events_of_each_phase() {
+    let log = include_bytes!("../../../assay-record/tests/golden/run-v1.jsonl");
+    let mut judgement = crate::judge_log(Reader::new(&log[..]), &crate::Options::default()).unwrap();
+    assert_eq!(RunFigures::from_judgement(&judgement).cached, None);
+    for share in ["0.031", "0.5", "twice", "7"] {
+        let details = [(assay_record::CACHED_SHARE.to_owned(), share.to_owned())].into();
+        let event = assay_record::Event { at_ns: 0, what: "settings".into(), text: String::new(), details };
+        judgement.part.course.events.push(event);
+    }
+    let cached = RunFigures::from_judgement(&judgement).cached;
+    assert_eq!(cached, Some(ShareRange { lowest: 0.031, highest: 0.5 }));
 }
 
 #[test]

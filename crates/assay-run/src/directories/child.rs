@@ -19,11 +19,12 @@ use assay_files::Trouble;
 use assay_files::own_dir::{Conditions, OwnDir, Place, Report, State, directory_in_memory};
 use assay_files::shell::{
     ClientInterval, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StillTime, StopHandle,
-    Verification, Watched, drop_cached_pages, drop_caches_of_host, look_at_cache,
+    Verification, Watched, drop_cached_pages, drop_caches_of_host, file_system_uuid, look_at_cache,
 };
 use assay_files::source::OpenSource;
 use assay_model::files::{CachePolicy, FilesWorkload, SourceTree, TreeShape};
-use assay_record::{Event, FILE_SYSTEM_ID, FlowInterval, Histograms, Interval, Thresholds};
+use assay_record::header::{FILE_SYSTEM_NUMBER, FILE_SYSTEM_UUID};
+use assay_record::{Event, FlowInterval, Histograms, Interval, Thresholds};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -36,6 +37,8 @@ pub(super) const TYPE_FACT: &str = "mount type";
 
 /// The name of the fact by which two names of one mount are known.
 pub(crate) const MOUNT_NUMBER: &str = "mount number";
+/// The number of its file system, as `statfs` gives it.
+pub(crate) const FILE_SYSTEM_ID: &str = "file system id";
 
 /// Carries out the requests that come from `requests`, and writes to `answers` what came of them. Returns the exit code.
 /// When nobody is left who wants something, `end_process` is called: a thread may be in a call that does not return, so
@@ -429,6 +432,12 @@ fn facts_of(place: &Place) -> Result<PlaceFacts, Trouble> {
     facts.extend(mount_number.map(|number| (MOUNT_NUMBER.to_owned(), number.to_string())));
     if room.f_fsid != 0 {
         facts.insert(FILE_SYSTEM_ID.to_owned(), format!("{:016x}", room.f_fsid));
+    }
+    if !file_systems::IN_MEMORY.contains(&file_system.as_str()) {
+        // One in memory has another UUID each time that it is mounted.
+        facts.extend(file_system_uuid(place).map(|uuid| (FILE_SYSTEM_UUID.to_owned(), uuid)));
+        let number = place.lasting_number().map_err(unable)?;
+        facts.extend(number.map(|number| (FILE_SYSTEM_NUMBER.to_owned(), format!("{number:016x}"))));
     }
     Ok(PlaceFacts {
         file_system,

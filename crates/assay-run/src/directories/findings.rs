@@ -3,7 +3,7 @@
 use super::protocol::{CacheLook, Compared, RunEnd};
 use assay_base::{Bytes, Instant};
 use assay_model::files::{CachePolicy, FilesPhase, Operation, Sequence};
-use assay_record::{Event, EventKind};
+use assay_record::{CACHED_SHARE, Event, EventKind};
 use std::collections::BTreeMap;
 
 /// So many faults become events of their own; the others are counted.
@@ -29,7 +29,9 @@ pub(super) fn event_of_cache(policy: CachePolicy, reads_files: bool, look: Cache
     if kind == EventKind::Disturbed {
         text += ", and its reads are said to come from the storage (at most 10% may be there): somebody else reads these files, or the file system keeps what was dropped";
     }
-    event(kind, text, now)
+    let mut event = event(kind, text, now);
+    event.details.extend(look.share.map(|share| (CACHED_SHARE.to_owned(), format!("{share:.6}"))));
+    event
 }
 
 /// Whether a phase reads the bytes of files.

@@ -5,6 +5,7 @@ use super::protocol::{Examine, PathBytes, PlaceFacts};
 use super::session::Session;
 use crate::failure::{Failure, one_line};
 use crate::host::watch::Watch;
+use assay_base::file_systems;
 use assay_device::probe::{MadeDurable, MountClass, made_durable_on_mount};
 use assay_device::safety::Roots;
 use assay_record::TargetHead;
@@ -140,13 +141,12 @@ impl Directory {
     }
 }
 
-/// File systems in memory, and those whose data are with a server.
-const FILE_SYSTEMS_IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+/// File systems whose data are with a server.
 const ON_A_SERVER: [&str; 5] = ["nfs", "cifs", "smb3", "9p", "ceph"];
 
 fn watermarks_of(file_system: &str) -> Vec<String> {
     let mut marks = Vec::new();
-    if FILE_SYSTEMS_IN_MEMORY.contains(&file_system) {
+    if file_systems::IN_MEMORY.contains(&file_system) {
         marks.push(format!("NON-CERTIFIABLE: {file_system} is memory: no storage was tested"));
     }
     if ON_A_SERVER.contains(&file_system) {

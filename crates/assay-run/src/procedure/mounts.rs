@@ -4,23 +4,24 @@
 //! mount, and stores the runs in `suite.json` after each one, from which an interrupted suite continues.
 
 mod chosen;
+mod earlier;
 mod member;
 mod named;
 
 pub use chosen::ChosenWorkload;
 pub use named::NamedMount;
 
-use crate::failure::{Failure, escaped_path, one_line};
+use crate::failure::{Failure, one_line};
 use crate::log::results;
 use crate::observer::Observer;
-use crate::procedure::kept::{read_document, write_document};
+use crate::procedure::kept::write_document;
 use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::several::{PlannedRun, Several};
 use assay_base::Multiple;
 use assay_judge::procedure::{AfterFailure, Attempts, Evidence};
-use assay_judge::suite::{LostMember, MOST_ROUNDS, Member, Place, SCHEMA, Suite, SuiteComparison, SuiteWorkload};
+use assay_judge::suite::{LostMember, MOST_ROUNDS, Place, SCHEMA, Suite, SuiteComparison, SuiteWorkload};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Name of the suite's file.
@@ -118,7 +119,7 @@ impl<'a> MountSuite<'a> {
     ) -> Result<MountSuite<'a>, Failure> {
         results::check_replaceable(dir, &[FILE, PAGE])?;
         let asks_for_a_seed = opened.mounts.first().is_some_and(|(_, several)| several.asks_for_a_seed());
-        let suite = if resumed { read_earlier(dir, &fresh, asks_for_a_seed)? } else { fresh };
+        let suite = if resumed { earlier::read_suite(&dir.join(FILE), &fresh, asks_for_a_seed)? } else { fresh };
         let attempts = Attempts::new(AfterFailure::GoOn);
         let mut this = MountSuite {
             opened,
@@ -185,7 +186,14 @@ impl<'a> MountSuite<'a> {
     fn add_lost_member(&mut self, member: usize, place: Place, why: String, observer: &mut dyn Observer) {
         let lost = LostMember { label: self.suite.members[member].label.clone(), place, why };
         observer.warn_user(&one_line(self.suite.loss_in_words(&lost)).to_string());
+        self.forget_loss(member);
         self.suite.lost.push(lost);
+    }
+
+    /// A later run was made on a member, or it was lost once more.
+    fn forget_loss(&mut self, member: usize) {
+        let label = &self.suite.members[member].label;
+        self.suite.lost.retain(|lost| lost.label != *label);
     }
 
     fn add_remark(&mut self, remark: String, observer: &mut dyn Observer) {
@@ -286,8 +294,10 @@ impl Series for MountSuite<'_> {
         let rate = run.and_then(|run| run.figures.rate).map_or_else(String::new, |rate| format!(", {rate:.1}/s"));
         observer.say_line(&format!("{}: {verdict}{rate}", self.suite.place_in_words(place)));
         let is_lost = self.attempts.ended_for_good().any(|(ended, _)| *ended == place);
-        if let Some(member) = place.member.filter(|_| is_lost) {
-            self.add_lost_member(member, place, made.evidence.reason.clone(), observer);
+        match place.member {
+            Some(member) if is_lost => self.add_lost_member(member, place, made.evidence.reason.clone(), observer),
+            Some(member) => self.forget_loss(member),
+            None => {}
         }
     }
 
@@ -344,37 +354,6 @@ pub fn plan_suite(opened: &OpenedMounts<'_>, choices: &SuiteChoices) -> Result<S
     }
     refuse_same_directories(&suite)?;
     Ok(suite)
-}
-
-/// The suite that an earlier call left, which must be of the same mounts and workloads. It may go on to another number of rounds,
-/// and with its own seed unless another one is asked for.
-fn read_earlier(dir: &Path, ours: &Suite, asks_for_a_seed: bool) -> Result<Suite, Failure> {
-    let kept: Suite = read_document(&dir.join(FILE), |_| true)?;
-    let differs = [
-        (!are_same_members(&kept.members, &ours.members), "other mounts, or mounts with other options"),
-        (kept.workloads != ours.workloads, "other workloads, or other lengths or loads of them"),
-        (asks_for_a_seed && kept.seed != ours.seed, "another seed"),
-    ];
-    if let Some((_, what)) = differs.iter().find(|(differs, _)| *differs) {
-        return Err(Failure::bad_usage(format!(
-            "{} cannot be continued: it is of {what}; repeat the command it was started with",
-            escaped_path(&dir.join(FILE))
-        )));
-    }
-    Ok(Suite {
-        rounds: ours.rounds,
-        anyway: ours.anyway,
-        members: ours.members.clone(),
-        remarks: ours.remarks.clone(),
-        lost: Vec::new(),
-        ..kept
-    })
-}
-
-/// Whether the members are the same, whatever their user says about them.
-fn are_same_members(kept: &[Member], ours: &[Member]) -> bool {
-    let without_words = |member: &Member| Member { about: BTreeMap::new(), ..member.clone() };
-    kept.iter().map(without_words).eq(ours.iter().map(without_words))
 }
 
 /// Name of the directory of a run. The number of a repetition follows it, and no other name ends with `round-` and a number.

@@ -130,6 +130,11 @@ fn a_mount_that_is_taken_away_ends_its_own_runs_alone() {
     let again = mounted.place.assay(&[&SHORT_SUITE[..], &["--resume", "s", "--json"]].concat());
     assert_eq!((again.code, runs_of(&again.json(), 1)), (Some(10), vec![1, 2, 3]), "{again:?}");
     assert!(again.json()["lost"].is_null());
+    // What is in memory is another one when it is mounted anew, and that cannot be overlooked.
+    let marks = again.json()["watermarks"].to_string();
+    assert!(marks.contains("MOUNTED ANEW: two was mounted again between its rounds"), "{marks}");
+    let page = fs::read_to_string(mounted.place.path("s/suite.html")).unwrap();
+    assert!(page.contains("MOUNTED ANEW"));
 }
 
 #[test]
@@ -147,7 +152,7 @@ fn a_mount_on_which_nothing_can_begin_ends_its_own_runs_alone() {
 }
 
 /// A loop device over a file, until it is dropped.
-struct Loop(String);
+pub(crate) struct Loop(pub(crate) String);
 
 impl Loop {
     fn make_over(image: &Path) -> Result<Loop, String> {
@@ -166,33 +171,133 @@ impl Drop for Loop {
     }
 }
 
+/// A file system on a loop device of ours, mounted where the second member of a suite is.
+pub(crate) struct OnLoop {
+    // The loop device goes after what is mounted on it.
+    pub(crate) mounted: MountPoint,
+    pub(crate) device: Loop,
+}
+
+impl OnLoop {
+    /// A device of this size; `None` where there is no loop device, which it says.
+    pub(crate) fn with_size(bytes: u64) -> Option<OnLoop> {
+        let mounted = MountPoint::unmounted("");
+        let image = mounted.place.path("image");
+        fs::File::create(&image).unwrap().set_len(bytes).unwrap();
+        match Loop::make_over(&image) {
+            Ok(device) => {
+                mounted.place.write("short.toml", &short());
+                fs::create_dir(mounted.place.path("a")).unwrap();
+                Some(OnLoop { mounted, device })
+            }
+            Err(why) => {
+                eprintln!("skipped: no loop device: {why}");
+                None
+            }
+        }
+    }
+
+    /// Makes a file system with a command that takes the device last but for `more`, and mounts it.
+    pub(crate) fn make(&mut self, command: &[&str], more: &[&str]) -> bool {
+        let made = succeeds(&[command, &[self.device.0.as_str()], more].concat()).and_then(|()| self.mount());
+        made.map_err(|why| eprintln!("skipped: no file system by {}: {why}", command[0])).is_ok()
+    }
+
+    fn mount(&mut self) -> Result<(), String> {
+        succeeds(&["mount", &self.device.0, text_of(&self.mounted.point())])?;
+        self.mounted.layers = 1;
+        Ok(())
+    }
+
+    fn unmount(&mut self) {
+        succeeds(&["umount", text_of(&self.mounted.point())]).unwrap();
+        self.mounted.layers = 0;
+    }
+
+    /// One round, or all three.
+    fn suite(&self, rounds: &str, more: &[&str]) -> Said {
+        let words = SHORT_SUITE.iter().map(|word| if *word == "3" { rounds } else { *word });
+        self.mounted.place.assay(&[&words.collect::<Vec<_>>()[..], more].concat())
+    }
+}
+
 #[test]
 fn a_suite_goes_on_when_a_file_system_has_another_size() {
-    // The loop device goes after what is mounted on it.
-    let (image, device);
-    let mut mounted = MountPoint::unmounted("");
-    let point = mounted.point();
-    image = mounted.place.path("image");
-    fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
-    match Loop::make_over(&image) {
-        Ok(made) => device = made,
-        Err(why) => return eprintln!("skipped: no loop device: {why}"),
+    let Some(mut disk) = OnLoop::with_size(64 << 20) else { return };
+    if !disk.make(&["mkfs.ext4", "-q", "-F"], &["40M"]) {
+        return;
     }
-    let mount = ["mount", &device.0, text_of(&point)];
-    if let Err(why) = succeeds(&["mkfs.ext4", "-q", "-F", &device.0, "40M"]).and_then(|()| succeeds(&mount)) {
-        return eprintln!("skipped: no ext4 on a loop device: {why}");
-    }
-    mounted.layers = 1;
-    mounted.place.write("short.toml", &short());
-    fs::create_dir(mounted.place.path("a")).unwrap();
-    let one_round: Vec<&str> = SHORT_SUITE.iter().map(|word| if *word == "3" { "1" } else { word }).collect();
-    let first = mounted.place.assay(&[&one_round[..], &["--out", "s"]].concat());
+    let first = disk.suite("1", &["--out", "s"]);
     assert_eq!(first.code, Some(0), "{first:?}");
-    succeeds(&["umount", text_of(&point)]).unwrap();
-    succeeds(&["e2fsck", "-fy", &device.0]).unwrap();
-    succeeds(&["resize2fs", &device.0]).unwrap();
-    succeeds(&mount).unwrap();
-    let again = mounted.place.assay(&[&SHORT_SUITE[..], &["--resume", "s", "--json"]].concat());
+    disk.unmount();
+    succeeds(&["e2fsck", "-fy", &disk.device.0]).unwrap();
+    succeeds(&["resize2fs", &disk.device.0]).unwrap();
+    disk.mount().unwrap();
+    let again = disk.suite("3", &["--resume", "s", "--json"]);
     assert_eq!(again.code, Some(0), "{again:?}");
     assert_eq!(runs_of(&again.json(), 1), [1, 2, 3]);
+    assert!(!again.json()["watermarks"].to_string().contains("MOUNTED ANEW"), "{again:?}");
+}
+
+#[test]
+fn rounds_of_another_file_system_at_the_same_path_are_not_joined() {
+    for (command, bytes) in [(&["mkfs.ext4", "-q", "-F"][..], 64 << 20), (&["mkfs.xfs", "-q", "-f"], 320 << 20)] {
+        let Some(mut disk) = OnLoop::with_size(bytes) else { return };
+        if !disk.make(command, &[]) {
+            continue;
+        }
+        let first = disk.suite("1", &["--out", "s"]);
+        assert_eq!(first.code, Some(0), "{first:?}");
+        disk.unmount();
+        disk.mount().unwrap();
+        let same = disk.suite("2", &["--resume", "s", "--json"]);
+        assert_eq!((same.code, runs_of(&same.json(), 1)), (Some(0), vec![1, 2]), "{command:?}: {same:?}");
+        disk.unmount();
+        assert!(disk.make(command, &[]));
+        let kept = fs::read(disk.mounted.place.path("s/suite.json")).unwrap();
+        let other = disk.suite("3", &["--resume", "s"]);
+        assert_eq!(other.code, Some(2), "{command:?}: {other:?}");
+        assert!(other.err.contains("two has another file system than in its earlier rounds"), "{other:?}");
+        // The document may be lost: the logs know it too.
+        assert_eq!(fs::read(disk.mounted.place.path("s/suite.json")).unwrap(), kept);
+        let json: Value = serde_json::from_slice(&kept).unwrap();
+        let mut without = json.clone();
+        without["runs"].as_array_mut().unwrap().clear();
+        fs::write(disk.mounted.place.path("s/suite.json"), without.to_string()).unwrap();
+        let by_logs = disk.suite("3", &["--resume", "s"]);
+        assert_ne!(by_logs.code, Some(0), "{by_logs:?}");
+        assert!(by_logs.err.contains("file system"), "{by_logs:?}");
+    }
+}
+
+/// How many suites are made; `ASSAY_SUITES=20` is the campaign.
+const SUITES: &str = "ASSAY_SUITES";
+
+/// Figures of one workload go together (mean and percentiles of a stream, streams of one run), so that a single suite may have several
+/// that differ, or none; over many suites they are one in twenty.
+#[test]
+fn of_two_directories_of_one_disk_about_one_figure_in_twenty_differs() {
+    let suites: u64 = std::env::var(SUITES).ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let Some(mut disk) = OnLoop::with_size(128 << 20) else { return };
+    if !disk.make(&["mkfs.ext4", "-q", "-F"], &[]) {
+        return;
+    }
+    let place = &disk.mounted.place;
+    for member in ["b", "c"] {
+        fs::create_dir(place.path("mount").join(member)).unwrap();
+    }
+    let (mut told, mut differing) = (0, 0);
+    for number in 0..suites {
+        let out = format!("s{number}");
+        let members = ["suite", "mounts", "one=mount/b", "two=mount/c", "--workloads", "short.toml", "--for", "1s"];
+        let said =
+            place.assay(&[&members[..], &["--memory", "none", "--rounds", "5", "--out", &out, "--json"]].concat());
+        assert!(matches!(said.code, Some(0 | 11)), "{said:?}");
+        let comparison = &said.json()["comparison"];
+        told += comparison["told"].as_u64().unwrap();
+        differing += comparison["differing"].as_u64().unwrap();
+        eprintln!("after {} suites {differing} of {told} figures differ", number + 1);
+    }
+    let most = if suites >= 20 { 0.12 } else { 0.75 };
+    assert!(told > 0 && differing as f64 <= told as f64 * most, "{differing} of {told}");
 }

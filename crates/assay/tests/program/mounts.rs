@@ -132,6 +132,14 @@ fn each_workload_runs_on_each_mount_in_rotated_order_and_is_compared() {
     for fact in ["mount source", "mount type", "mount options", "mount class"] {
         assert!(header["targets"][0]["facts"][fact].is_string(), "{fact}: {}", header["targets"][0]);
     }
+    // What was in the page cache before stands beside, where the kernel says it.
+    let facts = &header["targets"][0]["facts"];
+    let run = json["runs"].as_array().unwrap().iter().find(|run| run["directory"] == "one-mix-round-1").unwrap();
+    let ceiling = &json["comparison"]["ceilings"][0];
+    for (is_said, shares) in [("run", &run["cached"]), ("ceiling", &ceiling["cached"])] {
+        let is_known = shares["lowest"].as_f64().is_some_and(|lowest| lowest <= shares["highest"].as_f64().unwrap());
+        assert!(is_known || facts["file system"] == "tmpfs", "{is_said}: {shares} {facts}");
+    }
     assert!(place.path("s/two-phases-round-3/verdict.json").exists() && place.path("s/suite.json").exists());
     let page = fs::read_to_string(place.path("s/suite.html")).unwrap();
     assert!(page.contains("Suite of mounts") && page.contains("<svg"));

@@ -1,11 +1,12 @@
 //! What the machine knows of a mount, for a suite.
 
 use super::NamedMount;
-use crate::directories::MOUNT_NUMBER;
+use crate::directories::{FILE_SYSTEM_ID, MOUNT_NUMBER};
 use crate::host;
 use crate::procedure::several::Several;
-use assay_judge::suite::Member;
-use assay_record::{FILE_SYSTEM_ID, TargetHead};
+use assay_judge::suite::{Member, MemberIdentity};
+use assay_record::TargetHead;
+use assay_record::header::{FILE_SYSTEM_NUMBER, FILE_SYSTEM_UUID};
 use std::collections::BTreeMap;
 
 /// The class of a mount of which the kernel says nothing.
@@ -68,7 +69,18 @@ fn member_from_head(mount: &NamedMount, head: &TargetHead, kernel: Option<String
         facts,
         options,
         about: mount.about.clone(),
+        identity: identity_from_head(head),
     }
+}
+
+/// By what the file system of a mount is known again. Two volumes of one btrfs have its UUID, and numbers of their own.
+fn identity_from_head(head: &TargetHead) -> Option<MemberIdentity> {
+    let in_words = |name: &&str| head.facts.get(*name).map(|value| format!("{name} {value}"));
+    let lasting: Vec<String> = [FILE_SYSTEM_UUID, FILE_SYSTEM_NUMBER].iter().filter_map(in_words).collect();
+    if lasting.is_empty() {
+        return in_words(&FILE_SYSTEM_ID).map(|text| MemberIdentity { text, lasts: false });
+    }
+    Some(MemberIdentity { text: lasting.join(", "), lasts: true })
 }
 
 #[cfg(test)]
@@ -89,6 +101,25 @@ mod tests {
     }
 
     #[test]
+    fn a_mount_is_known_again_by_what_lasts_longest() {
+        let identity = |facts: &[(&str, &str)]| {
+            let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            identity_from_head(&TargetHead { facts, ..TargetHead::default() })
+        };
+        let known = |text: &str, lasts| Some(MemberIdentity { text: text.to_owned(), lasts });
+        let (uuid, number, id) = ((FILE_SYSTEM_UUID, "aa"), (FILE_SYSTEM_NUMBER, "5"), (FILE_SYSTEM_ID, "5"));
+        for (facts, expected) in [
+            (&[uuid, number, id][..], known("file system uuid aa, file system number 5", true)),
+            (&[uuid, id], known("file system uuid aa", true)),
+            (&[number, id], known("file system number 5", true)),
+            (&[id], known("file system id 5", false)),
+            (&[], None),
+        ] {
+            assert_eq!(identity(facts), expected);
+        }
+    }
+
+    #[test]
     fn a_member_has_what_the_kernel_says_of_its_mount() {
         let mount = NamedMount { label: "nfs".into(), directory: "/mnt/nfs/x".into(), about: BTreeMap::new() };
         let known = [
@@ -106,6 +137,7 @@ mod tests {
         {
             assert_eq!(member.facts[name], value);
         }
+        assert_eq!(member.identity, None);
         let unknown = member_from_head(&mount, &TargetHead::default(), None);
         assert_eq!((unknown.class.as_str(), unknown.facts.len()), ("unknown", 0));
     }
