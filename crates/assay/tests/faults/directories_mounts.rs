@@ -28,8 +28,20 @@ impl MountPoint {
     /// A file system in memory; `None` where none can be mounted, which it says.
     pub(crate) fn in_memory(workload: &str) -> Option<MountPoint> {
         let mut made = MountPoint::unmounted(workload);
-        match made.mount_over() {
-            Ok(()) => Some(made),
+        let mounted = made.mount_over();
+        made.unless_failed(mounted)
+    }
+
+    /// The same of another size.
+    pub(crate) fn in_memory_of(size: &str) -> Option<MountPoint> {
+        let mut made = MountPoint::unmounted("");
+        let mounted = made.mount_memory(size);
+        made.unless_failed(mounted)
+    }
+
+    fn unless_failed(self, mounted: Result<(), String>) -> Option<MountPoint> {
+        match mounted {
+            Ok(()) => Some(self),
             Err(why) => {
                 eprintln!("skipped: nothing can be mounted: {why}");
                 None
@@ -50,7 +62,11 @@ impl MountPoint {
 
     /// Mounts another file system in memory over what is there.
     pub(crate) fn mount_over(&mut self) -> Result<(), String> {
-        succeeds(&["mount", "-t", "tmpfs", "-o", "size=64m", "assay-test", text_of(&self.point())])?;
+        self.mount_memory("size=64m")
+    }
+
+    fn mount_memory(&mut self, options: &str) -> Result<(), String> {
+        succeeds(&["mount", "-t", "tmpfs", "-o", options, "assay-test", text_of(&self.point())])?;
         self.layers += 1;
         Ok(())
     }
@@ -178,4 +194,22 @@ fn a_quota_that_is_used_up_fails_the_run_as_over_quota() {
     let over = |name: &str| log.stream(name).errors.contains_key("EDQUOT");
     assert!(["grow", "append", "fsync", "close", "open"].iter().any(|name| over(name)), "{said:?}");
     assert!(said.out.contains("EDQUOT"), "{}", said.out);
+}
+
+#[test]
+fn room_that_somebody_else_takes_ends_the_run_which_then_proves_nothing() {
+    let Some(mounted) = MountPoint::in_memory(MIX) else { return };
+    let running = mounted.place.start(&["run", "w.toml", "mount", "--for", "60s", "--slice", "1s"], 1);
+    let theirs = mounted.point().join("theirs");
+    // All but 1 MiB, of which a twentieth must stay free.
+    let free = Command::new("df").args(["--output=avail", "-B1", text_of(&mounted.point())]).output().unwrap();
+    let free: u64 = String::from_utf8(free.stdout).unwrap().split_whitespace().last().unwrap().parse().unwrap();
+    succeeds(&["fallocate", "-l", &(free - (1 << 20)).to_string(), text_of(&theirs)]).unwrap();
+    let said = running.end();
+    assert_eq!(said.code, Some(11), "{said:?}");
+    let log = Log::of(&mounted.place.path("run"));
+    let told = texts(&log, &EventKind::Disturbed);
+    assert!(told.iter().any(|text| text.contains("must stay free: somebody else uses the file system")), "{told:?}");
+    assert!(log.intervals.len() < 100, "it ends before its 120 intervals: {}", log.intervals.len());
+    assert_eq!(mounted.entries(), 1, "only the file of somebody else is there");
 }

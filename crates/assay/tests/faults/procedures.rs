@@ -1,4 +1,4 @@
-//! Every procedure of several runs on a disk that fails, and then is killed, interrupted, stopped or left alone, and continued on a
+//! Every procedure of several runs on a disk (a suite: on a tree of files) that fails, and then is killed, interrupted, stopped or left alone, and continued on a
 //! disk that is sound again: **what any log of it recorded as a failure is never forgotten**.
 //!
 //! One table: procedure × fault × what happens to the program. In each cell the final exit code is 10 where a log recorded that
@@ -11,7 +11,7 @@ use super::bed::{Log, Place, Running, Said, until};
 use super::devices::passed_over;
 use super::rig::{DISK, beside, steady, trials, workload};
 use assay_base::Prng;
-use assay_faultfs::FaultDisk;
+use assay_faultfs::{FaultDisk, FaultTree};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,13 +37,75 @@ enum Procedure {
     LimitOfServer,
     CurveOfServer,
     CertifyServer,
+    Suite,
 }
 
 use Procedure::{
     Certify, CertifyServer, CurveInOneRun, CurveOfRuns, CurveOfServer, Fit, Limit, LimitOfServer, Matrix, Size, Steps,
+    Suite,
 };
-const PROCEDURES: [Procedure; 11] =
-    [Limit, CurveOfRuns, CurveInOneRun, Fit, Size, Matrix, Certify, Steps, LimitOfServer, CurveOfServer, CertifyServer];
+const PROCEDURES: [Procedure; 12] = [
+    Limit,
+    CurveOfRuns,
+    CurveInOneRun,
+    Fit,
+    Size,
+    Matrix,
+    Certify,
+    Steps,
+    LimitOfServer,
+    CurveOfServer,
+    CertifyServer,
+    Suite,
+];
+
+/// What fails: a disk, or for a suite a tree with a directory for each of its members.
+enum Storage {
+    Disk(FaultDisk),
+    Tree(FaultTree),
+}
+
+impl Storage {
+    /// The empty storage of a procedure, at `mount` in a place.
+    fn mount_for(procedure: Procedure, place: &Place) -> std::io::Result<Storage> {
+        let point = place.path("mount");
+        fs::create_dir(&point).unwrap();
+        if procedure != Suite {
+            let disk = FaultDisk::mount_empty(&point)?;
+            let said = place.assay(&["prep", DISK, "--create", "16MiB"]);
+            assert_eq!(said.code, Some(0), "{said:?}");
+            return Ok(Storage::Disk(disk));
+        }
+        let tree = FaultTree::mount(&point)?;
+        for member in ["a", "b"] {
+            fs::create_dir(point.join(member)).unwrap();
+        }
+        Ok(Storage::Tree(tree))
+    }
+
+    fn begin_fault(&self, fault: Fault) {
+        match self {
+            Storage::Disk(disk) => disk.set(&format!("reset=1 {}", fault.begins())),
+            Storage::Tree(tree) => tree.set(&format!("reset=1 {}", fault.begins_in_tree())),
+        }
+    }
+
+    /// From now on everything is answered as it should be.
+    fn end_faults(&self) {
+        match self {
+            Storage::Disk(disk) => disk.set(Fault::ENDS),
+            Storage::Tree(tree) => tree.set(Fault::ENDS_IN_TREE),
+        }
+    }
+
+    /// Whether many operations took longer than the bound.
+    fn was_slow(&self) -> bool {
+        match self {
+            Storage::Disk(disk) => disk.truth().service_ns.iter().filter(|ns| **ns > 100_000_000).count() > 100,
+            Storage::Tree(_) => false,
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -87,22 +149,25 @@ impl Procedure {
             LimitOfServer => &["limit", "server.toml", DISK, "--from", "1x", "--to", "2x"],
             CurveOfServer => &["curve", "server.toml", DISK, "--max", "2x", "--points", "50%,100%"],
             CertifyServer => &["certify", "server.toml", DISK],
+            Suite => SUITE,
         }
     }
 
     /// The command with the options that all have.
     fn command(self, fault: Fault) -> Vec<&'static str> {
         let lengths = ["--warm-up", "0s", "--for", "1s", "--slice", "1s", "--drain", "1s", "--stuck", "500ms"];
-        let verify = if fault == Fault::Damage { &["--verify"][..] } else { &[] };
+        // What a run on a directory left is always compared.
+        let verify = if fault == Fault::Damage && self != Suite { &["--verify"][..] } else { &[] };
         [self.words(), &lengths, verify].concat()
     }
 
-    /// Whether it can meet this fault at all. A fit compares counters, in which reading back would count; a matrix has no bound; a
-    /// server reads nothing.
+    /// Whether it can meet this fault at all. A fit compares counters, in which reading back would count; a matrix and a suite have
+    /// no bound; a server reads nothing.
     fn meets(self, fault: Fault) -> bool {
         !matches!(
             (self, fault),
-            (Fit | LimitOfServer | CurveOfServer | CertifyServer, Fault::Damage) | (Fit | Size | Matrix, Fault::Slow)
+            (Fit | LimitOfServer | CurveOfServer | CertifyServer, Fault::Damage)
+                | (Fit | Size | Matrix | Suite, Fault::Slow)
         )
     }
 }
@@ -119,11 +184,23 @@ impl Fault {
 
     const ENDS: &str = "rerr_every=off werr_every=off hang=0 corrupt_every=off lost_every=off tail=off";
 
+    /// The same in a tree of files.
+    fn begins_in_tree(self) -> &'static str {
+        match self {
+            Fault::Errors => "read.errno=EIO read.every=3 write.errno=EIO write.every=3",
+            Fault::Hang => "hang=1",
+            Fault::Damage => "lost_every=2 torn_every=3",
+            Fault::Slow => unreachable!("a suite has no bound"),
+        }
+    }
+
+    const ENDS_IN_TREE: &str = "read.errno=off write.errno=off hang=0 lost_every=off torn_every=off";
+
     /// One of these words is in a result that names it.
     fn names(self) -> &'static [&'static str] {
         match self {
             Fault::Errors => &["EIO"],
-            Fault::Hang => &["stuck", "never came back"],
+            Fault::Hang => &["stuck", "never came back", "did not return"],
             Fault::Damage => &["lost", "corrupt", "torn", "damage", "must be read"],
             Fault::Slow => &["over 100 ms"],
         }
@@ -151,6 +228,7 @@ fn write_workloads(place: &Place) {
     place.write("steps.toml", &keyed(workload("1s", ("100ms", "20%"), &all)));
     place.write("profile.toml", PROFILE);
     place.write("server.toml", SERVER);
+    place.write("files.toml", FILES);
 }
 
 /// The log of a server, which has no file system here, and pages.
@@ -200,6 +278,48 @@ stream = "log-sync"
 measure = "service"
 share_over = "100ms"
 at_most = "20%"
+"#;
+
+const SUITE: &[&str] = &[
+    "suite",
+    "mounts",
+    "one=mount/a",
+    "two=mount/b",
+    "--workloads",
+    "files.toml",
+    "--rounds",
+    "2",
+    "--memory",
+    "none",
+    "--seed",
+    "1",
+];
+
+/// Files that are made, read and deleted. None is there before the load begins: nothing fails that is not counted.
+const FILES: &str = r#"
+name = "files"
+model = "files"
+clients = 2
+closed = true
+duration = "1s"
+slice = "1s"
+interval = "50ms"
+cache = "warm"
+io = "4KiB"
+[tree]
+files = 20
+size = "4KiB"
+empty = true
+[[do]]
+name = "make"
+steps = ["create", "write", "close"]
+[[do]]
+name = "look"
+steps = ["open", "read", "close"]
+share = 3
+[[do]]
+name = "delete"
+steps = ["unlink"]
 "#;
 
 const PROFILE: &str = r#"
@@ -255,7 +375,8 @@ fn records_failure(log: &Path) -> bool {
         return false;
     }
     let log = Log::of(log.parent().unwrap());
-    let failed = |what: &str| matches!(what, "io-error" | "short-io" | "damage" | "stuck" | "target-lost");
+    let failed =
+        |what: &str| matches!(what, "io-error" | "short-io" | "damage" | "stuck" | "target-lost" | "condition-broken");
     let flows = || log.intervals.iter().flat_map(|interval| &interval.flows);
     flows().any(|flow| flow.failed_operations() + flow.short + flow.stuck > 0)
         || log.events.iter().any(|event| failed(event.what.as_str()))
@@ -269,11 +390,11 @@ fn verdicts(place: &Place) -> BTreeMap<PathBuf, String> {
 }
 
 /// Whatever happens to a test, its disk answers again when it is over.
-struct SoundAtLast<'a>(&'a FaultDisk, Cell);
+struct SoundAtLast<'a>(&'a Storage, Cell);
 
 impl Drop for SoundAtLast<'_> {
     fn drop(&mut self) {
-        self.0.set(Fault::ENDS);
+        self.0.end_faults();
         if std::thread::panicking() {
             eprintln!("in {:?}", self.1);
         }
@@ -302,24 +423,21 @@ enum Came {
 impl Cell {
     fn tried(self) -> Came {
         let place = Place::new();
-        fs::create_dir(place.path("mount")).unwrap();
-        let disk = match FaultDisk::mount_empty(&place.path("mount")) {
-            Ok(disk) => disk,
+        let storage = match Storage::mount_for(self.procedure, &place) {
+            Ok(storage) => storage,
             Err(e) => {
                 passed_over(&format!("no FUSE mount to be had: {e}"));
                 return Came::NoFuse;
             }
         };
-        let said = place.assay(&["prep", DISK, "--create", "16MiB"]);
-        assert_eq!(said.code, Some(0), "{said:?}");
         write_workloads(&place);
         let mut prng = Prng::from_seed(self.seed);
         let command = self.procedure.command(self.fault);
         let mut running = place.begin(&[&command[..], &["--out", OUT]].concat());
         // A program whose disk hangs cannot be waited for.
-        let _sound = SoundAtLast(&disk, self);
-        self.fails(&place, &disk, &mut running, &mut prng);
-        let said = self.ends(&disk, running, &mut prng);
+        let _sound = SoundAtLast(&storage, self);
+        self.fails(&place, &storage, &mut running, &mut prng);
+        let said = self.ends(&storage, running, &mut prng);
         let before: BTreeMap<PathBuf, Vec<u8>> =
             logs(&place.path(OUT)).into_iter().map(|log| (log.clone(), fs::read(&log).unwrap())).collect();
         let last = match self.end {
@@ -331,18 +449,17 @@ impl Cell {
     }
 
     /// Lets the disk fail at some moment of the first or the second run, and waits until a log has recorded it.
-    fn fails(self, place: &Place, disk: &FaultDisk, running: &mut Running, prng: &mut Prng) {
+    fn fails(self, place: &Place, storage: &Storage, running: &mut Running, prng: &mut Prng) {
         let runs = 1 + prng.uniform_below(2) as usize;
         until("the run in which the fault begins", || {
             let begun = logs(&place.path(OUT)).iter().map(|log| headers(log)).sum::<usize>();
             !running.is_alive() || begun >= runs
         });
         std::thread::sleep(Duration::from_millis(prng.uniform_below(600)));
-        disk.set(&format!("reset=1 {}", self.fault.begins()));
-        let slow = || disk.truth().service_ns.iter().filter(|ns| **ns > 100_000_000).count() > 100;
+        storage.begin_fault(self.fault);
         let recorded = || match self.fault.is_failure() {
             true => logs(&place.path(OUT)).iter().any(|log| records_failure(log)),
-            false => slow(),
+            false => storage.was_slow(),
         };
         // A hang may begin between two runs, where no log is written.
         let begin = Instant::now();
@@ -353,7 +470,7 @@ impl Cell {
     }
 
     /// What happens to the program then.
-    fn ends(self, disk: &FaultDisk, mut running: Running, prng: &mut Prng) -> Said {
+    fn ends(self, storage: &Storage, mut running: Running, prng: &mut Prng) -> Said {
         match self.end {
             _ if !running.is_alive() => {}
             End::Kill => running.signal(libc::SIGKILL),
@@ -369,7 +486,7 @@ impl Cell {
             // The run waits for what is in flight, and gives it up.
             std::thread::sleep(Duration::from_millis(1500));
         }
-        disk.set(Fault::ENDS);
+        storage.end_faults();
         running.end()
     }
 
@@ -406,7 +523,10 @@ impl Cell {
         match (self.procedure, failed.is_empty()) {
             (_, true) => return Came::Unseen,
             (Limit | Size | LimitOfServer, false) => self.never_holds_what_failed(place, &failed, &words),
-            (CurveOfRuns | CurveInOneRun | Matrix | Certify | Steps | Fit | CurveOfServer | CertifyServer, false) => {
+            (
+                CurveOfRuns | CurveInOneRun | Matrix | Certify | Steps | Fit | CurveOfServer | CertifyServer | Suite,
+                false,
+            ) => {
                 // In a fit late answers prevent nothing.
                 assert!(self.procedure == Fit || last.code == Some(10), "{words}");
             }
@@ -422,6 +542,7 @@ impl Cell {
             Fit => "fit.json",
             Size => "size.json",
             Matrix => "matrix.json",
+            Suite => "suite.json",
             Certify | Steps | CertifyServer => "verdict.json",
         };
         let text = fs::read_to_string(place.path(OUT).join(name)).unwrap_or_else(|e| panic!("{name}: {e}: {words}"));
