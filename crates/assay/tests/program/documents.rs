@@ -109,7 +109,9 @@ fn shipped_workloads_are_listed_printed_explained_and_run() {
                 let run = place.assay(&["run", name, "directory", "--for", "1s", "--slice", "1s", "--out", name]);
                 // A percentile of a server needs more operations than a second has, and says so.
                 let is_too_short = printed.out.contains("operations_at_least") && run.code == Some(11);
-                let is_as_said = run.passed_or_late() || is_too_short && run.out.contains("too few");
+                let said = run.out.split_whitespace().collect::<Vec<&str>>().join(" ");
+                let is_unproven = said.contains("too few") || said.contains("processors were too busy");
+                let is_as_said = run.passed_or_late() || is_too_short && is_unproven;
                 assert!(is_as_said && run.err.contains("all is there"), "{name}: {}{}", run.out, run.err);
             }
             continue;
