@@ -9,7 +9,7 @@ use crate::durability::DurabilityHead;
 use crate::foreign::WatchedDisk;
 use crate::interval::ClockSample;
 use crate::loops::LoopHead;
-use assay_base::{Criterion, Direction, Rate};
+use assay_base::{Criterion, Direction, Rate, file_systems};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -346,7 +346,7 @@ impl TargetHead {
     }
 
     fn is_in_memory(&self) -> bool {
-        ["tmpfs", "ramfs"].contains(&self.fact_or_absent("file system").as_str())
+        file_systems::IN_MEMORY.contains(&self.fact_or_absent("file system").as_str())
     }
 
     /// Whether it is a device that reports who it is.

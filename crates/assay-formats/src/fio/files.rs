@@ -5,6 +5,7 @@ use super::engines::Engine;
 use super::job::Job;
 use super::number::Amount;
 use crate::collect::Played;
+use assay_base::text::counted_things;
 use assay_base::{Bytes, Fault, Span};
 use assay_model::size::Size;
 use assay_model::workload::MOST_STREAMS;
@@ -182,8 +183,8 @@ pub(super) fn refuse_other_count(jobs: &[Job<'_>], choice: &Choice) -> Result<()
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let [files, targets] = [(all.len(), "file"), (choice.targets.len(), "target")]
-        .map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+    let [files, targets] =
+        [(all.len(), "file"), (choice.targets.len(), "target")].map(|(n, what)| counted_things(n as u64, what));
     Err(first.file.fault_of_file(
         format!("the jobs have {files} ({}{more}), and the command line names {targets}", listed.join(", ")),
         "name one target for each file, in this order, or only some of them with --map FILE=TARGET",

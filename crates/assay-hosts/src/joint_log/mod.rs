@@ -14,7 +14,7 @@ mod silence;
 #[cfg(test)]
 mod tests;
 
-pub use rank_log::RankLog;
+pub use rank_log::{RankLog, Stepped};
 pub use silence::Patience;
 
 use assay_base::Span;

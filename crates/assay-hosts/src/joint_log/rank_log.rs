@@ -17,6 +17,15 @@ struct FromRank {
     is_armed: bool,
 }
 
+/// What a step has come to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stepped {
+    /// What the rank has learned.
+    pub news: Vec<JointNews>,
+    /// Whether anything went on, so that the next step may find more to do at once.
+    pub has_moved: bool,
+}
+
 /// One rank's side of the joint log.
 #[derive(Debug)]
 pub struct RankLog {
@@ -64,6 +73,17 @@ impl RankLog {
         self.arms = true;
     }
 
+    /// Whether it goes on only with the next line of the own log. Who waits for that with each line keeps none in memory.
+    pub fn wants_line(&self) -> bool {
+        self.own.is_empty() && self.rounds.as_ref().is_none_or(Rounds::wants_line)
+    }
+
+    /// The last line of the joint log that is known, where the ranks do not go on together: an interval is a line when the next round
+    /// shows that no rank has ended within it.
+    pub fn take_held(&mut self) -> Option<JointNews> {
+        self.rounds.as_mut().and_then(Rounds::take_held)
+    }
+
     /// Takes the next line of the own log.
     pub fn hear_line(&mut self, entry: Entry) {
         match entry {
@@ -83,22 +103,26 @@ impl RankLog {
     }
 
     /// Does what can be done now.
-    pub fn step(&mut self, link: &mut dyn Link, now: Instant) -> Result<Vec<JointNews>, LinkError> {
+    pub fn step(&mut self, link: &mut dyn Link, now: Instant) -> Result<Stepped, LinkError> {
         link.all_has_left()?;
-        let mut news = Vec::new();
+        let (mut news, mut has_moved) = (Vec::new(), false);
         self.silence.give_sign(link, now)?;
         self.send_own_events(link, &mut news)?;
         if std::mem::take(&mut self.arms) {
             self.tell_rank_zero(Letter::Armed, link)?;
         }
         while let Some(message) = link.next_message()? {
+            has_moved = true;
             self.silence.hear_rank(message.from, now);
             self.receive_letter(message.from, read_letter(&message)?, link, &mut news)?;
         }
         self.start_when_all_are_armed(link, now, &mut news)?;
-        while self.go_on(link, &mut news)? {}
+        while self.go_on(link, &mut news)? {
+            has_moved = true;
+        }
         news.extend(self.silence.silent_ranks(link.own_rank(), now));
-        Ok(news)
+        has_moved |= !news.is_empty();
+        Ok(Stepped { news, has_moved })
     }
 
     fn send_own_events(&mut self, link: &mut dyn Link, news: &mut Vec<JointNews>) -> Result<(), LinkError> {
@@ -182,11 +206,11 @@ impl RankLog {
             }
             rounds.hear_own(line);
         }
-        news.extend(rounds.step(link)?);
-        let is_over = rounds.are_over();
+        let has_moved = rounds.step(link, news)?;
+        let are_over = rounds.are_over();
         self.rounds = Some(rounds);
-        if !is_over {
-            return Ok(false);
+        if !are_over {
+            return Ok(has_moved);
         }
         if link.own_rank() == 0 {
             let Some(closes) = first_of_each(&mut self.from_ranks, |from| &mut from.closes) else { return Ok(false) };

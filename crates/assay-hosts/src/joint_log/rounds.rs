@@ -2,7 +2,7 @@
 
 use super::JointNews;
 use crate::link::{Collective, Link, LinkError};
-use assay_record::{CloseReason, DistributionRows, Entry, Histograms, Interval, IntervalRows, RowLayout};
+use assay_record::{CloseReason, DistributionRows, Entry, Histograms, IntervalRows, RowLayout};
 use std::collections::VecDeque;
 
 /// What a rank gives to a round.
@@ -52,6 +52,8 @@ pub(super) struct Rounds {
     own_distributions: Option<Histograms>,
     /// The interval before, which distributions belong to.
     last: (u64, u16),
+    /// The last interval, until it is known that no rank has ended before its time within it.
+    held: Option<JointNews>,
     /// A rank has ended before its time: what the others do from then on is not the whole load, and no line of the joint log.
     is_cut: bool,
 }
@@ -68,6 +70,7 @@ impl Rounds {
             own: VecDeque::new(),
             own_distributions: None,
             last: (0, 0),
+            held: None,
             is_cut: false,
         }
     }
@@ -81,16 +84,27 @@ impl Rounds {
         matches!(self.stage, Stage::Over)
     }
 
-    /// Does what can be done now.
-    pub(super) fn step(&mut self, link: &mut dyn Link) -> Result<Vec<JointNews>, LinkError> {
-        let mut news = Vec::new();
+    /// The last interval, where nothing follows any more that could say whether a rank ended within it.
+    pub(super) fn take_held(&mut self) -> Option<JointNews> {
+        self.held.take()
+    }
+
+    /// Whether they go on only with the next line of the own log.
+    pub(super) fn wants_line(&self) -> bool {
+        matches!(self.stage, Stage::Waiting) && self.own.is_empty()
+    }
+
+    /// Does what can be done now; whether that was anything.
+    pub(super) fn step(&mut self, link: &mut dyn Link, news: &mut Vec<JointNews>) -> Result<bool, LinkError> {
+        let mut has_moved = false;
         loop {
             let stage = std::mem::replace(&mut self.stage, Stage::Waiting);
-            let (next, has_moved) = self.step_once(stage, link, &mut news)?;
+            let (next, moves) = self.step_once(stage, link, news)?;
             self.stage = next;
-            if !has_moved {
-                return Ok(news);
+            if !moves {
+                return Ok(has_moved);
             }
+            has_moved = true;
         }
     }
 
@@ -134,7 +148,7 @@ impl Rounds {
             },
             Stage::Sums(together) => match link.collective_result()? {
                 Some(Collective::Sum(sums)) => {
-                    self.end_sums(sums, together, link, news)?;
+                    self.end_sums(sums, together, link)?;
                     Ok((Stage::Waiting, true))
                 }
                 _ => Ok((Stage::Sums(together), false)),
@@ -149,13 +163,16 @@ impl Rounds {
         link: &mut dyn Link,
         news: &mut Vec<JointNews>,
     ) -> Result<Stage, LinkError> {
-        let (flags, maxima) = row.split_at_checked(FLAGS).ok_or_else(|| cannot_add("a short row".to_owned()))?;
-        let together = Together { has_interval: flags[0] > 0, maxima: maxima.to_vec() };
-        if flags[2] > 0 && !self.is_cut {
-            self.is_cut = true;
+        let (flags, maxima) = row.split_first_chunk::<FLAGS>().ok_or_else(|| cannot_add("a short row".to_owned()))?;
+        let [has_interval, has_distributions, ends_early] = flags.map(|flag| flag > 0);
+        let together = Together { has_interval, maxima: maxima.to_vec() };
+        if ends_early && !self.is_cut {
+            // The rank's last interval is not a whole one.
+            (self.is_cut, self.held) = (true, None);
             news.push(JointNews::EndsEarly);
         }
-        if flags[1] > 0 {
+        news.extend(self.held.take());
+        if has_distributions {
             link.begin_collective(Collective::MaximumForAll(part.distributions.extents()))?;
             return Ok(Stage::Extents(part, together));
         }
@@ -170,19 +187,13 @@ impl Rounds {
         Ok(Stage::Sums(together))
     }
 
-    /// Every rank learns which interval it was; rank 0 has its sums.
-    fn end_sums(
-        &mut self,
-        sums: Vec<u64>,
-        together: Together,
-        link: &mut dyn Link,
-        news: &mut Vec<JointNews>,
-    ) -> Result<(), LinkError> {
-        let rows = IntervalRows { sums, maxima: together.maxima };
-        let interval = self.layout.interval_from_rows(&rows).map_err(cannot_add)?;
-        self.last = (interval.index, interval.phase);
+    /// Only rank 0 has the sums.
+    fn end_sums(&mut self, sums: Vec<u64>, together: Together, link: &mut dyn Link) -> Result<(), LinkError> {
         if self.makes_lines(link) {
-            news.push(JointNews::Interval(Box::new(interval)));
+            let rows = IntervalRows { sums, maxima: together.maxima };
+            let interval = self.layout.interval_from_rows(&rows).map_err(cannot_add)?;
+            self.last = (interval.index, interval.phase);
+            self.held = Some(JointNews::Interval(Box::new(interval)));
         }
         Ok(())
     }
@@ -212,14 +223,10 @@ impl Rounds {
             None => DistributionRows::without_any(flows),
         };
         let rows = match &interval {
-            Some(Entry::Interval(interval)) => self.rows_of_next(interval)?,
+            Some(Entry::Interval(interval)) => self.layout.interval_rows(interval).map_err(cannot_add)?,
             _ => self.layout.empty_rows(),
         };
         let (has_interval, has_distributions) = (interval.is_some(), line.is_some());
         Ok(Some(OwnPart { has_interval, has_distributions, ended_early, rows, distributions }))
-    }
-
-    fn rows_of_next(&self, interval: &Interval) -> Result<IntervalRows, LinkError> {
-        self.layout.interval_rows(interval).map_err(cannot_add)
     }
 }

@@ -73,8 +73,8 @@ impl Simulation {
                 {
                     self.ranks[rank].hear_line(line);
                 }
-                let news = self.ranks[rank].step(&mut self.links[rank], self.now).unwrap();
-                self.news[rank].extend(news);
+                let stepped = self.ranks[rank].step(&mut self.links[rank], self.now).unwrap();
+                self.news[rank].extend(stepped.news);
             }
         }
     }
@@ -222,9 +222,9 @@ fn where_one_ends_early_every_rank_learns_it() {
         let told = simulation.news[rank].iter().filter(|news| **news == JointNews::EndsEarly).count();
         assert_eq!(told, 1, "rank {rank}");
     }
-    // The joint log ends with the last interval of all: the others go on for some, without this part of the load.
-    assert_eq!(simulation.joint_intervals().len(), 3);
-    assert_eq!(simulation.joint_intervals()[2].flows[0].ok, 3 * intervals_of(&lines)[2].flows[0].ok);
+    // The joint log ends with the last whole interval of all: the third one is that in which the rank ended.
+    assert_eq!(simulation.joint_intervals().len(), 2);
+    assert_eq!(simulation.joint_intervals()[1].flows[0].ok, 3 * intervals_of(&lines)[1].flows[0].ok);
     let closes = |news: &JointNews| matches!(news, JointNews::SegmentEnds(closes) if closes[2].reason == CloseReason::Interrupted);
     assert!(simulation.has_news(0, closes));
 }
@@ -239,6 +239,12 @@ fn a_rank_that_is_frozen_is_named_and_then_given_up() {
         assert_eq!(simulation.news[0].iter().filter(|news| named(news)).count(), 1);
         assert!(!simulation.has_news(0, |news| matches!(news, JointNews::Lost { .. })), "not yet");
         simulation.run_for(Span::from_secs(40), Some(frozen));
+        // What all had before is not lost.
+        let known = simulation.joint_intervals().len();
+        let held = simulation.ranks[0].take_held();
+        assert!(
+            held.is_none_or(|news| matches!(news, JointNews::Interval(interval) if interval.index as usize == known))
+        );
         let lost = |news: &&JointNews| matches!(news, JointNews::Lost { rank, .. } if *rank == frozen);
         assert_eq!(simulation.news[0].iter().filter(lost).count(), 1);
         assert!(!simulation.is_over(), "what lacks its part is no interval of all");
@@ -269,6 +275,30 @@ fn a_rank_that_fails_tells_all() {
             assert_eq!(simulation.news[rank].iter().filter(told).count(), 1, "rank {rank}, when {failing} fails");
         }
     }
+}
+
+/// All are told one moment, once the last of them can begin, and not before.
+#[test]
+fn ranks_start_together_when_the_last_is_ready() {
+    let mut simulation = Simulation::begin(vec![Vec::new(); 3], 7);
+    let lead = Span::from_ms(50);
+    let ranks = std::mem::take(&mut simulation.ranks);
+    simulation.ranks = ranks.into_iter().map(|rank| rank.with_lead(lead)).collect();
+    let starts = |simulation: &Simulation| -> Vec<JointNews> {
+        let all = simulation.news.iter().flatten();
+        all.filter(|news| matches!(news, JointNews::Start { .. })).cloned().collect()
+    };
+    for rank in [2, 0, 1] {
+        assert_eq!(starts(&simulation), []);
+        simulation.ranks[rank].arm();
+        simulation.run_for(Span::from_ms(5), None);
+    }
+    let told = starts(&simulation);
+    assert_eq!(told.len(), 3, "each rank is told once");
+    let JointNews::Start { ns } = told[0] else { panic!("it is a start") };
+    assert!(told.iter().all(|start| *start == told[0]));
+    // The last one could begin after 10 ms; a letter takes up to a millisecond.
+    assert!((60_000_000..62_000_000).contains(&ns), "{ns}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What events tell about databases after the run: their settings, and what their checks found.
 
 use crate::judgement::{DatabaseFigures, MeterFigures};
+use assay_base::text::counted_things;
 use assay_record::{DatabaseHead, Event, EventKind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,7 +118,7 @@ impl DatabaseState {
 
 /// The number of places in which conditions are broken, in words.
 fn broken_in_places(n: u64) -> String {
-    format!("conditions are broken in {n} place{}", if n == 1 { "" } else { "s" })
+    format!("conditions are broken in {}", counted_things(n, "place"))
 }
 
 #[cfg(test)]

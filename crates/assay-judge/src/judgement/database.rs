@@ -1,6 +1,7 @@
 //! A database as a target: what it was, and how many operations it completed per minute.
 
 use crate::judgement::SliceList;
+use assay_base::text::counted_things;
 use assay_record::DatabaseHead;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -27,12 +28,12 @@ impl DatabaseFigures {
     /// `postgresql 15.18, 1 warehouse, 120 MiB; its server counted 57450 commits a minute`
     pub fn in_words(&self) -> String {
         let DatabaseHead { dialect, version, warehouses, bytes, .. } = &self.head;
-        let plural = if *warehouses == 1 { "" } else { "s" };
         let bytes = bytes.map_or_else(String::new, |bytes| format!(", {}", assay_base::Bytes::new(bytes).human_text()));
         let counted = self
             .server_tpm
             .map(|tpm| format!("; its server counted {} commits a minute", PerMinuteFigures::value_text(tpm)));
-        format!("{dialect} {version}, {warehouses} warehouse{plural}{bytes}{}", counted.unwrap_or_default())
+        let warehouses = counted_things(*warehouses, "warehouse");
+        format!("{dialect} {version}, {warehouses}{bytes}{}", counted.unwrap_or_default())
     }
 
     /// `checked: all 17 conditions hold`

@@ -5,6 +5,7 @@ use crate::render::page::{Page, Reader};
 use crate::render::room::{LISTED, Room};
 use crate::render::shown::{Shown, of_database, rate_text};
 use crate::render::steady;
+use assay_base::text::counted_things;
 use assay_base::{Bytes, Span};
 
 /// Number of streams whose rates are named: all the kinds of a database's transactions.
@@ -215,7 +216,7 @@ fn add_integrity(page: &mut Page, targets: &TargetFigures, room: Room) {
     let Integrity { verified_reads, unverified_reads, damaged, places } = integrity;
     let found = match damaged {
         0 => "every one as written".to_owned(),
-        n => format!("DAMAGED: {n} place{}", if *n == 1 { "" } else { "s" }),
+        n => format!("DAMAGED: {}", counted_things(*n, "place")),
     };
     let open = match unverified_reads {
         0 => String::new(),

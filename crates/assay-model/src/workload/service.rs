@@ -7,6 +7,7 @@ use super::names::{NAMES, is_name};
 use super::service_file::FileKeys;
 use super::service_step::{StepKeys, check_step, place_of_file, read_steps};
 use super::source::Source;
+use crate::files::service::mark_assumption;
 use crate::files::service::{
     COMMIT, CommitImages, MadeBy, Service, ServiceFile, ServiceStep, ServiceTask, ServiceWriter, StepCall, WhenFull,
     WhichFile,
@@ -130,7 +131,7 @@ fn meant_service(source: Source<'_>, file: &File) -> Result<Service, Fault> {
         files: with_usual_making(files, &writer, file),
         writer,
         tasks: Vec::new(),
-        assumed: file.assumed.clone(),
+        assumed: file.assumed.iter().map(|text| mark_assumption(text)).collect(),
         streams: file.streams.as_ref().is_some_and(|streams| *streams.get_ref()),
         lasts: Span::ZERO,
     };

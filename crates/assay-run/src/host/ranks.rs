@@ -14,6 +14,7 @@ use crate::failure::{Failure, escaped_path, one_line};
 use crate::log::tool::VERSION;
 use assay_base::Instant;
 use assay_base::Span;
+use assay_base::text::counted_things;
 use assay_device::clock::Clock;
 use assay_device::probe;
 use assay_device::safety::Roots;
@@ -53,11 +54,10 @@ pub fn join_ranks(joining: &Joining<'_>) -> Result<MpiLink, Failure> {
         return Ok(link);
     }
     let message = format!(
-        "--hosts {} was given, and {} joined {} rank{}",
+        "--hosts {} was given, and {} joined {}",
         joining.ranks,
         escaped_path(&path),
-        link.world_size(),
-        if link.world_size() == 1 { "" } else { "s" },
+        counted_things(link.world_size() as u64, "rank"),
     );
     let advice = "give --hosts the number of ranks that the launcher starts (mpirun -np, srun -n), and use the launcher of that library";
     // Where each process is a world of its own, each is its first rank.

@@ -1,9 +1,10 @@
 //! Several ranks that carry a run together.
 
 use crate::environment::environment_variable;
+use assay_hosts::mpi::MpiLink;
 use assay_run::failure::Failure;
 use assay_run::host::ranks::{Joining, join_ranks};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How many ranks carry a run, and what joins them.
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -26,9 +27,12 @@ impl Ranks {
     }
 
     /// Joins the processes of the other hosts, where there are some.
-    pub(crate) fn join_hosts(&self) -> Result<Option<assay_hosts::mpi::MpiLink>, Failure> {
-        let Some(ranks) = self.hosts else { return Ok(None) };
-        let joining = Joining { ranks: ranks as usize, library: self.mpi.as_deref(), variable: &environment_variable };
-        join_ranks(&joining).map(Some)
+    pub(crate) fn join_given_hosts(&self) -> Result<Option<MpiLink>, Failure> {
+        self.hosts.map(|ranks| join_hosts(ranks as usize, self.mpi.as_deref())).transpose()
     }
+}
+
+/// Joins so many processes that a launcher has started, by the library at this path, or by the one that belongs to the launcher.
+pub(crate) fn join_hosts(ranks: usize, library: Option<&Path>) -> Result<MpiLink, Failure> {
+    join_ranks(&Joining { ranks, library, variable: &environment_variable })
 }

@@ -1,11 +1,12 @@
 //! `assay doctor --hosts N`: whether the ranks that a launcher started can measure together, and what joins them.
 
-use crate::environment::environment_variable;
+use crate::args::join_hosts;
 use crate::stdout::{print_document, print_json};
 use assay_base::Span;
+use assay_base::text::counted_things;
 use assay_hosts::examination::{Found, HostFacts, RankFound, Settings, Throughput};
 use assay_run::failure::{Failure, code, escaped_path, one_line};
-use assay_run::host::ranks::{Joining, examine_ranks, join_ranks, link_failure};
+use assay_run::host::ranks::{examine_ranks, link_failure};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -22,8 +23,7 @@ pub(crate) struct HostsArgs {
 
 /// Examines the group of ranks. Only rank 0 prints.
 pub(crate) fn examine_hosts(ranks: usize, args: &HostsArgs, as_json: bool) -> Result<u8, Failure> {
-    let joining = Joining { ranks, library: args.mpi.as_deref(), variable: &environment_variable };
-    let mut link = join_ranks(&joining)?;
+    let mut link = join_hosts(ranks, args.mpi.as_deref())?;
     let settings =
         Settings { messages_for: args.messages_for, patience: Span::from_secs(30), answer_within: Span::from_secs(3) };
     let library = escaped_path(&link.library().path);
@@ -121,13 +121,13 @@ fn found_as_text(found: &Found, library: &str, problems: &[String]) -> String {
     let version = known_facts(found).next().map(|(_, facts)| facts.library.as_str()).unwrap_or_default();
     let mut text = format!(
         "{} on {}, joined by {} ({library})\n",
-        counted(ranks, "rank"),
-        counted(hosts, "host"),
+        counted_things(ranks as u64, "rank"),
+        counted_things(hosts as u64, "host"),
         one_line(version)
     );
     text += &match problems.len() {
         0 => "no problems\n".to_owned(),
-        count => format!("{}, most important first\n", counted(count, "problem")),
+        count => format!("{}, most important first\n", counted_things(count as u64, "problem")),
     };
     for (index, problem) in problems.iter().enumerate() {
         text += &format!("  {}. {}\n", index + 1, one_line(problem));
@@ -173,10 +173,6 @@ fn row_of_rank(rank: usize, of_rank: &RankFound) -> String {
         or_dash(speed),
         or_dash(sent),
     )
-}
-
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn microseconds(ns: f64) -> String {

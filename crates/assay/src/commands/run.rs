@@ -85,47 +85,32 @@ const GOES_ON: &str = "; the run goes on (Ctrl-C ends it, and --stop-when-certai
 
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
-    let signer = Signer::load_if_given(args.sign.as_deref())?;
-    let request = RunRequest::parse_words("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
-    let request = request.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
-    if request.names.is_empty() {
-        return Err(Failure::bad_usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
-    }
-    let mut named = targets::parse_targets(&request.names)?;
-    targets::expect_file_system(&mut named, args.output.on_directory.expect_fs.as_deref());
-    args.output.run_manner(args.access.engine).check_suits_targets(&named)?;
-    let mut tasks = request.make_tasks(&named, args.load, &args.pace, &args.judged)?;
+    let mut planned = plan_run(args)?;
     if args.crash_test && args.output.no_check {
         return Err(Failure::bad_usage(
             "--crash-test compares the database with what it acknowledged: remove --no-check",
         ));
     }
     if args.crash_test {
-        tasks.iter_mut().try_for_each(|task| make_crash_test(&named, &mut task.plan))?;
+        planned.tasks.iter_mut().try_for_each(|task| make_crash_test(&planned.named, &mut task.plan))?;
     }
     let place = args.output.results_place();
-    let never_continues = reason_not_to_continue(&tasks);
+    let never_continues = reason_not_to_continue(&planned.tasks);
     if let Some(reason) = never_continues.filter(|_| place.resume.is_some()) {
         return Err(Failure::bad_usage(reason));
     }
-    let planned = place.planned_directory(&tasks[0].plan.name)?;
-    let mut prepared = open_targets(args, &request, &named, &tasks, &planned)?;
-    let notes = prepared.set_scheduler(request.asked_scheduler()?, print_to_stderr)?;
-    tasks.iter_mut().for_each(|task| task.plan.notes.remarks.extend(notes.clone()));
+    let directory = place.planned_directory(&planned.tasks[0].plan.name)?;
+    let prepared = open_targets(args, &mut planned, &directory)?;
+    let PlannedRun { signer, named, tasks, .. } = planned;
     let mut progress = Progress::for_one_run(if args.stop_when_certain { "" } else { GOES_ON });
     if args.prep && place.resume.is_none() {
         fill_targets(args, &prepared, &named, &mut progress)?;
     } else {
         warn_of_blank(&named, &tasks);
     }
-    let how = Drive {
-        manner: args.output.run_manner(args.access.engine),
-        prepared: Records::for_host().preparations_of_targets(prepared.targets.real_targets(), print_to_stderr),
-        signer: signer.as_ref().map(Signer::key_id),
-        ..Drive::default()
-    };
+    let how = way_of_driving(args, &prepared, signer.as_ref());
     let OpenRun { dir, mut log, tasks } = match &place.resume {
-        None => begin_log(place.create_directory(&planned)?, tasks)?,
+        None => begin_log(place.create_directory(&directory)?, tasks)?,
         Some(dir) => resume_log(dir, tasks, &prepared.targets, args.pace.seed.is_some())?,
     };
     let course = Course { targets: &prepared.targets, how: &how, stop: &prepared.stop };
@@ -141,14 +126,44 @@ pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
     result::judge_and_report(&dir, &args.output, &progress, signer.as_ref(), &again)
 }
 
-/// Opens the targets for all tasks, and the cache device.
-pub(super) fn open_targets(
-    args: &Run,
-    request: &RunRequest,
-    named: &[(String, Named)],
-    tasks: &[Task],
-    log_dir: &Path,
-) -> Result<Prepared, Failure> {
+/// A run that was asked for, before anything is opened.
+pub(super) struct PlannedRun {
+    /// Signs the result.
+    pub(super) signer: Option<Signer>,
+    pub(super) request: RunRequest,
+    /// The targets, by name.
+    pub(super) named: Vec<(String, Named)>,
+    pub(super) tasks: Vec<Task>,
+}
+
+/// Reads what the command line asks for.
+pub(super) fn plan_run(args: &Run) -> Result<PlannedRun, Failure> {
+    let signer = Signer::load_if_given(args.sign.as_deref())?;
+    let request = RunRequest::parse_words("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let request = request.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
+    if request.names.is_empty() {
+        return Err(Failure::bad_usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
+    }
+    let mut named = targets::parse_targets(&request.names)?;
+    targets::expect_file_system(&mut named, args.output.on_directory.expect_fs.as_deref());
+    args.output.run_manner(args.access.engine).check_suits_targets(&named)?;
+    let tasks = request.make_tasks(&named, args.load, &args.pace, &args.judged)?;
+    Ok(PlannedRun { signer, request, named, tasks })
+}
+
+/// How each of its tasks is carried out on targets that are open.
+pub(super) fn way_of_driving(args: &Run, prepared: &Prepared, signer: Option<&Signer>) -> Drive {
+    Drive {
+        manner: args.output.run_manner(args.access.engine),
+        prepared: Records::for_host().preparations_of_targets(prepared.targets.real_targets(), print_to_stderr),
+        signer: signer.map(Signer::key_id),
+        ..Drive::default()
+    }
+}
+
+/// Opens the targets for all tasks, and the cache device, and gives them the scheduler that is asked for.
+pub(super) fn open_targets(args: &Run, planned: &mut PlannedRun, log_dir: &Path) -> Result<Prepared, Failure> {
+    let PlannedRun { request, named, tasks, .. } = planned;
     let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
     let needs = TargetNeeds {
         writes: args.prep || plans.iter().any(|plan| plan.load.writes_targets()),
@@ -159,7 +174,10 @@ pub(super) fn open_targets(
         page_cache: &plans[0].caches.page,
     };
     let all = targets::with_cache_device(&request.names, named, request.cache_device())?;
-    Prepared::open_named(&all, needs, &|named, needs| args.access.open_targets(named, needs))
+    let mut prepared = Prepared::open_named(&all, needs, &|named, needs| args.access.open_targets(named, needs))?;
+    let notes = prepared.set_scheduler(request.asked_scheduler()?, print_to_stderr)?;
+    tasks.iter_mut().for_each(|task| task.plan.notes.remarks.extend(notes.clone()));
+    Ok(prepared)
 }
 
 /// A run whose log is open.

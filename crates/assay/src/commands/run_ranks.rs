@@ -1,7 +1,7 @@
 //! `assay run` with several ranks: processes of several hosts (`--hosts N`), or ranks of this process (`--local N`).
 
 use super::result;
-use super::run::{Run, RunRequest, open_targets};
+use super::run::{PlannedRun, Run, open_targets, plan_run, way_of_driving};
 use crate::progress::Progress;
 use crate::screen::print_to_stderr;
 use assay_base::Span;
@@ -10,7 +10,6 @@ use assay_hosts::Link;
 use assay_hosts::clock::ClockMap;
 use assay_hosts::exchange::Exchange;
 use assay_hosts::mpi::MpiLink;
-use assay_run::certificate::records::Records;
 use assay_run::certificate::signing::Signer;
 use assay_run::drive::Drive;
 use assay_run::failure::{Failure, code};
@@ -20,7 +19,6 @@ use assay_run::host::ranks::places::{begin_joint_log, make_place_for_rank, place
 use assay_run::host::ranks::suited::refuse_unsuited;
 use assay_run::host::ranks::{compare_clocks, link_failure, own_host};
 use assay_run::open::prepared::Prepared;
-use assay_run::open::targets;
 use assay_run::procedure::steps::Task;
 use std::path::{Path, PathBuf};
 
@@ -30,13 +28,14 @@ struct Ready {
     prepared: Prepared,
     how: Drive,
     signer: Option<Signer>,
-    planned: PathBuf,
+    /// Where the results are to go.
+    directory: PathBuf,
 }
 
 /// Runs a workload with several ranks. Only rank 0 prints.
 pub(crate) fn run_with_ranks(args: &Run) -> Result<u8, Failure> {
     refuse_options(args)?;
-    match args.ranks.join_hosts()? {
+    match args.ranks.join_given_hosts()? {
         None => run_local_ranks(args),
         Some(mut link) => {
             let own_rank = link.own_rank();
@@ -60,7 +59,6 @@ fn refuse_options(args: &Run) -> Result<(), Failure> {
         (args.stop_when_certain, "--stop-when-certain"),
         (args.crash_test, "--crash-test"),
         (args.prep, "--prep"),
-        (args.behind.behind.is_some(), "--behind"),
     ];
     match given.into_iter().find(|(is_given, _)| *is_given) {
         Some((_, option)) => Err(Failure::bad_usage(format!("{option} is for a run without --hosts or --local"))),
@@ -70,28 +68,14 @@ fn refuse_options(args: &Run) -> Result<(), Failure> {
 
 /// Everything up to the first operation, as in a run of one process.
 fn make_ready(args: &Run, all_ranks: u64) -> Result<Ready, Failure> {
-    let signer = Signer::load_if_given(args.sign.as_deref())?;
-    let request = RunRequest::parse_words("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
-    let request = request.with_cache_device(&args.lookaside)?;
-    if request.names.is_empty() {
-        return Err(Failure::bad_usage("run needs a target, such as sim:flash"));
-    }
-    let named = targets::parse_targets(&request.names)?;
-    let manner = args.output.run_manner(args.access.engine);
-    manner.check_suits_targets(&named)?;
-    let tasks = request.make_tasks(&named, args.load, &args.pace, &args.judged)?;
-    let planned = args.output.results_place().planned_directory(&tasks[0].plan.name)?;
-    let prepared = open_targets(args, &request, &named, &tasks, &planned)?;
-    for task in &tasks {
-        refuse_unsuited(&task.plan, &prepared.targets, all_ranks * parts_each(args))?;
-    }
-    let how = Drive {
-        manner,
-        prepared: Records::for_host().preparations_of_targets(prepared.targets.real_targets(), print_to_stderr),
-        signer: signer.as_ref().map(Signer::key_id),
-        ..Drive::default()
-    };
-    Ok(Ready { tasks, prepared, how, signer, planned })
+    let mut planned = plan_run(args)?;
+    // Before anything is opened, or made there.
+    refuse_unsuited(&planned.tasks, &planned.named, all_ranks * parts_each(args))?;
+    let directory = args.output.results_place().planned_directory(&planned.tasks[0].plan.name)?;
+    let prepared = open_targets(args, &mut planned, &directory)?;
+    let PlannedRun { signer, tasks, .. } = planned;
+    let how = way_of_driving(args, &prepared, signer.as_ref());
+    Ok(Ready { tasks, prepared, how, signer, directory })
 }
 
 /// How many parts of the load each rank carries.
@@ -102,7 +86,7 @@ fn parts_each(args: &Run) -> u64 {
 fn run_local_ranks(args: &Run) -> Result<u8, Failure> {
     let ranks = args.ranks.local.unwrap_or(1) as usize;
     let ready = make_ready(args, ranks as u64)?;
-    let directory = args.output.results_place().create_directory(&ready.planned)?;
+    let directory = args.output.results_place().create_directory(&ready.directory)?;
     let mut links = Exchange::within_process(ranks).links();
     let mut carried = Vec::new();
     for (link, place) in links.iter_mut().zip(places_of_local_ranks(ranks, parts_each(args))) {
@@ -125,7 +109,7 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<u8, Failure> {
         Err(failure) => Err(failure.clone()),
     };
     let make_directory = || match &ready {
-        Ok(ready) => args.output.results_place().create_directory(&ready.planned),
+        Ok(ready) => args.output.results_place().create_directory(&ready.directory),
         Err(failure) => Err(failure.clone()),
     };
     let Agreement { place, directory } = agree(link, offer, make_directory)?;

@@ -1,6 +1,7 @@
 //! What `explain` shows of a load of transactions on a database.
 
 use super::outline::PlanLines;
+use assay_base::text::counted_things;
 use assay_model::tpcc::checks::Check;
 use assay_model::tpcc::load::{Homes, Pace};
 use assay_model::tpcc::{DEVIATIONS, Load, TransactionKind, WATERMARK};
@@ -25,12 +26,12 @@ pub(crate) fn transaction_share(plan: &Plan, stream: &Stream) -> Option<String> 
 
 /// The pace of a load, the database that it needs, and what this is not.
 pub(crate) fn add_lines(load: &Load, targets: u16, unknown: Option<&str>, out: &mut PlanLines) {
-    let sessions = number_of(load.session_count(), "session");
+    let sessions = counted_things(load.session_count().into(), "session");
     let pace = match (load.pace, load.transaction_rate()) {
         (Pace::Closed, _) => format!("{sessions}, each of which asks again as soon as it is answered (closed loop)"),
         (Pace::Keyed, _) => format!(
             "{}, at which people think and type (closed loop); their transactions share {sessions}",
-            number_of(load.terminal_count().unwrap_or_default(), "terminal")
+            counted_things(load.terminal_count().unwrap_or_default().into(), "terminal")
         ),
         (_, rate) => format!(
             "{} whatever is answered (open loop), on at most {sessions}; one that finds all busy waits, and its wait counts",
@@ -50,7 +51,7 @@ pub(crate) fn add_lines(load: &Load, targets: u16, unknown: Option<&str>, out: &
     match (load.warehouses, unknown) {
         (Some(warehouses), _) => {
             let database = if targets > 1 { "each database" } else { "the database" };
-            out.add_line(format_args!("  {database} has {}", number_of(warehouses, "warehouse")));
+            out.add_line(format_args!("  {database} has {}", counted_things(warehouses.into(), "warehouse")));
         }
         (None, Some(why)) => {
             out.add_line(format_args!("  these are figures for one warehouse, because the database cannot be looked at: {why}"));
@@ -65,9 +66,4 @@ pub(crate) fn add_lines(load: &Load, targets: u16, unknown: Option<&str>, out: &
     ));
     out.add_line(format_args!("deviations from the standard: {}", DEVIATIONS.join(", ")));
     out.add_line(WATERMARK);
-}
-
-/// `1 session`, `2 sessions`.
-fn number_of(number: u32, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -168,7 +168,7 @@ fn a_certificate_goes_on_only_on_the_file_system_on_which_it_began() {
         let resumed = [&args[..], &["--resume", "run"]].concat();
         let refused = first.place.assay(&resumed);
         assert!(
-            refused.code == Some(2) && refused.err.contains("the file system of its target"),
+            refused.code == Some(2) && refused.err.contains("the file system uuid of its target"),
             "{verb:?}: {refused:?}"
         );
         assert_eq!(first.left(), 0, "{verb:?}");

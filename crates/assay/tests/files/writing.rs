@@ -15,7 +15,7 @@ type Make = fn(&Place, Lay<'_>) -> Said;
 
 /// Each verb, a file that it makes, and how to make the verb do so. If a verb makes a file that is missing here,
 /// `every_file_that_is_made_is_in_the_table` fails.
-const FILES: [(&str, &str, Make); 47] = [
+const FILES: [(&str, &str, Make); 48] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
     ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
@@ -94,6 +94,10 @@ const FILES: [(&str, &str, Make); 47] = [
     ("curve", "sessions.html", |place, lay| by_sessions(place, "run/sessions.html", lay)),
     ("matrix", "matrix.json", |place, lay| matrix(place, "run/matrix.json", lay)),
     ("matrix", "matrix.html", |place, lay| matrix(place, "run/matrix.html", lay)),
+    ("merge", "merged.jsonl", |place, lay| {
+        place.assay(&words(&["--local", "2", "--out", "joint"]));
+        at(place, "joint/merged.jsonl", lay, &["merge", "joint"])
+    }),
     ("suite", "suite.json", |place, lay| suite(place, "run/suite.json", lay)),
     ("suite", "suite.html", |place, lay| suite(place, "run/suite.html", lay)),
     ("fit", "fit.json", |place, lay| fit(place, "run/fit.json", lay)),

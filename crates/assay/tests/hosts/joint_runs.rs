@@ -154,6 +154,17 @@ fn the_log_is_made_once_more_from_those_of_the_ranks() {
     assert_eq!(output.status.code(), Some(3), "{}", told(&output));
 }
 
+/// However long the logs are: every interval is joined, not only those that are near the end of a log.
+#[test]
+fn logs_of_many_intervals_are_merged_to_their_end() {
+    let place = Place::with_workload(&WORKLOAD.replace("slice = \"5s\"", "slice = \"5s\"\ninterval = \"20ms\""));
+    assert_eq!(place.run("--local 3", "run").status.code(), Some(0));
+    let output = Command::new(env!("CARGO_BIN_EXE_assay")).arg("merge").arg(place.path("run")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let merged = lines_of_kind(&place.path("run/merged.jsonl"), &["interval"]);
+    assert!(merged.len() >= 1_000, "{}", merged.len());
+}
+
 #[test]
 fn what_several_ranks_cannot_carry_is_refused_before_anything_is_made() {
     let place = Place::with_workload(WORKLOAD);
@@ -174,6 +185,13 @@ fn what_several_ranks_cannot_carry_is_refused_before_anything_is_made() {
         assert!(told(&output).contains(says), "{more}: {}", told(&output));
         assert!(!place.path("refused").exists(), "{more}");
     }
+    // A target that would be made is not.
+    let file = place.path("data.img").display().to_string();
+    let workload = place.workload.display().to_string();
+    let words = ["run", &workload, &file, "--create", "16MiB", "--local", "2"];
+    let output = Command::new(env!("CARGO_BIN_EXE_assay")).args(words).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(told(&output).contains("simulated targets only") && !Path::new(&file).exists(), "{}", told(&output));
 }
 
 /// One rank whose command differs keeps all from beginning; each library.

@@ -113,6 +113,8 @@ fn shipped_workloads_are_listed_printed_explained_and_run() {
                 let is_unproven = said.contains("too few") || said.contains("processors were too busy");
                 let is_as_said = run.passed_or_late() || is_too_short && is_unproven;
                 assert!(is_as_said && run.err.contains("all is there"), "{name}: {}{}", run.out, run.err);
+                let report = std::fs::read_to_string(place.path(name).join("report.html")).unwrap();
+                assert_eq!(report.contains("[A]"), printed.out.contains("\nassumed "), "{name} marks what is assumed");
             }
             continue;
         }

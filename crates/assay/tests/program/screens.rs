@@ -74,6 +74,8 @@ const RUNS: &[(Same, &str)] = &[
     (Same::Everything, "verify run"),
     (Same::Everything, "compare run failed --anyway"),
     (Same::Everything, "export run --to csv"),
+    (Same::End, "run act-storage sim:flash --for 4s --slice 2s --seed 1 --local 2 --out joint"),
+    (Same::Everything, "merge joint"),
 ];
 
 const CERTIFICATIONS: &[(Same, &str)] = &[

@@ -25,6 +25,11 @@ use crate::skip::is_zero_span;
 use assay_base::{Bytes, Share, Span};
 use serde::{Deserialize, Serialize};
 
+/// An assumption of ours, marked as one wherever it is shown.
+pub(crate) fn mark_assumption(text: &str) -> String {
+    format!("[A] {text}")
+}
+
 /// A server. See the module.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Service {
@@ -35,7 +40,7 @@ pub struct Service {
     /// What else it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<ServiceTask>,
-    /// What of this description nobody measured or documented, in words.
+    /// What of this description nobody measured or documented, in words, each marked as [`mark_assumption`] does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
     /// Whether it can be a load of streams on a block device.

@@ -4,7 +4,7 @@
 use super::file::{ServiceFile, WhenFull};
 use super::making::{FileAccess, MadeBy};
 use super::step::{Amount, ServiceStep, StepCall, WhichFile};
-use super::{Service, ServiceTask};
+use super::{Service, ServiceTask, mark_assumption};
 use assay_base::{Bytes, Span};
 
 /// The name of its file and of its thread.
@@ -50,7 +50,8 @@ impl Service {
         with.tasks.push(ServiceTask { each: Some(Span::from_ms(EACH_MS)), ..writes });
         let removes = neighbour_task(REMOVAL, remove);
         with.tasks.push(ServiceTask { after_full: Some(file), ..removes });
-        with.assumed.push(format!("the neighbour appends {} a second steadily, and never syncs", append.human_text()));
+        let assumed = format!("the neighbour appends {} a second steadily, and never syncs", append.human_text());
+        with.assumed.push(mark_assumption(&assumed));
         Ok(with)
     }
 }

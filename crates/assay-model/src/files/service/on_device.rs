@@ -55,7 +55,7 @@ impl Service {
                     .to_owned(),
             );
         }
-        notes.extend(self.assumed.iter().map(|assumed| format!("[A] {assumed}")));
+        notes.extend(self.assumed.iter().cloned());
         let LayOut { streams, unscaled, .. } = laid_out;
         let contained = self
             .writer

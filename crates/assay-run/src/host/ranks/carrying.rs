@@ -25,6 +25,8 @@ use std::time::Duration;
 
 /// Between two looks at the link.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// The time between two updates of the live display.
+const SHOW_EVERY: Span = Span::from_ms(250);
 /// Lines that a rank may write ahead of what was joined.
 const LINES_AHEAD: usize = 256;
 
@@ -72,7 +74,6 @@ struct Carrying<'a> {
     judged: JudgedLines,
     lines: Receiver<Entry>,
     ended: Receiver<Result<(), Failure>>,
-    stop: StopCell,
     start: StartOfAll,
     common_time: ClockMap,
     has_ended: bool,
@@ -96,35 +97,29 @@ impl JointRun<'_> {
             for CarriedRank { link, place, log, common_time } in ranks {
                 let (lines, heard) = sync_channel(LINES_AHEAD);
                 let (end, ended) = sync_channel(1);
-                let stop = StopCell::default();
-                let (own_stop, name) = (stop.clone(), format!("rank-{}", place.rank));
+                let name = format!("rank-{}", place.rank);
                 let (start_of_rank, start) = start_channel();
                 let share = RankShare { place, start: Arc::new(start_of_rank) };
                 let work = move || {
-                    let _ = end.send(self.carry_own_share(share, &log, lines, &own_stop));
+                    let _ = end.send(self.carry_own_share(share, &log, lines));
                 };
                 let log = RankLog::begin_listening(Patience::default(), link.world_size(), clock.now());
                 let log = log.with_lead(self.lead);
                 let judged = JudgedLines::default();
-                carried.push(Carrying {
-                    link,
-                    log,
-                    judged,
-                    lines: heard,
-                    ended,
-                    stop,
-                    start,
-                    common_time,
-                    has_ended: false,
-                });
+                carried.push(Carrying { link, log, judged, lines: heard, ended, start, common_time, has_ended: false });
                 spawn_scoped(scope, name, work)?;
             }
             let joined = self.join_logs(&mut carried, writer.as_mut(), clock);
-            if let (Err(failure), Some(writer)) = (&joined, &mut writer) {
-                writer.close_cut_off(&one_line(failure.user_message()));
+            if let Err(failure) = &joined {
+                // No rank goes on alone.
+                self.stop.ask_because("the ranks do not go on together");
+                if let Some(writer) = &mut writer {
+                    for held in carried.iter_mut().filter_map(|rank| rank.log.take_held()) {
+                        writer.receive_news(held)?;
+                    }
+                    writer.close_cut_off(&one_line(failure.user_message()));
+                }
             }
-            // Whatever has happened, no rank goes on alone.
-            carried.iter().for_each(|rank| rank.stop.ask_because("the ranks do not go on together"));
             joined
         })
     }
@@ -135,11 +130,10 @@ impl JointRun<'_> {
         share: RankShare,
         log: &std::path::Path,
         lines: SyncSender<Entry>,
-        stop: &StopCell,
     ) -> Result<(), Failure> {
         let mut log = LogFile::create_new(log)?.heard_by(Box::new(SendLines(lines)));
         let how = Drive { share: Some(share), ..self.how.clone() };
-        let course = Course { targets: self.targets, how: &how, stop };
+        let course = Course { targets: self.targets, how: &how, stop: self.stop };
         course.run_tasks(self.tasks.to_vec(), &mut log, &mut Unobserved, &never_decided)
     }
 
@@ -150,37 +144,33 @@ impl JointRun<'_> {
         mut writer: Option<&mut JointWriter<'_>>,
         clock: Clock,
     ) -> Result<(), Failure> {
+        let mut shown = clock.now();
         loop {
             let mut has_moved = false;
             for rank in ranks.iter_mut() {
-                if let Err(failure) = rank.hear_own_lines() {
-                    rank.tell_failure(&failure, clock);
-                    return Err(failure);
-                }
+                has_moved |= rank.hear_own_lines().inspect_err(|failure| rank.tell_failure(failure, clock))?;
                 if rank.start.has_armed() {
                     rank.log.arm();
                 }
-                let news = rank.log.step(rank.link, clock.now()).map_err(|error| link_failure(&error))?;
-                has_moved |= !news.is_empty();
-                for news in news {
-                    rank.obey_news(&news, clock)?;
+                let stepped = rank.log.step(rank.link, clock.now()).map_err(|error| link_failure(&error))?;
+                has_moved |= stepped.has_moved;
+                for news in stepped.news {
+                    rank.obey_news(&news, self.stop, clock)?;
                     if let Some(writer) = writer.as_deref_mut().filter(|_| rank.link.own_rank() == 0) {
                         writer.receive_news(news)?;
                     }
                 }
             }
-            let log_failed = writer.as_ref().is_some_and(|writer| writer.has_failed());
-            if self.stop.is_set() || log_failed {
-                let why =
-                    if log_failed { "the log of all ranks could not be kept" } else { "a signal asked for the end" };
-                ranks.iter().for_each(|rank| rank.stop.ask_because(why));
+            if writer.as_ref().is_some_and(|writer| writer.has_failed()) {
+                self.stop.ask_because("the log of all ranks could not be kept");
             }
             let done = ranks.iter_mut().map(Carrying::is_done).collect::<Result<Vec<bool>, LinkError>>();
             if done.map_err(|error| link_failure(&error))?.into_iter().all(|is_done| is_done) {
                 return Ok(());
             }
-            if let Some(writer) = writer.as_ref() {
+            if let Some(writer) = writer.as_ref().filter(|_| clock.now().since(shown) >= SHOW_EVERY) {
                 writer.time_passes();
+                shown = clock.now();
             }
             if !has_moved {
                 std::thread::park_timeout(LOOK_EVERY);
@@ -190,20 +180,33 @@ impl JointRun<'_> {
 }
 
 impl Carrying<'_> {
-    fn hear_own_lines(&mut self) -> Result<(), Failure> {
-        loop {
+    /// Takes lines of the own log as far as they can be joined: a rank in virtual time may be far ahead of the others, and waits.
+    /// Whether there were any.
+    fn hear_own_lines(&mut self) -> Result<bool, Failure> {
+        let mut has_heard = false;
+        while self.log.wants_line() {
             match self.lines.try_recv() {
                 Ok(line) => self.judged.pass_line(line, self.link.own_rank(), &mut self.log),
-                Err(TryRecvError::Empty) => return Ok(()),
-                Err(TryRecvError::Disconnected) => break,
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    self.hear_end()?;
+                    break;
+                }
             }
+            has_heard = true;
         }
+        Ok(has_heard)
+    }
+
+    /// How the rank's thread has ended, which writes no more lines.
+    fn hear_end(&mut self) -> Result<(), Failure> {
         match self.ended.try_recv() {
             Ok(Ok(())) => self.has_ended = true,
             Ok(Err(failure)) => return Err(failure),
-            Err(TryRecvError::Empty) => {}
-            Err(TryRecvError::Disconnected) if self.has_ended => {}
-            Err(TryRecvError::Disconnected) => return Err(Failure::internal_bug("the thread of a rank has died")),
+            Err(TryRecvError::Disconnected) if !self.has_ended => {
+                return Err(Failure::internal_bug("the thread of a rank has died"));
+            }
+            Err(_) => {}
         }
         Ok(())
     }
@@ -215,12 +218,12 @@ impl Carrying<'_> {
     }
 
     /// Does what news ask of this rank.
-    fn obey_news(&self, news: &JointNews, clock: Clock) -> Result<(), Failure> {
+    fn obey_news(&self, news: &JointNews, stop: &StopCell, clock: Clock) -> Result<(), Failure> {
         match news {
             JointNews::Start { ns } => {
                 self.start.tell_start(self.common_time.own_time_at(i64::try_from(*ns).unwrap_or(i64::MAX)), clock);
             }
-            JointNews::EndsEarly => self.stop.ask_because("another rank ended before its time"),
+            JointNews::EndsEarly => stop.ask_because("another rank ended before its time"),
             JointNews::Lost { rank, quiet_for } => {
                 return Err(Failure::cut_short(format!(
                     "nothing was heard of rank {rank} for {}",

@@ -56,6 +56,9 @@ impl<'a> JointWriter<'a> {
 
     /// Closes the segment that is open, because the ranks do not go on together: what all have measured so far stays.
     pub(super) fn close_cut_off(&mut self, why: &str) {
+        if self.log.is_empty() {
+            self.log.forget_unbegun();
+        }
         let Some(segment) = self.segment.take() else { return };
         let at = Instant::from_ns(self.reached_ns);
         let ending = Ending { reason: CloseReason::Interrupted, why: Some(why.to_owned()), at, totals: None };

@@ -11,7 +11,7 @@ use crate::observer::Unobserved;
 use assay_base::Instant;
 use assay_hosts::Link;
 use assay_hosts::exchange::{Exchange, ExchangeLink};
-use assay_hosts::joint_log::{Patience, RankLog};
+use assay_hosts::joint_log::{JointNews, Patience, RankLog};
 use assay_record::{Entry, Reader};
 use std::fs::File;
 use std::io::BufReader;
@@ -53,26 +53,25 @@ pub fn merge_logs(logs: &[PathBuf], joint: &mut LogFile) -> Result<(), Failure> 
     }
     let mut observer = Unobserved;
     let mut writer = JointWriter::begin_log(joint, &mut observer);
-    // One line of each in turn, so that none is kept in memory for long.
-    while ranks.iter().any(|rank| !rank.is_at_end) {
+    loop {
+        let mut has_moved = false;
         for (rank, path) in ranks.iter_mut().zip(logs) {
-            rank.hear_next_line(path)?;
+            // A line is read when it can be joined, so that none is kept in memory for long.
+            while rank.log.wants_line() && !rank.is_at_end {
+                rank.hear_next_line(path)?;
+                has_moved = true;
+            }
         }
         for rank in &mut ranks {
-            rank.join_lines(&mut writer)?;
+            has_moved |= rank.join_lines(&mut writer)?;
+        }
+        if !has_moved {
+            // A log that ends without a closing line was cut off behind a whole interval.
+            let held: Vec<JointNews> = ranks.iter_mut().filter_map(|rank| rank.log.take_held()).collect();
+            return held.into_iter().try_for_each(|news| writer.receive_news(news));
         }
     }
-    // What the last lines give takes as many turns as the links have stages.
-    for _ in 0..LAST_TURNS {
-        for rank in &mut ranks {
-            rank.join_lines(&mut writer)?;
-        }
-    }
-    Ok(())
 }
-
-/// More than the stages of a round and the letters behind it.
-const LAST_TURNS: usize = 64;
 
 impl ReadRank<'_> {
     fn hear_next_line(&mut self, path: &Path) -> Result<(), Failure> {
@@ -89,9 +88,11 @@ impl ReadRank<'_> {
         Ok(())
     }
 
-    fn join_lines(&mut self, writer: &mut JointWriter<'_>) -> Result<(), Failure> {
-        let news = self.log.step(&mut self.link, Instant::ZERO).map_err(|error| link_failure(&error))?;
-        news.into_iter().try_for_each(|news| writer.receive_news(news))
+    /// Whether anything went on.
+    fn join_lines(&mut self, writer: &mut JointWriter<'_>) -> Result<bool, Failure> {
+        let stepped = self.log.step(&mut self.link, Instant::ZERO).map_err(|error| link_failure(&error))?;
+        stepped.news.into_iter().try_for_each(|news| writer.receive_news(news))?;
+        Ok(stepped.has_moved)
     }
 }
 

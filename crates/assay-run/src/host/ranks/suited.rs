@@ -1,15 +1,23 @@
 //! Which runs several ranks can carry.
 
 use crate::failure::Failure;
-use crate::open::targets::Targets;
+use crate::open::targets::Named;
+use crate::procedure::steps::Task;
 use assay_engine::Settling;
 use assay_model::Plan;
 
 /// Refuses a run that several ranks with so many parts in all cannot carry.
-pub fn refuse_unsuited(plan: &Plan, targets: &Targets, all_parts: u64) -> Result<(), Failure> {
-    if !matches!(targets, Targets::Simulated(_)) {
+pub fn refuse_unsuited(tasks: &[Task], named: &[(String, Named)], all_parts: u64) -> Result<(), Failure> {
+    if !named.iter().all(|(_, named)| matches!(named, Named::Simulated(_))) {
         return Err(Failure::bad_usage("several ranks carry runs on simulated targets only, such as sim:flash"));
     }
+    if tasks.len() > 1 {
+        return Err(Failure::bad_workload("several ranks carry runs of one step only, and this workload has more"));
+    }
+    tasks.iter().try_for_each(|task| refuse_unsuited_plan(&task.plan, all_parts))
+}
+
+fn refuse_unsuited_plan(plan: &Plan, all_parts: u64) -> Result<(), Failure> {
     if plan.caches.simulated.is_some() || plan.caches.device.is_some() {
         return Err(Failure::bad_workload(
             "a cache before the targets is one for all operations, and several ranks cannot share it",

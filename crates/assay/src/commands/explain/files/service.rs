@@ -38,7 +38,7 @@ pub(super) fn add_lines(workload: &FilesWorkload, service: &Service, out: &mut P
     if !service.assumed.is_empty() {
         out.add_heading("assumptions");
         for assumed in &service.assumed {
-            out.add_line(format_args!("  [A] {assumed}"));
+            out.add_line(format_args!("  {assumed}"));
         }
     }
 }
