@@ -6,7 +6,7 @@
 
 use crate::cells::CELLS;
 use crate::header::Header;
-use crate::interval::{FlowHistograms, FlowInterval, Histograms, Interval, Lateness, PARTS, Timing};
+use crate::interval::{DiskCounters, FlowHistograms, FlowInterval, Histograms, Interval, Lateness, PARTS, Timing};
 use crate::loops::LoopInterval;
 use crate::packed::{Filled, Unpacker, pack_cells};
 use crate::pauses::Pauses;
@@ -117,7 +117,7 @@ impl RowLayout {
         self.flows
     }
 
-    /// The rows of an interval. What is counted for the host alone has no place in them: its disks, its clocks, and what it used.
+    /// The rows of an interval. What is counted for the host alone has no place in them: its clocks, and what it used.
     ///
     /// # Errors
     /// The interval does not have this layout; says what has no place.
@@ -184,6 +184,11 @@ impl RowLayout {
             let mut of_target = known.cloned().unwrap_or(Lateness { target, ..Lateness::default() });
             pass_lateness(&mut of_target, self.buckets, numbers);
             interval.lateness.extend(of_target.says_something().then_some(of_target));
+        }
+        let counted: Vec<DiskCounters> = interval.disks.drain(..).chain(interval.shared_disks.drain(..)).collect();
+        for target in 0..self.targets as u16 {
+            let known = counted.iter().find(|disk| disk.target == target);
+            interval.disks.extend(pass_disk(target, known.copied(), numbers));
         }
     }
 }
@@ -252,6 +257,20 @@ fn pass_lateness(late: &mut Lateness, buckets: usize, numbers: &mut dyn PassNumb
     pass_pauses(&mut late.idle, numbers);
     pass_pauses(&mut late.overslept, numbers);
     numbers.pass_counts(&mut late.idle_in, buckets);
+}
+
+/// The counters of the block device of a target: a host that has none, or of which another rank counts them, adds nothing. `None` where
+/// no host has any.
+fn pass_disk(target: u16, known: Option<DiskCounters>, numbers: &mut dyn PassNumbers) -> Option<DiskCounters> {
+    let mut hosts = u64::from(known.is_some());
+    let mut disk = known.unwrap_or_default();
+    disk.target = target;
+    numbers.pass_sum(&mut hosts);
+    let DiskCounters { target: _, reads, read_bytes, writes, written_bytes, flushes } = &mut disk;
+    for number in [reads, read_bytes, writes, written_bytes, flushes] {
+        numbers.pass_sum(number);
+    }
+    (hosts > 0).then_some(disk)
 }
 
 /// The distributions of all flows since the line of distributions before.

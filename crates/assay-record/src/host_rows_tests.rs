@@ -155,3 +155,36 @@ fn a_layout_follows_from_the_header() {
     header.lateness = true;
     assert_eq!(RowLayout::from_header(&header).targets, header.targets.len());
 }
+
+/// Each host counts its block device once, whichever of its ranks does: what another rank counts is not missing.
+#[test]
+fn counters_of_devices_add_up_over_hosts() {
+    let layout = RowLayout { flows: 1, buckets: 2, targets: 2, loops: 0 };
+    let counted = |target: u16, bytes: u64| DiskCounters {
+        target,
+        reads: 3,
+        read_bytes: bytes,
+        writes: 5,
+        written_bytes: 2 * bytes,
+        flushes: 1,
+    };
+    let of_rank = |disks: Vec<DiskCounters>, shared_disks: Vec<DiskCounters>| Interval {
+        flows: vec![FlowInterval::default()],
+        disks,
+        shared_disks,
+        ..Interval::default()
+    };
+    // A host of its own, and one with two ranks of which the first counts.
+    let ranks =
+        [of_rank(vec![counted(1, 512)], vec![]), of_rank(vec![], vec![counted(1, 4096)]), of_rank(vec![], vec![])];
+    let mut sum = layout.empty_rows();
+    for rank in &ranks {
+        let rows = layout.interval_rows(rank).unwrap();
+        sum.sums.iter_mut().zip(&rows.sums).for_each(|(all, own)| *all += own);
+    }
+    let joint = layout.interval_from_rows(&sum).unwrap();
+    let expected = DiskCounters { target: 1, reads: 6, read_bytes: 4608, writes: 10, written_bytes: 9216, flushes: 2 };
+    assert_eq!((joint.disks, joint.shared_disks), (vec![expected], vec![]));
+    let nobody = layout.interval_from_rows(&layout.empty_rows()).unwrap();
+    assert_eq!(nobody.disks, [], "a device that nobody counts is not one that did nothing");
+}

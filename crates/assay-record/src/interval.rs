@@ -36,6 +36,10 @@ pub struct Interval {
     /// What each target's block device counted during the interval; empty where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskCounters>,
+    /// The same, of the log of one of several ranks, where the block device is used by others of these too: by the first of them, for
+    /// the log of all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_disks: Vec<DiskCounters>,
     /// What others than the run did on the disks of `Header::watched` during the interval, at least; those on which nobody
     /// else did anything are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

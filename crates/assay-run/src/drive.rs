@@ -42,6 +42,14 @@ use assay_record::{CloseReason, SHORT_RUN, SHORT_RUN_GROUP};
 use real::RealTimeRun;
 use simulated::Simulated;
 use std::borrow::Cow;
+use std::path::Path;
+use watched::Watched;
+
+/// The disks on which the load of others is looked for in a run of this plan, by their numbers in the kernel. `log` is the path of its
+/// log.
+pub fn watched_disks(plan: &Plan, targets: &Targets, log: &Path) -> Vec<String> {
+    Watched::new(plan, targets, log).counted_disks().iter().map(ToString::to_string).collect()
+}
 
 /// Runs `plan` on the first `plan.targets` of `targets` and appends a whole segment to `log`.
 pub fn drive_plan(

@@ -10,8 +10,12 @@
 mod hosts;
 #[path = "hosts/joint_runs.rs"]
 mod joint_runs;
+#[path = "../../assay-device/tests/safety_common/losetup.rs"]
+mod losetup;
 #[path = "hosts/pypi.rs"]
 mod pypi;
+#[path = "hosts/real_targets.rs"]
+mod real_targets;
 
 use serde_json::Value;
 use std::process::Command;

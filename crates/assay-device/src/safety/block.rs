@@ -10,7 +10,7 @@ use super::openers::{LOOKS, wait_a_little};
 use super::roots::{DevNum, Roots, attribute_if_any, names_in, read_number};
 use super::rule::{RuleId, Unopened};
 use super::shape::Shape;
-use super::sharing::{self, Partner};
+use super::sharing::{self, Held, Partner};
 use super::subject::{Kind, Subject};
 use super::watermark::{self, Watermark};
 use rustix::fs::{FlockOperation, OFlags};
@@ -75,8 +75,8 @@ fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> R
         if !is_busy(&opened) {
             return opened;
         }
-        let partners = inquiry.partner_runs(device);
-        if let Some(shared) = partners.iter().find_map(|partner| shared_with(partner, device)) {
+        let partners = inquiry.partners_on(Held::Device(device));
+        if let Some(shared) = partners.iter().find_map(|partner| shared_with(inquiry, partner, device)) {
             return Ok(shared);
         }
         let most = if partners.is_empty() { LOOKS } else { LOOKS_AT_PARTNERS };
@@ -88,9 +88,10 @@ fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> R
     Err(Errno::BUSY)
 }
 
-fn shared_with(partner: &Partner, device: DevNum) -> Option<Claimed> {
-    let file = sharing::copy_descriptor(partner, device)?;
-    Some(Claimed { file, how: format!("shared with {partner}, to which it was granted, under the same consent") })
+fn shared_with(inquiry: &Inquiry<'_>, partner: &Partner, device: DevNum) -> Option<Claimed> {
+    let file = sharing::copy_descriptor(partner, Held::Device(device))?;
+    let why = if inquiry.request.ranks.is_empty() { "under the same consent" } else { "in the same run" };
+    Some(Claimed { file, how: format!("shared with {partner}, to which it was granted, {why}") })
 }
 
 /// Whether the kernel reported that somebody has it open.

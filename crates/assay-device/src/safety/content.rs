@@ -97,6 +97,18 @@ pub(super) fn examine_content(file: &File, size: u64) -> io::Result<Content> {
     Ok(content)
 }
 
+/// A digest of the samples.
+///
+/// # Errors
+/// As of [`examine_content`].
+pub(super) fn digest_samples(file: &File, size: u64) -> io::Result<[u8; 32]> {
+    let mut digest = blake3::Hasher::new();
+    for (offset, len) in sample_places(size) {
+        digest.update(&read_all(file, size, offset, len)?.as_bytes()[..len as usize]);
+    }
+    Ok(digest.finalize().into())
+}
+
 /// The first of these sectors, given as positions within a place that was read, that does not come from ACT's generator.
 /// The surroundings of the place are read too: a single sector proves nothing.
 fn not_of_act(file: &File, size: u64, offset: u64, len: u64, sectors: &[usize]) -> io::Result<Option<u64>> {

@@ -9,6 +9,7 @@ use super::openers::{Inode, Openers, UNSEEN, WantedObjects, find_openers, find_s
 use super::processes::in_first_namespace;
 use super::roots::{DevNum, Roots};
 use super::rule::{RuleId, Unopened};
+use super::sharing::Held;
 use super::usage::{self, DeviceUse};
 use super::watermark::Watermark;
 use super::{family, table};
@@ -95,10 +96,14 @@ pub(super) fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: Option<
     held
 }
 
-/// Leaves out the runs that share the device with this one, and names them as a limit of the result.
+/// Leaves out those that share the device with this one. Another run is named as a limit of the result; other ranks of the same run
+/// are part of it.
 fn without_partners(inquiry: &mut Inquiry<'_>, device: DevNum, mut seen: Openers) -> Openers {
-    let partners = inquiry.partner_runs(device);
-    inquiry.exam.watermarks.extend(partners.iter().map(|partner| Watermark::SharedDevice(partner.to_string())));
+    let partners = inquiry.partners_on(Held::Device(device));
+    if inquiry.request.ranks.is_empty() {
+        let shared = partners.iter().map(|partner| Watermark::SharedDevice(partner.to_string()));
+        inquiry.exam.watermarks.extend(shared);
+    }
     seen.found.retain(|opener| !partners.iter().any(|partner| partner.pid == opener.pid));
     seen
 }

@@ -3,9 +3,9 @@
 use super::content::{self, Content};
 use super::examination::Examination;
 use super::request::Request;
-use super::roots::{DevNum, Roots};
+use super::roots::Roots;
 use super::rule::{RuleAnswer, RuleId, Unopened};
-use super::sharing::{Partner, partner_runs};
+use super::sharing::{Held, Partner, partner_ranks, partner_runs};
 use super::signature;
 use super::standing::Standing;
 use super::watermark::Watermark;
@@ -56,8 +56,12 @@ impl Inquiry<'_> {
         self.request.standing.iter().find(|given| !given.marks.is_empty() && given.marks == self.exam.marks)
     }
 
-    /// The other runs that may share a device with this one: those under the same consent.
-    pub(super) fn partner_runs(&self, device: DevNum) -> Vec<Partner> {
+    /// Those that may hold the target together with this process: the other ranks of its run, or runs under the same consent.
+    pub(super) fn partners_on(&self, held: Held) -> Vec<Partner> {
+        if !self.request.ranks.is_empty() {
+            return partner_ranks(self.roots, held, self.request.ranks);
+        }
+        let Held::Device(device) = held else { return Vec::new() };
         let record = self.standing_consent().and_then(|given| given.record);
         record.and_then(|record| partner_runs(self.roots, device, record).ok()).unwrap_or_default()
     }

@@ -14,6 +14,7 @@
 
 mod blank;
 mod block;
+mod claim;
 mod content;
 mod examination;
 mod family;
@@ -47,6 +48,7 @@ mod watermark;
 mod writers;
 
 pub use blank::holds_nothing;
+pub use claim::CLAIM_BYTES;
 pub use examination::Examination;
 pub use fingerprint::usable_bytes;
 pub use gate::Gate;

@@ -3,9 +3,10 @@
 //! reading.
 
 use super::blank;
+use super::claim::{self, CLAIM_BYTES};
 use super::content;
 use super::examination::{Examination, into_refusal};
-use super::fingerprint::{Fingerprint, Opened};
+use super::fingerprint::{Fingerprint, Opened, has_label};
 use super::kernel;
 use super::label::LABEL_LEN;
 use super::roots::Roots;
@@ -127,6 +128,51 @@ impl Permit {
         Ok(content::examine_content(&self.file, self.shape.size)?.foreign)
     }
 
+    /// A digest of samples of what it holds: where it changes and this host has written nothing, another one has.
+    ///
+    /// # Errors
+    /// A part could not be read.
+    pub fn content_digest(&self) -> io::Result<[u8; 32]> {
+        content::digest_samples(&self.file, self.shape.size)
+    }
+
+    /// Writes a claim into its last block, so that other hosts can show that they have the same target. Like all writing, only after
+    /// [`Permit::recheck_target`]. Returns what was there, for [`Permit::put_back`].
+    ///
+    /// # Errors
+    /// It cannot be written, or the target is smaller than a block of 4 KiB.
+    pub fn write_claim(&self, claim: &[u8; CLAIM_BYTES]) -> io::Result<Vec<u8>> {
+        claim::write_claim(&self.file, &self.shape, claim)
+    }
+
+    /// Puts back what was there before a claim was written.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn put_back(&self, before: &[u8]) -> io::Result<()> {
+        claim::put_back(&self.file, &self.shape, before)
+    }
+
+    /// The claim in its last block; `None` where there is none.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read_claim(&self) -> io::Result<Option<[u8; CLAIM_BYTES]>> {
+        claim::read_claim(&self.file, &self.shape)
+    }
+
+    /// Takes a file for labelled, to which another host of the same run has written its label since it was opened here.
+    ///
+    /// # Errors
+    /// The label cannot be read.
+    pub fn accept_label(&self) -> io::Result<()> {
+        let blank = self.blank.load(Relaxed);
+        if blank > 0 && has_label(&self.file, blank)? {
+            self.blank.store(0, Relaxed);
+        }
+        Ok(())
+    }
+
     /// Discards the whole device (TRIM, UNMAP), as far as it can. Files keep the space that was reserved for them.
     ///
     /// # Errors
@@ -209,6 +255,14 @@ impl ReadPass {
     /// Why a result on it cannot be a certificate.
     pub fn result_watermarks(&self) -> &[Watermark] {
         &self.exam.watermarks
+    }
+
+    /// The claim in its last block; `None` where there is none.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read_claim(&self) -> io::Result<Option<[u8; CLAIM_BYTES]>> {
+        claim::read_claim(&self.file, &self.shape)
     }
 
     /// The target as the engines take it.

@@ -8,6 +8,7 @@ use super::openers::{Inode, LOOKS, Openers, WantedObjects, find_openers, find_se
 use super::roots::{DevNum, Roots};
 use super::rule::{RuleId, Unopened};
 use super::shape::Shape;
+use super::sharing::{Held, Partner, copy_descriptor};
 use super::subject::Subject;
 use super::watermark::{self, Watermark};
 use super::{blank, family, kernel, usage};
@@ -23,38 +24,20 @@ const PAGE: u32 = 4096;
 
 /// Evaluates S2 to S14. `None`: it could not be opened or is not ours.
 pub(super) fn inquire_regular_file(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode) -> Option<Opened> {
-    // A run that works on this file sees when somebody opens it for writing, and proves nothing then.
-    if inquiry.mode == Mode::Write && is_locked(subject) {
-        let found = check_other_openers(inquiry, inode);
-        inquiry.enter_answer(RuleId::S6, found);
-        let locked = locked_by_others(inquiry, inode);
-        inquiry.enter_answer(RuleId::S13, Err(locked));
-        return None;
-    }
-    let access = if inquiry.mode == Mode::Write { OFlags::RDWR } else { OFlags::RDONLY };
     let page_cache = inquiry.request.page_cache;
-    let (file, direct) = match open_direct(subject, access, page_cache) {
-        Ok(opened) => opened,
-        Err(e) => {
-            inquiry.answer_unopened(RuleId::S2, Unopened::from_errno(e));
-            return None;
-        }
+    let shared = shared_with_a_rank(inquiry, inode);
+    let is_shared = shared.is_some();
+    let Granted { file, direct } = match shared {
+        Some(granted) => granted,
+        None => open_alone(inquiry, subject, inode)?,
     };
-    inquiry.enter_answer(
-        RuleId::S2,
-        Ok(match (direct, page_cache) {
-            (true, _) => "opened for direct I/O",
-            (false, true) => "opened through the page cache, as asked",
-            (false, false) => "opened; direct I/O is not available",
-        }
-        .into()),
-    );
     let whole = file_shape(&file, direct, page_cache)
         .and_then(|shape| inquiry.fits_blocks(shape.logical_block).map(|()| shape));
     inquiry.enter_answer(RuleId::S3, whole.as_ref().map(Shape::to_string).map_err(Clone::clone));
     let whole = whole.ok()?;
     let owned = examine_ownership(inquiry, &file, &whole, inode);
-    let blank = owned.as_ref().is_ok_and(|owned| owned.blank);
+    // The rank to which it was granted labels it, before any of them writes.
+    let blank = owned.as_ref().is_ok_and(|owned| owned.blank) && !is_shared;
     if !inquiry.enter_answer(RuleId::S10, owned.map(|owned| owned.to_string())) {
         return None;
     }
@@ -76,6 +59,53 @@ pub(super) fn inquire_regular_file(inquiry: &mut Inquiry<'_>, subject: &Subject,
     inquiry.fits_size(shape.size);
     let fingerprint = Fingerprint::of_file(inquiry.request.path, inode, whole.size);
     Some(Opened { file, disk: None, shape, fingerprint, blank })
+}
+
+/// An open file, and whether it is open for direct I/O.
+struct Granted {
+    file: File,
+    direct: bool,
+}
+
+/// S2, where another rank of the same run holds the file: `None` where none does.
+fn shared_with_a_rank(inquiry: &mut Inquiry<'_>, inode: Inode) -> Option<Granted> {
+    if inquiry.mode == Mode::Look || inquiry.request.ranks.is_empty() {
+        return None;
+    }
+    let held = Held::File(inode);
+    let copy = |partner: Partner| Some((copy_descriptor(&partner, held)?, partner));
+    let (file, partner) = inquiry.partners_on(held).into_iter().find_map(copy)?;
+    let direct = rustix::fs::fcntl_getfl(&file).is_ok_and(|flags| flags.contains(OFlags::DIRECT));
+    inquiry.enter_answer(RuleId::S2, Ok(format!("shared with {partner}, to which it was granted, in the same run")));
+    Some(Granted { file, direct })
+}
+
+/// S2, where this process alone uses the file.
+fn open_alone(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode) -> Option<Granted> {
+    // A run that works on this file sees when somebody opens it for writing, and proves nothing then.
+    if inquiry.mode == Mode::Write && is_locked(subject) {
+        let found = check_other_openers(inquiry, inode);
+        inquiry.enter_answer(RuleId::S6, found);
+        let locked = locked_by_others(inquiry, inode);
+        inquiry.enter_answer(RuleId::S13, Err(locked));
+        return None;
+    }
+    let access = if inquiry.mode == Mode::Write { OFlags::RDWR } else { OFlags::RDONLY };
+    let page_cache = inquiry.request.page_cache;
+    let (file, direct) = match open_direct(subject, access, page_cache) {
+        Ok(opened) => opened,
+        Err(e) => {
+            inquiry.answer_unopened(RuleId::S2, Unopened::from_errno(e));
+            return None;
+        }
+    };
+    let how = match (direct, page_cache) {
+        (true, _) => "opened for direct I/O",
+        (false, true) => "opened through the page cache, as asked",
+        (false, false) => "opened; direct I/O is not available",
+    };
+    inquiry.enter_answer(RuleId::S2, Ok(how.into()));
+    Some(Granted { file, direct })
 }
 
 /// Opens it for direct I/O where the file system supports it, otherwise or if it is asked for through the page cache.
@@ -181,7 +211,9 @@ fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, St
 /// S6 for a file. Processes of other users cannot be seen without root; since the label says that the data is ours,
 /// nobody loses anything. Whoever only reads it is named.
 fn check_other_openers(inquiry: &mut Inquiry<'_>, inode: Inode) -> Result<String, String> {
-    let seen = find_settled(inquiry.roots, &WantedObjects { inodes: vec![inode], ..WantedObjects::default() })?;
+    let mut seen = find_settled(inquiry.roots, &WantedObjects { inodes: vec![inode], ..WantedObjects::default() })?;
+    let partners = inquiry.partners_on(Held::File(inode));
+    seen.found.retain(|opener| !partners.iter().any(|partner| partner.pid == opener.pid));
     inquiry.exam.watermarks.extend(seen.reading_openers().map(|reader| Watermark::Reader(reader.to_string())));
     match seen.using_openers().next() {
         None => Ok(format!("none of {}, {} not seen", seen.describe_extent(), seen.hidden)),

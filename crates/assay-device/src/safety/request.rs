@@ -43,6 +43,8 @@ pub struct Request<'a> {
     pub page_cache: bool,
     /// A person confirmed that this is a container, and that processes outside it are invisible.
     pub in_container: bool,
+    /// The processes of the other ranks of the same run on this host: where one of them holds the target, it is shared with it.
+    pub ranks: &'a [u32],
 }
 
 impl<'a> Request<'a> {
@@ -59,6 +61,7 @@ impl<'a> Request<'a> {
             log_dir: None,
             page_cache: false,
             in_container: false,
+            ranks: &[],
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct RankLog {
     rounds: Option<Rounds>,
     /// Whether the own close of it has been sent.
     has_closed: bool,
+    /// When the load of the own segment began, on the own time line: every rank has its own, and the joint log is on that of rank 0.
+    own_start_ns: Option<u64>,
     from_ranks: Vec<FromRank>,
 }
 
@@ -58,6 +60,7 @@ impl RankLog {
             own_failure: None,
             rounds: None,
             has_closed: false,
+            own_start_ns: None,
             from_ranks: (0..world_size).map(|_| FromRank::default()).collect(),
         }
     }
@@ -81,15 +84,50 @@ impl RankLog {
     /// The last line of the joint log that is known, where the ranks do not go on together: an interval is a line when the next round
     /// shows that no rank has ended within it.
     pub fn take_held(&mut self) -> Option<JointNews> {
-        self.rounds.as_mut().and_then(Rounds::take_held)
+        let held = self.rounds.as_mut().and_then(Rounds::take_held)?;
+        Some(self.on_own_time_line(held))
     }
 
     /// Takes the next line of the own log.
     pub fn hear_line(&mut self, entry: Entry) {
         match entry {
             Entry::Event(event) => self.own_events.push_back(event),
-            line => self.own.push_back(line),
+            mut line => {
+                self.measure_from_start(&mut line);
+                self.own.push_back(line);
+            }
         }
+    }
+
+    /// Gives a line times since the load began, which are the same on all ranks.
+    fn measure_from_start(&mut self, line: &mut Entry) {
+        match line {
+            Entry::Header(_) => self.own_start_ns = None,
+            Entry::Interval(interval) => {
+                let start_ns = *self.own_start_ns.get_or_insert(interval.start_ns);
+                interval.start_ns = interval.start_ns.saturating_sub(start_ns);
+                interval.end_ns = interval.end_ns.saturating_sub(start_ns);
+            }
+            Entry::Close(close) => close.at_ns = close.at_ns.saturating_sub(self.own_start_ns.unwrap_or(close.at_ns)),
+            Entry::Histograms(_) | Entry::Event(_) => {}
+        }
+    }
+
+    /// Gives news the times of the time line of rank 0.
+    fn on_own_time_line(&self, mut news: JointNews) -> JointNews {
+        let start_ns = self.own_start_ns.unwrap_or_default();
+        match &mut news {
+            JointNews::Interval(interval) => {
+                interval.start_ns = interval.start_ns.saturating_add(start_ns);
+                interval.end_ns = interval.end_ns.saturating_add(start_ns);
+            }
+            JointNews::SegmentEnds(closes) => {
+                closes.iter_mut().for_each(|close| close.at_ns = close.at_ns.saturating_add(start_ns));
+            }
+            JointNews::Event { rank, event } if *rank > 0 => event.at_ns = event.at_ns.saturating_add(start_ns),
+            _ => {}
+        }
+        news
     }
 
     /// This rank cannot go on, for this reason.
@@ -122,15 +160,18 @@ impl RankLog {
         }
         news.extend(self.silence.silent_ranks(link.own_rank(), now));
         has_moved |= !news.is_empty();
-        Ok(Stepped { news, has_moved })
+        Ok(Stepped { news: news.into_iter().map(|news| self.on_own_time_line(news)).collect(), has_moved })
     }
 
     fn send_own_events(&mut self, link: &mut dyn Link, news: &mut Vec<JointNews>) -> Result<(), LinkError> {
-        for event in self.own_events.drain(..) {
-            match link.own_rank() {
-                0 => news.push(JointNews::Event { rank: 0, event }),
-                _ => Letter::Event(event).send_to(0, link)?,
+        for mut event in self.own_events.drain(..) {
+            if link.own_rank() == 0 {
+                news.push(JointNews::Event { rank: 0, event });
+                continue;
             }
+            // What happened before the load began is told with its beginning.
+            event.at_ns = event.at_ns.saturating_sub(self.own_start_ns.unwrap_or(event.at_ns));
+            Letter::Event(event).send_to(0, link)?;
         }
         if let Some(why) = self.own_failure.take() {
             self.spread_failure(link.own_rank(), why, link, news)?;

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(crate) struct Sample {
     pub(crate) disks: Vec<DiskCounters>,
+    /// The same of devices that other ranks use too.
+    pub(crate) shared_disks: Vec<DiskCounters>,
     /// The load of others on the disks that serve the targets.
     pub(crate) foreign: Vec<ForeignLoad>,
     pub(crate) cache: Option<CacheCounters>,
@@ -47,9 +49,9 @@ impl<'a> Collector<'a> {
 
     /// Writes an interval, whose figures of the flows are `interval`, and the distributions of a group that it closes.
     pub(crate) fn write_interval(&mut self, interval: Interval, histograms: Option<Histograms>, sample: Sample) {
-        let Sample { disks, foreign, cache, meters, host, clocks, counted } = sample;
+        let Sample { disks, shared_disks, foreign, cache, meters, host, clocks, counted } = sample;
         let cache = cache.map(Box::new);
-        let mut interval = Interval { disks, foreign, cache, meters, host, clocks, ..interval };
+        let mut interval = Interval { disks, shared_disks, foreign, cache, meters, host, clocks, ..interval };
         for (flow, counted) in counted {
             interval.flows[flow].counted = counted;
         }

@@ -60,6 +60,15 @@ fn durable_calls_of_service(service: &Service, threads: u64, made: &MadeDurable)
     DurableOperations { target: 0, streams, at_once, are_writes }
 }
 
+/// The same where flushes cannot be told from those of others, for this reason. What never makes anything durable stays so.
+pub(super) fn heads_without_counts(heads: Vec<DurabilityHead>, why: &str) -> Vec<DurabilityHead> {
+    let without = |head: DurabilityHead| match (&head.never, &head.uncounted) {
+        (None, None) => DurabilityHead { uncounted: Some(why.to_owned()), ..head },
+        _ => head,
+    };
+    heads.into_iter().map(without).collect()
+}
+
 /// The entries for the devices and files of a plan of block I/O on which writes are durable, or flushes are made.
 pub(super) fn heads_of_blocks(plan: &Plan, targets: &Targets, beneath: &mut Beneath) -> Vec<DurabilityHead> {
     let mut heads = Vec::new();

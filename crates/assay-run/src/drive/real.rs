@@ -8,6 +8,7 @@ use super::facts;
 use super::how::{Drive, header_facts};
 use super::meters::Meters;
 use super::sampler::{Sampler, Sampling};
+use super::share::RankShare;
 use super::staffing::{Scheduling, Staffing};
 use super::target_watch::TargetWatch;
 use super::watched::{CountersBesideOperations, Neighbours, Watched};
@@ -159,7 +160,11 @@ impl<'a> RealTimeRun<'a> {
             _ => Chosen::by_request(self.how.manner.engine, workers.usual),
         };
         let chosen = &chosen;
+        let not_told_apart = self.how.share.as_ref().and_then(RankShare::why_not_told_apart);
         let mut watched = Watched::new(self.plan, self.targets, log.log_path());
+        if let Some(why) = &not_told_apart {
+            watched.watch_nobody(why.clone());
+        }
         let sampler = Sampler::new(watched.counted_disks(), self.plan.timing.interval);
         let sampler = &sampler;
         std::thread::scope(|scope| {
@@ -178,7 +183,10 @@ impl<'a> RealTimeRun<'a> {
             let engine = facts::engine_facts(staffing, self.targets, &facts, &scheduling, chosen, alone, clock);
             let facts = header_facts(self.plan, self.targets, self.cache, self.how, engine, watch.clock_readings());
             let mut beneath = Beneath::new(self.targets, usize::from(self.plan.load.targets), &self.how.manner.disks);
-            let durability = durability::heads_of_blocks(self.plan, self.targets, &mut beneath);
+            let mut durability = durability::heads_of_blocks(self.plan, self.targets, &mut beneath);
+            if let Some(why) = &not_told_apart {
+                durability = durability::heads_without_counts(durability, why);
+            }
             let unchecked = self.how.manner.unchecked;
             let (mut databases, carried) = (Vec::new(), self.begin_databases()?);
             for ((target, database), carried) in self.driven_databases().zip(&carried) {
@@ -486,7 +494,11 @@ impl Collecting<'_> {
             let counted = self.account.counted_transactions(&merged.frame);
             let clocks = self.watch.clock_readings();
             let meters = self.account.beneath.sample_rises();
-            let sample = Sample { disks, foreign, cache, meters, host: Some(host), clocks, counted };
+            let (disks, shared_disks) = match &self.real.how.share {
+                Some(share) => share.own_and_shared_counters(disks),
+                None => (disks, Vec::new()),
+            };
+            let sample = Sample { disks, shared_disks, foreign, cache, meters, host: Some(host), clocks, counted };
             collector.write_interval(interval, merged.frame.histograms_line(), sample);
             if let Some(at) = collector.phase_end() {
                 self.real.phase_end.store(at.as_ns(), Ordering::Release);

@@ -3,7 +3,7 @@
 use assay_base::{Instant, Prng};
 use assay_device::clock::Clock;
 use assay_model::arrival::Part;
-use assay_record::HostHead;
+use assay_record::{DiskCounters, HostHead};
 use std::sync::Arc;
 
 /// Which rank this is, and which parts of the load it carries. What part i of P does is what worker i of P workers of one process
@@ -31,6 +31,30 @@ pub struct RankShare {
     pub place: RankPlace,
     /// Says when a run in real time begins.
     pub start: Arc<dyn AgreeOnStart>,
+    /// The other ranks that use disks of this one: what others do there is not told from what these do.
+    pub beside: Vec<u32>,
+}
+
+impl RankShare {
+    /// The counters of block devices that this rank alone uses, and those of devices that others of this host use too: these are
+    /// counted once, by the first of them.
+    pub(super) fn own_and_shared_counters(&self, counted: Vec<DiskCounters>) -> (Vec<DiskCounters>, Vec<DiskCounters>) {
+        match self.beside.iter().min() {
+            None => (counted, Vec::new()),
+            Some(first) if *first > self.place.rank => (Vec::new(), counted),
+            Some(_) => (Vec::new(), Vec::new()),
+        }
+    }
+
+    /// Why the load of others on the disks cannot be told, nor flushes be counted; `None` where no other rank uses the disks.
+    pub(super) fn why_not_told_apart(&self) -> Option<String> {
+        let (last, rest) = self.beside.split_last()?;
+        let all = rest.iter().map(u32::to_string).collect::<Vec<String>>().join(", ");
+        Some(match rest {
+            [] => format!("rank {last} uses the same disks"),
+            _ => format!("ranks {all} and {last} use the same disks"),
+        })
+    }
 }
 
 /// Agrees with the other ranks upon the moment at which the schedule of all begins.

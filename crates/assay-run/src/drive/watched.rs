@@ -80,6 +80,13 @@ impl Watched {
         watched
     }
 
+    /// Watches nobody, for this reason.
+    pub(super) fn watch_nobody(&mut self, why: String) {
+        self.stations.clear();
+        self.ways.clear();
+        self.unwatched.push(why);
+    }
+
     /// A station for each set of disks to which a way leads. The log's own way explains what the run writes, and makes none.
     fn make_stations(&self, roots: &Roots, targets: u16) -> Vec<DiskGroup> {
         let mut stations: Vec<DiskGroup> = Vec::new();

@@ -7,7 +7,9 @@ mod joint_writer;
 mod judged_lines;
 pub mod merging;
 pub mod places;
+pub mod sharing;
 mod start;
+mod statements;
 pub mod suited;
 
 use crate::failure::{Failure, escaped_path, one_line};

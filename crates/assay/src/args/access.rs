@@ -35,6 +35,9 @@ pub(crate) struct Access {
     /// Consents given in advance (for a drop-in).
     #[arg(skip)]
     pub standing: Vec<Standing>,
+    /// Processes of the other ranks of the same run on this host.
+    #[arg(skip)]
+    pub ranks: Vec<u32>,
 }
 
 impl Access {
@@ -43,8 +46,8 @@ impl Access {
         &'a self,
         confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>,
     ) -> Allowed<'a> {
-        let Access { destroy_data: tokens, overrides, create, in_container, standing, .. } = self;
-        Allowed { tokens, standing, overrides, create: *create, in_container: *in_container, confirm }
+        let Access { destroy_data: tokens, overrides, create, in_container, standing, ranks, .. } = self;
+        Allowed { tokens, standing, overrides, create: *create, in_container: *in_container, ranks, confirm }
     }
 
     /// Refuses what makes no sense on a database.

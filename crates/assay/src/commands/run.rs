@@ -85,7 +85,7 @@ const GOES_ON: &str = "; the run goes on (Ctrl-C ends it, and --stop-when-certai
 
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
-    let mut planned = plan_run(args)?;
+    let mut planned = plan_run(args, &args.pace)?;
     if args.crash_test && args.output.no_check {
         return Err(Failure::bad_usage(
             "--crash-test compares the database with what it acknowledged: remove --no-check",
@@ -100,7 +100,7 @@ pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
         return Err(Failure::bad_usage(reason));
     }
     let directory = place.planned_directory(&planned.tasks[0].plan.name)?;
-    let prepared = open_targets(args, &mut planned, &directory)?;
+    let prepared = open_targets(args, &args.access, &mut planned, &directory)?;
     let PlannedRun { signer, named, tasks, .. } = planned;
     let mut progress = Progress::for_one_run(if args.stop_when_certain { "" } else { GOES_ON });
     if args.prep && place.resume.is_none() {
@@ -136,10 +136,10 @@ pub(super) struct PlannedRun {
     pub(super) tasks: Vec<Task>,
 }
 
-/// Reads what the command line asks for.
-pub(super) fn plan_run(args: &Run) -> Result<PlannedRun, Failure> {
+/// Reads what the command line asks for, at this pace.
+pub(super) fn plan_run(args: &Run, pace: &Pace) -> Result<PlannedRun, Failure> {
     let signer = Signer::load_if_given(args.sign.as_deref())?;
-    let request = RunRequest::parse_words("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let request = RunRequest::parse_words("run", &args.workload, &args.targets, &args.jobs, pace)?;
     let request = request.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
     if request.names.is_empty() {
         return Err(Failure::bad_usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
@@ -147,7 +147,7 @@ pub(super) fn plan_run(args: &Run) -> Result<PlannedRun, Failure> {
     let mut named = targets::parse_targets(&request.names)?;
     targets::expect_file_system(&mut named, args.output.on_directory.expect_fs.as_deref());
     args.output.run_manner(args.access.engine).check_suits_targets(&named)?;
-    let tasks = request.make_tasks(&named, args.load, &args.pace, &args.judged)?;
+    let tasks = request.make_tasks(&named, args.load, pace, &args.judged)?;
     Ok(PlannedRun { signer, request, named, tasks })
 }
 
@@ -162,7 +162,12 @@ pub(super) fn way_of_driving(args: &Run, prepared: &Prepared, signer: Option<&Si
 }
 
 /// Opens the targets for all tasks, and the cache device, and gives them the scheduler that is asked for.
-pub(super) fn open_targets(args: &Run, planned: &mut PlannedRun, log_dir: &Path) -> Result<Prepared, Failure> {
+pub(super) fn open_targets(
+    args: &Run,
+    access: &Access,
+    planned: &mut PlannedRun,
+    log_dir: &Path,
+) -> Result<Prepared, Failure> {
     let PlannedRun { request, named, tasks, .. } = planned;
     let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
     let needs = TargetNeeds {
@@ -174,7 +179,7 @@ pub(super) fn open_targets(args: &Run, planned: &mut PlannedRun, log_dir: &Path)
         page_cache: &plans[0].caches.page,
     };
     let all = targets::with_cache_device(&request.names, named, request.cache_device())?;
-    let mut prepared = Prepared::open_named(&all, needs, &|named, needs| args.access.open_targets(named, needs))?;
+    let mut prepared = Prepared::open_named(&all, needs, &|named, needs| access.open_targets(named, needs))?;
     let notes = prepared.set_scheduler(request.asked_scheduler()?, print_to_stderr)?;
     tasks.iter_mut().for_each(|task| task.plan.notes.remarks.extend(notes.clone()));
     Ok(prepared)
@@ -232,7 +237,7 @@ fn fill_targets(
 }
 
 /// Says before the run that it will prove nothing, and what to do.
-fn warn_of_blank(named: &[(String, Named)], tasks: &[Task]) {
+pub(super) fn warn_of_blank(named: &[(String, Named)], tasks: &[Task]) {
     let mut streams = tasks.iter().flat_map(|task| &task.plan.load.streams);
     if !streams.any(|stream| stream.data_direction() == Some(Direction::Read)) {
         return;
@@ -378,7 +383,7 @@ impl RunRequest {
     }
 
     /// The I/O scheduler that they ask for.
-    fn asked_scheduler(&self) -> Result<Option<&str>, Failure> {
+    pub(super) fn asked_scheduler(&self) -> Result<Option<&str>, Failure> {
         let first = self.workloads[0].targets.scheduler.as_deref();
         if self.workloads.iter().any(|workload| workload.targets.scheduler.as_deref() != first) {
             return Err(Failure::bad_workload(

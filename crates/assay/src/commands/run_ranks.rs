@@ -1,7 +1,8 @@
 //! `assay run` with several ranks: processes of several hosts (`--hosts N`), or ranks of this process (`--local N`).
 
 use super::result;
-use super::run::{PlannedRun, Run, open_targets, plan_run, way_of_driving};
+use super::run::{PlannedRun, Run, open_targets, plan_run, warn_of_blank, way_of_driving};
+use crate::args::{Access, Pace};
 use crate::progress::Progress;
 use crate::screen::print_to_stderr;
 use assay_base::Span;
@@ -11,14 +12,16 @@ use assay_hosts::clock::ClockMap;
 use assay_hosts::exchange::Exchange;
 use assay_hosts::mpi::MpiLink;
 use assay_run::certificate::signing::Signer;
-use assay_run::drive::Drive;
+use assay_run::drive::{Drive, watched_disks};
 use assay_run::failure::{Failure, code};
-use assay_run::host::ranks::agreement::{Agreement, Offer, agree, digest_of_plans};
+use assay_run::host::ranks::agreement::{AgreedRanks, Offer, agree_on_directory, seed_of_all};
 use assay_run::host::ranks::carrying::{CarriedRank, JointRun};
-use assay_run::host::ranks::places::{begin_joint_log, make_place_for_rank, places_of_local_ranks};
+use assay_run::host::ranks::places::{begin_joint_log, make_place_for_rank};
+use assay_run::host::ranks::sharing::{places_of_targets, prove_sharing};
 use assay_run::host::ranks::suited::refuse_unsuited;
-use assay_run::host::ranks::{compare_clocks, link_failure, own_host};
+use assay_run::host::ranks::{compare_clocks, link_failure};
 use assay_run::open::prepared::Prepared;
+use assay_run::open::targets::Named;
 use assay_run::procedure::steps::Task;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +31,6 @@ struct Ready {
     prepared: Prepared,
     how: Drive,
     signer: Option<Signer>,
-    /// Where the results are to go.
-    directory: PathBuf,
 }
 
 /// Runs a workload with several ranks. Only rank 0 prints.
@@ -59,6 +60,7 @@ fn refuse_options(args: &Run) -> Result<(), Failure> {
         (args.stop_when_certain, "--stop-when-certain"),
         (args.crash_test, "--crash-test"),
         (args.prep, "--prep"),
+        (args.ranks.hosts.is_some() && args.access.create.is_some(), "--create"),
     ];
     match given.into_iter().find(|(is_given, _)| *is_given) {
         Some((_, option)) => Err(Failure::bad_usage(format!("{option} is for a run without --hosts or --local"))),
@@ -66,16 +68,39 @@ fn refuse_options(args: &Run) -> Result<(), Failure> {
     }
 }
 
-/// Everything up to the first operation, as in a run of one process.
-fn make_ready(args: &Run, all_ranks: u64) -> Result<Ready, Failure> {
-    let mut planned = plan_run(args)?;
-    // Before anything is opened, or made there.
-    refuse_unsuited(&planned.tasks, &planned.named, all_ranks * parts_each(args))?;
-    let directory = args.output.results_place().planned_directory(&planned.tasks[0].plan.name)?;
-    let prepared = open_targets(args, &mut planned, &directory)?;
+/// What is asked for, where so many ranks can carry it. Nothing is opened yet, or made.
+fn plan_for_ranks(args: &Run, pace: &Pace, ranks: u64) -> Result<PlannedRun, Failure> {
+    let planned = plan_run(args, pace)?;
+    refuse_unsuited(&planned.tasks, &planned.named, ranks * parts_each(args))?;
+    if planned.request.asked_scheduler()?.is_some() {
+        return Err(Failure::bad_workload(
+            "the workload sets the I/O scheduler of its devices, which several ranks would do at the same time; set it by hand before",
+        ));
+    }
+    Ok(planned)
+}
+
+/// What this process brings.
+fn own_offer(args: &Run, planned: &PlannedRun) -> Offer {
+    let path = |named: &Named| match named {
+        Named::Path(path) => Some(path.clone()),
+        _ => None,
+    };
+    let paths: Vec<PathBuf> = planned.named.iter().filter_map(|(_, named)| path(named)).collect();
+    let places = places_of_targets(&paths.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+    Offer::of_this_process(parts_each(args), planned.tasks.iter().map(|task| &task.plan), places)
+}
+
+/// Everything up to the first operation, as in a run of one process. `fellows` are processes of other ranks, with which targets are
+/// shared.
+fn make_ready(args: &Run, mut planned: PlannedRun, directory: &Path, fellows: Vec<u32>) -> Result<Ready, Failure> {
+    let access = Access { ranks: fellows, ..args.access.clone() };
+    let prepared = open_targets(args, &access, &mut planned, directory)?;
     let PlannedRun { signer, tasks, .. } = planned;
-    let how = way_of_driving(args, &prepared, signer.as_ref());
-    Ok(Ready { tasks, prepared, how, signer, directory })
+    let mut how = way_of_driving(args, &prepared, signer.as_ref());
+    // A part is carried by one worker.
+    how.manner.workers = u16::try_from(parts_each(args)).ok();
+    Ok(Ready { tasks, prepared, how, signer })
 }
 
 /// How many parts of the load each rank carries.
@@ -85,13 +110,24 @@ fn parts_each(args: &Run) -> u64 {
 
 fn run_local_ranks(args: &Run) -> Result<u8, Failure> {
     let ranks = args.ranks.local.unwrap_or(1) as usize;
-    let ready = make_ready(args, ranks as u64)?;
-    let directory = args.output.results_place().create_directory(&ready.directory)?;
+    let planned = plan_for_ranks(args, &args.pace, ranks as u64)?;
+    let agreed = AgreedRanks::within_process(own_offer(args, &planned), ranks);
+    let directory = args.output.results_place().planned_directory(&planned.tasks[0].plan.name)?;
+    warn_of_blank(&planned.named, &planned.tasks);
+    let ready = make_ready(args, planned, &directory, Vec::new())?;
+    let directory = args.output.results_place().create_directory(&directory)?;
     let mut links = Exchange::within_process(ranks).links();
     let mut carried = Vec::new();
-    for (link, place) in links.iter_mut().zip(places_of_local_ranks(ranks, parts_each(args))) {
-        let log = make_place_for_rank(&directory, place.rank as usize)?;
-        carried.push(CarriedRank { link, place, log, common_time: ClockMap::of_rank_zero() });
+    for (rank, link) in links.iter_mut().enumerate() {
+        let log = make_place_for_rank(&directory, rank)?;
+        let beside = (0..ranks as u32).filter(|other| *other as usize != rank).collect();
+        carried.push(CarriedRank {
+            link,
+            place: agreed.place_of_rank(rank),
+            beside: if ready.prepared.targets.real_targets().is_empty() { Vec::new() } else { beside },
+            log,
+            common_time: ClockMap::of_rank_zero(),
+        });
     }
     carry(args, &ready, Carried { ranks: carried, clock: Clock::start(), lead: LEAD_IN_PROCESS }, Some(&directory))
 }
@@ -99,24 +135,28 @@ fn run_local_ranks(args: &Run) -> Result<u8, Failure> {
 fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<u8, Failure> {
     let clock = Clock::start();
     let common_time = compare_clocks(link, clock)?;
-    let ready = make_ready(args, link.world_size() as u64);
-    let offer = match &ready {
-        Ok(ready) => {
-            let (host, boot) = own_host();
-            let plans = digest_of_plans(ready.tasks.iter().map(|task| &task.plan));
-            Ok(Offer { host, boot, parts: parts_each(args), plans })
-        }
-        Err(failure) => Err(failure.clone()),
-    };
-    let make_directory = || match &ready {
-        Ok(ready) => args.output.results_place().create_directory(&ready.directory),
-        Err(failure) => Err(failure.clone()),
-    };
-    let Agreement { place, directory } = agree(link, offer, make_directory)?;
-    let is_first = place.rank == 0;
-    let log = make_place_for_rank(&directory, place.rank as usize)?;
-    let ranks = vec![CarriedRank { link, place, log, common_time }];
-    carry(args, &ready?, Carried { ranks, clock, lead: LEAD_OF_HOSTS }, is_first.then_some(directory.as_path()))
+    let ranks = link.world_size() as u64;
+    let own_seed = plan_for_ranks(args, &args.pace, ranks).map(|planned| planned.tasks[0].plan.load.seed);
+    // Where none is given, each rank draws one: that of rank 0 holds.
+    let pace = Pace { seed: Some(seed_of_all(link, own_seed)?), ..args.pace.clone() };
+    let planned = plan_for_ranks(args, &pace, ranks);
+    let offer = planned.as_ref().map(|planned| own_offer(args, planned)).map_err(Clone::clone);
+    let agreed = AgreedRanks::greet_all(link, offer)?;
+    let planned = planned?;
+    let is_first = link.own_rank() == 0;
+    if is_first {
+        warn_of_blank(&planned.named, &planned.tasks);
+    }
+    let directory = args.output.results_place().planned_directory(&planned.tasks[0].plan.name)?;
+    let open = || make_ready(args, planned, &directory, agreed.fellow_processes());
+    let mut ready = agreed.open_in_turns(link, open)?;
+    ready.how.watermarks.extend(prove_sharing(link, &agreed, &ready.prepared.targets)?);
+    let disks = watched_disks(&ready.tasks[0].plan, &ready.prepared.targets, &directory);
+    let beside = agreed.ranks_on_disks(link, disks)?;
+    let directory = agree_on_directory(link, || args.output.results_place().create_directory(&directory))?;
+    let log = make_place_for_rank(&directory, link.own_rank())?;
+    let ranks = vec![CarriedRank { link, place: agreed.own_place(), beside, log, common_time }];
+    carry(args, &ready, Carried { ranks, clock, lead: LEAD_OF_HOSTS }, is_first.then_some(directory.as_path()))
 }
 
 /// The ranks of this process, and the clock by which they are joined.
@@ -134,7 +174,7 @@ const LEAD_OF_HOSTS: Span = Span::from_secs(2);
 
 /// Carries the ranks of this process. The result is that of all, where rank 0 is among them: `directory` is its run's.
 fn carry(args: &Run, ready: &Ready, carried: Carried<'_>, directory: Option<&Path>) -> Result<u8, Failure> {
-    let Ready { tasks, prepared, how, signer, .. } = ready;
+    let Ready { tasks, prepared, how, signer } = ready;
     let Carried { ranks, clock, lead } = carried;
     let run = JointRun { tasks, targets: &prepared.targets, how, stop: &prepared.stop, lead };
     let mut progress = Progress::for_one_run("");

@@ -188,10 +188,20 @@ fn what_several_ranks_cannot_carry_is_refused_before_anything_is_made() {
     // A target that would be made is not.
     let file = place.path("data.img").display().to_string();
     let workload = place.workload.display().to_string();
-    let words = ["run", &workload, &file, "--create", "16MiB", "--local", "2"];
+    let words = ["run", &workload, &file, "--create", "16MiB", "--hosts", "2"];
     let output = Command::new(env!("CARGO_BIN_EXE_assay")).args(words).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-    assert!(told(&output).contains("simulated targets only") && !Path::new(&file).exists(), "{}", told(&output));
+    assert!(told(&output).contains("--create is for a run without") && !Path::new(&file).exists(), "{}", told(&output));
+    // Nor is a directory driven.
+    let words = ["run", "metadata", "dir:/tmp", "--local", "2"];
+    let output = Command::new(env!("CARGO_BIN_EXE_assay")).args(words).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(told(&output).contains("dir:/tmp is none of these"), "{}", told(&output));
+    let verifying =
+        Place::with_workload(&WORKLOAD.replace("model = \"streams\"", "model = \"streams\"\nverify = true"));
+    let output = verifying.run("--local 2", "refused");
+    assert_eq!(output.status.code(), Some(3), "{}", told(&output));
+    assert!(told(&output).contains("several ranks cannot verify"), "{}", told(&output));
 }
 
 /// One rank whose command differs keeps all from beginning; each library.

@@ -50,6 +50,8 @@ pub struct CarriedRank<'a> {
     pub link: &'a mut dyn Link,
     /// Its place among them.
     pub place: RankPlace,
+    /// The other ranks that use disks of this one.
+    pub beside: Vec<u32>,
     /// The file of its own log, which nothing may be at.
     pub log: PathBuf,
     /// The clock of rank 0.
@@ -94,12 +96,12 @@ impl JointRun<'_> {
         let mut writer = joint.map(|log| JointWriter::begin_log(log, observer));
         std::thread::scope(|scope| {
             let mut carried = Vec::new();
-            for CarriedRank { link, place, log, common_time } in ranks {
+            for CarriedRank { link, place, beside, log, common_time } in ranks {
                 let (lines, heard) = sync_channel(LINES_AHEAD);
                 let (end, ended) = sync_channel(1);
                 let name = format!("rank-{}", place.rank);
                 let (start_of_rank, start) = start_channel();
-                let share = RankShare { place, start: Arc::new(start_of_rank) };
+                let share = RankShare { place, start: Arc::new(start_of_rank), beside };
                 let work = move || {
                     let _ = end.send(self.carry_own_share(share, &log, lines));
                 };

@@ -7,7 +7,7 @@ use assay_base::{Instant, Rate, Span};
 use assay_engine::{Account, Ending, Totals};
 use assay_hosts::joint_log::JointNews;
 use assay_model::Plan;
-use assay_record::{Close, CloseReason, Entry, Event, EventKind, Header, Histograms, Interval};
+use assay_record::{Close, CloseReason, DurabilityHead, Entry, Event, EventKind, Header, Histograms, Interval};
 use std::collections::BTreeMap;
 
 /// The log of all ranks while it is written.
@@ -146,7 +146,25 @@ fn joint_header(headers: &[Header]) -> Header {
     let parts: u64 = joint.hosts.iter().map(|host| host.parts).sum();
     joint.engine.insert("workers".to_owned(), parts.to_string());
     (joint.meters, joint.watched, joint.unwatched) = (Vec::new(), Vec::new(), Vec::new());
+    joint.durability = joint_durability(headers);
     joint.clocks = None;
+    joint
+}
+
+/// What makes data durable for all ranks. The flushes of a block device that is the target are counted in the log of all, for all ranks
+/// of its hosts; those of disks beneath a file are judged by the rank that has them for itself, and known to nobody where several ranks
+/// share them.
+fn joint_durability(headers: &[Header]) -> Vec<DurabilityHead> {
+    let mut joint: Vec<DurabilityHead> = Vec::new();
+    for head in headers.iter().flat_map(|header| &header.durability) {
+        let counts_itself = !head.device.is_empty() && head.meters.is_empty();
+        let is_judged_there = head.uncounted.is_none() && head.never.is_none();
+        if joint.iter().any(|known| known.target == head.target) || (is_judged_there && !counts_itself) {
+            continue;
+        }
+        let uncounted = head.uncounted.clone().filter(|_| !counts_itself);
+        joint.push(DurabilityHead { uncounted, meters: Vec::new(), ..head.clone() });
+    }
     joint
 }
 

@@ -1,7 +1,5 @@
-//! Where the logs of ranks go, and the shares of ranks that are all in this process.
+//! Where the logs of ranks go.
 
-use super::own_host;
-use crate::drive::RankPlace;
 use crate::failure::{Failure, escaped_path};
 use crate::files;
 use crate::log::logfile::LogFile;
@@ -14,20 +12,6 @@ const HOSTS: &str = "hosts";
 /// The directory of the own log of a rank, in the directory of the run.
 pub fn directory_of_rank(run: &Path, rank: usize) -> PathBuf {
     run.join(HOSTS).join(format!("{rank:04}"))
-}
-
-/// The places of so many ranks of this process, each with so many parts of the load.
-pub fn places_of_local_ranks(ranks: usize, parts_each: u64) -> Vec<RankPlace> {
-    let (host, boot) = own_host();
-    let place = |rank: usize| RankPlace {
-        rank: rank as u32,
-        host: host.clone(),
-        boot: boot.clone(),
-        first_part: rank as u64 * parts_each,
-        parts: parts_each,
-        all_parts: ranks as u64 * parts_each,
-    };
-    (0..ranks).map(place).collect()
 }
 
 /// Makes the directory of a rank in that of the run; returns the path of the log that goes there. On another host than that of

@@ -1,6 +1,6 @@
 //! Which runs several ranks can carry.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::open::targets::Named;
 use crate::procedure::steps::Task;
 use assay_engine::Settling;
@@ -8,8 +8,12 @@ use assay_model::Plan;
 
 /// Refuses a run that several ranks with so many parts in all cannot carry.
 pub fn refuse_unsuited(tasks: &[Task], named: &[(String, Named)], all_parts: u64) -> Result<(), Failure> {
-    if !named.iter().all(|(_, named)| matches!(named, Named::Simulated(_))) {
-        return Err(Failure::bad_usage("several ranks carry runs on simulated targets only, such as sim:flash"));
+    let is_suited = |named: &Named| matches!(named, Named::Simulated(_) | Named::Null(_) | Named::Path(_));
+    if let Some((name, _)) = named.iter().find(|(_, named)| !is_suited(named)) {
+        return Err(Failure::bad_usage(format!(
+            "several ranks carry runs on block devices, files and simulated devices, and {} is none of these",
+            one_line(name)
+        )));
     }
     if tasks.len() > 1 {
         return Err(Failure::bad_workload("several ranks carry runs of one step only, and this workload has more"));
@@ -21,6 +25,11 @@ fn refuse_unsuited_plan(plan: &Plan, all_parts: u64) -> Result<(), Failure> {
     if plan.caches.simulated.is_some() || plan.caches.device.is_some() {
         return Err(Failure::bad_workload(
             "a cache before the targets is one for all operations, and several ranks cannot share it",
+        ));
+    }
+    if plan.verification.verify {
+        return Err(Failure::bad_workload(
+            "whether reads return what was written is known to one process only: several ranks cannot verify",
         ));
     }
     if plan.load.has_lives() {

@@ -78,6 +78,8 @@ pub struct Allowed<'a> {
     pub create: Option<Bytes>,
     /// The user confirmed that processes outside this container are invisible.
     pub in_container: bool,
+    /// Processes of the other ranks of the same run on this host, with which targets are shared.
+    pub ranks: &'a [u32],
     /// Called last, before devices are overwritten; it asks the user at the terminal.
     pub confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>,
 }

@@ -110,6 +110,7 @@ impl RealTarget {
             log_dir: Some(needs.log_dir),
             page_cache: needs.page_cache.iter().any(|cached| usize::from(cached.target) == index),
             in_container: allowed.in_container,
+            ranks: allowed.ranks,
             ..Request::new(path)
         };
         let gate = Gate::of_machine();
@@ -200,6 +201,15 @@ impl RealTarget {
     /// Its path without links.
     pub(crate) fn real_path(&self) -> &Path {
         &self.access.gate_examination().real
+    }
+
+    /// What tells it from every other target wherever it is seen: the WWID of a device; the number and the moment of creation of a file.
+    /// `None` where they are not known.
+    pub(crate) fn lasting_identity(&self) -> Option<String> {
+        match self.disk {
+            Some(_) => self.access.gate_examination().wwid.clone(),
+            None => self.file_identity().filter(|identity| identity.contains(" of ")),
+        }
     }
 
     /// Whether its file system refuses direct I/O, so that the page cache answers too.
