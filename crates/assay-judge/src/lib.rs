@@ -30,6 +30,7 @@ mod verdict;
 mod words;
 
 pub use assay_base::text::printable_char;
+pub use fold::rank_verdicts::details_of_rank;
 pub use judge::{Fold, JudgeError, judge_log};
 pub use judgement::{Judgement, is_too_blank};
 pub use options::Options;

@@ -9,7 +9,7 @@ use crate::fold::streams::{totals_by_group, totals_by_stream, totals_together};
 use crate::fold::{lacks, laws, per_minute};
 use crate::judgement::{
     CacheFigures, Course, CriterionOutcome, GeneratorFigures, Intervals, LogHistory, MeasuredTime, PlanAsRun,
-    SliceList, Step, StepFigures, StreamFigures, TargetFigures, TargetTotals,
+    SliceList, Step, StepFigures, StreamFigures, TargetFigures, TargetTotals, straggler_warnings,
 };
 use crate::rules::{disk, durability, loops};
 use assay_record::CloseReason;
@@ -65,6 +65,7 @@ pub(crate) fn finish_step(mut fold: StepFold) -> Finished {
     );
     let mut part = StepFigures { failure: failure_in_words(&notes.findings), ..part };
     part.targets.durability = durable;
+    notes.warnings.extend(straggler_warnings(&part.ranks, &part.criteria));
     laws::assert_all(&part, &layout, peak);
     notes.warnings.extend(part.generator.cost.and_then(|cost| cost.throttled_warning()));
     let used = part.targets.foreign.iter();
@@ -170,6 +171,7 @@ fn step_figures(
             unwatched: fold.header.unwatched,
             integrity: fold.correctness.integrity.finish(&fold.layout.plan),
         },
+        ranks: std::mem::take(&mut fold.happened.ranks).into_figures(),
         course: Course {
             gaps: fold.happened.events.gaps,
             events: fold.happened.events.kept,

@@ -3,7 +3,9 @@
 //! Each rank judges its own log, and says what came of it before the log of all is closed.
 
 use crate::finding::course::CourseFinding;
+use crate::judgement::{Judgement, RankFigures, RankShare, Requirement, Slice, mark_stragglers};
 use crate::verdict::Verdict;
+use assay_base::Measure;
 use assay_record::{Event, EventKind, HostHead};
 use std::collections::BTreeMap;
 
@@ -11,7 +13,59 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct RankVerdicts {
     ranks: Vec<HostHead>,
-    heard: BTreeMap<u32, (Verdict, String)>,
+    heard: BTreeMap<u32, Heard>,
+}
+
+/// What a rank has said.
+#[derive(Debug)]
+struct Heard {
+    verdict: Verdict,
+    why: String,
+    shares: Vec<RankShare>,
+}
+
+/// A detail of the event of a rank has this name, with the index of a criterion behind it.
+const SLICES_OF: &str = "slices of criterion ";
+
+/// What a rank says of its own log beside its verdict in words, as details of an event: of each criterion that counts operations over a
+/// threshold, how many of all were over it in each slice that the result lists.
+pub fn details_of_rank(judgement: &Judgement) -> BTreeMap<String, String> {
+    let mut details = BTreeMap::from([("verdict".to_owned(), judgement.verdict.to_string())]);
+    let part = &judgement.part;
+    for (at, criterion) in part.criteria.iter().enumerate() {
+        let counts = part.slices.listed.iter().map(|slice| counts_in_slice(slice, &criterion.asked));
+        let Some(counts) = counts.collect::<Option<Vec<(u64, u64)>>>() else { continue };
+        let words: Vec<String> = counts.into_iter().map(|(over, all)| format!("{over}/{all}")).collect();
+        details.insert(format!("{SLICES_OF}{at}"), words.join(" "));
+    }
+    details
+}
+
+/// Operations over the threshold of a criterion in a slice, and all; `None` where it counts none.
+fn counts_in_slice(slice: &Slice, asked: &Requirement) -> Option<(u64, u64)> {
+    let figures = slice.figures_of_stream(asked.stream.as_deref()?, None)?;
+    let times = match asked.measure? {
+        Measure::Response => &figures.response,
+        Measure::Service => &figures.service,
+    };
+    Some((*times.over.get(&asked.threshold?)?, times.operations))
+}
+
+/// The shares that an event tells; what cannot be read is left out.
+fn shares_of_event(event: &Event) -> Vec<RankShare> {
+    let mut shares: Vec<RankShare> = event.details.iter().filter_map(|(name, value)| read_share(name, value)).collect();
+    shares.sort_by_key(|share| share.criterion);
+    shares
+}
+
+fn read_share(name: &str, value: &str) -> Option<RankShare> {
+    let criterion = name.strip_prefix(SLICES_OF)?.parse::<usize>().ok()?;
+    let pair = |word: &str| {
+        let (over, all) = word.split_once('/')?;
+        Some((over.parse().ok()?, all.parse().ok()?))
+    };
+    let slices = value.split_whitespace().map(pair).collect::<Option<Vec<(u64, u64)>>>()?;
+    Some(RankShare::of_slices(criterion, slices))
 }
 
 impl RankVerdicts {
@@ -30,7 +84,7 @@ impl RankVerdicts {
         let rank = detail("rank").and_then(|rank| rank.parse::<u32>().ok());
         let verdict = detail("verdict").and_then(|word| Verdict::from_word(word));
         if let Some((rank, verdict)) = rank.zip(verdict) {
-            self.heard.insert(rank, (verdict, event.text.clone()));
+            self.heard.insert(rank, Heard { verdict, why: event.text.clone(), shares: shares_of_event(event) });
         }
     }
 
@@ -39,10 +93,10 @@ impl RankVerdicts {
         let mut reasons = Vec::new();
         for HostHead { rank, name, .. } in &self.ranks {
             match self.heard.get(rank) {
-                Some((Verdict::Pass, _)) => {}
+                Some(Heard { verdict: Verdict::Pass, .. }) => {}
                 // The run itself says how it was cut short.
-                Some((Verdict::Incomplete, _)) if !has_ended_as_planned => {}
-                Some((verdict, why)) => {
+                Some(Heard { verdict: Verdict::Incomplete, .. }) if !has_ended_as_planned => {}
+                Some(Heard { verdict, why, .. }) => {
                     reasons.push(CourseFinding::RankAlone { verdict: *verdict, why: why.clone() });
                 }
                 None if has_ended_as_planned => {
@@ -52,6 +106,17 @@ impl RankVerdicts {
             }
         }
         reasons
+    }
+
+    /// What each rank did by itself.
+    pub(crate) fn into_figures(mut self) -> Vec<RankFigures> {
+        let figures = |HostHead { rank, name, parts, .. }: HostHead| {
+            let (verdict, shares) = self.heard.remove(&rank).map(|heard| (heard.verdict, heard.shares)).unzip();
+            RankFigures { rank, host: name, parts, verdict, shares: shares.unwrap_or_default() }
+        };
+        let mut ranks: Vec<RankFigures> = self.ranks.into_iter().map(figures).collect();
+        mark_stragglers(&mut ranks);
+        ranks
     }
 }
 

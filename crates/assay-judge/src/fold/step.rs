@@ -90,7 +90,7 @@ pub(crate) struct Happened {
     /// Flows whose streams are done.
     done: BTreeSet<String>,
     /// What each of several ranks proves by itself.
-    ranks: RankVerdicts,
+    pub(super) ranks: RankVerdicts,
     /// The beginnings and ends of streams, until their place in measured time is known.
     news: Vec<LifeNews>,
 }

@@ -415,6 +415,7 @@ fn part(size: Size) -> StepFigures {
             host: text_map(&[("cpu", "AMD EPYC 7543"), ("kernel", "6.1.0-25-amd64"), ("name", "rack7<b>-12")]),
         },
         targets: TargetFigures { each: targets(size), ..TargetFigures::default() },
+        ranks: ranks(size),
         course: Course {
             gaps: Vec::new(),
             events: vec![
@@ -430,6 +431,25 @@ fn part(size: Size) -> StepFigures {
             blake3: None,
         },
     }
+}
+
+/// Four ranks of which the third is slow from the sixth hour on; its host has a hostile name.
+fn ranks(size: Size) -> Vec<RankFigures> {
+    let share = |rank: u64, criterion: usize| {
+        let over = |hour: u64| if rank == 2 && hour >= 5 { 40_000 } else { 1_000 + 10 * hour };
+        let slices: Vec<(u64, u64)> = (0..size.hours).map(|hour| (over(hour) / criterion as u64, 720_000)).collect();
+        let sum = |count: fn(&(u64, u64)) -> u64| slices.iter().map(count).sum::<u64>();
+        let others = (rank == 2).then_some((1_234, 3 * 720_000 * size.hours));
+        RankShare { criterion, over: sum(|slice| slice.0), operations: sum(|slice| slice.1), slices, others }
+    };
+    let rank = |rank: u64| RankFigures {
+        rank: rank as u32,
+        host: if rank == 2 { HOSTILE_IMAGE.into() } else { format!("node{rank}") },
+        parts: 2,
+        verdict: Some(if rank == 2 { Verdict::Fail } else { Verdict::Pass }),
+        shares: vec![share(rank, 1), share(rank, 2)],
+    };
+    (0..4).map(rank).collect()
 }
 
 fn judgement(size: Size, verdict: Verdict, reason: &str) -> Judgement {

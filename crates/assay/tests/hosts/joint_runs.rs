@@ -119,6 +119,30 @@ fn the_numbers_are_the_same_however_many_ranks_carry_the_parts() {
     assert!(total(1).abs_diff(3_000) < 6 * 55, "{}", total(1));
 }
 
+/// What the ranks say of their own slices adds up to the slices of the result.
+#[test]
+fn the_shares_of_the_ranks_are_those_of_the_result() {
+    let place = Place::with_workload(&WORKLOAD.replace("p99_at_most = \"50ms\"", "p99_at_most = \"200us\""));
+    let output = place.run("--local 4", "run");
+    assert_eq!(output.status.code(), Some(10), "{}", told(&output));
+    let verdict: Value = serde_json::from_slice(&std::fs::read(place.path("run/verdict.json")).unwrap()).unwrap();
+    let ranks = verdict["ranks"].as_array().unwrap();
+    assert_eq!(ranks.len(), 4);
+    let criterion = ranks[0]["shares"][0]["criterion"].as_u64().unwrap() as usize;
+    assert_eq!(verdict["criteria"][criterion]["stream"], "reads");
+    for (number, slice) in verdict["slices"].as_array().unwrap().iter().enumerate() {
+        let reads = slice["streams"].as_array().unwrap().iter().find(|stream| stream["stream"] == "reads").unwrap();
+        let sum = |of: usize| -> u64 {
+            ranks.iter().map(|rank| rank["shares"][0]["slices"][number][of].as_u64().unwrap()).sum()
+        };
+        let over = reads["response"]["over"].as_object().unwrap().values().next().unwrap().as_u64().unwrap();
+        assert!(over > 0, "the bound is one that some break");
+        assert_eq!((sum(0), sum(1)), (over, reads["response"]["operations"].as_u64().unwrap()), "slice {number}");
+    }
+    let page = std::fs::read_to_string(place.path("run/report.html")).unwrap();
+    assert!(page.contains("Ranks side by side") && page.contains("class=\"strip\""));
+}
+
 #[test]
 fn the_log_is_made_once_more_from_those_of_the_ranks() {
     let place = Place::with_workload(WORKLOAD);

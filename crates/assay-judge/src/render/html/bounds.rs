@@ -11,8 +11,13 @@ pub(crate) fn bound_over(part: &StepFigures, stream: &str, threshold: Span) -> O
             && asked.measure == Some(Measure::Response)
             && asked.threshold == Some(threshold)
     });
-    of_share.find_map(|asked| match asked.exact_bound? {
+    of_share.find_map(|asked| largest_share(asked.exact_bound?))
+}
+
+/// The largest share over a threshold that a bound allows (0 to 1); `None` for a bound on anything else.
+pub(crate) fn largest_share(bound: Bound) -> Option<f64> {
+    match bound {
         Bound::Over { below: share, .. } | Bound::OverAtMost { at_most: share, .. } => Some(share.as_f64()),
         Bound::MeanAtMost(_) | Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) | Bound::ErrorsAtMost(_) => None,
-    })
+    }
 }

@@ -23,6 +23,7 @@ mod multiples;
 mod part;
 mod plan;
 mod proof;
+mod ranks;
 mod slices;
 mod still;
 mod streams;

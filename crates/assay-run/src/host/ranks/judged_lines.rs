@@ -1,7 +1,7 @@
 //! Judges the log of a rank while its lines go on to the log of all: before the close, the rank says what its own part proves.
 
 use assay_hosts::joint_log::RankLog;
-use assay_judge::{Fold, Options, Verdict};
+use assay_judge::{Fold, Options, Verdict, details_of_rank};
 use assay_record::{Close, Entry, Event, EventKind};
 use std::collections::BTreeMap;
 
@@ -34,11 +34,13 @@ impl JudgedLines {
 }
 
 fn verdict_event(fold: Fold, rank: usize, close: &Close) -> Event {
-    let (verdict, why) = match fold.finish() {
-        Ok(judgement) => (judgement.verdict, judgement.reason),
-        Err(error) => (Verdict::Invalid, error.to_string()),
+    let (verdict, why, details) = match fold.finish() {
+        Ok(judgement) => (judgement.verdict, judgement.reason.clone(), details_of_rank(&judgement)),
+        Err(error) => {
+            let verdict = Verdict::Invalid;
+            (verdict, error.to_string(), BTreeMap::from([("verdict".to_owned(), verdict.to_string())]))
+        }
     };
     let text = format!("rank {rank} alone: {verdict}: {why}");
-    let details = BTreeMap::from([("verdict".to_owned(), verdict.to_string())]);
     Event { at_ns: close.at_ns, what: EventKind::RankJudged, text, details }
 }
