@@ -124,7 +124,7 @@ fn the_numbers_are_the_same_however_many_ranks_carry_the_parts() {
 fn the_shares_of_the_ranks_are_those_of_the_result() {
     let place = Place::with_workload(&WORKLOAD.replace("p99_at_most = \"50ms\"", "p99_at_most = \"200us\""));
     let output = place.run("--local 4", "run");
-    assert_eq!(output.status.code(), Some(10), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     let verdict: Value = serde_json::from_slice(&std::fs::read(place.path("run/verdict.json")).unwrap()).unwrap();
     let ranks = verdict["ranks"].as_array().unwrap();
     assert_eq!(ranks.len(), 4);
@@ -136,7 +136,7 @@ fn the_shares_of_the_ranks_are_those_of_the_result() {
             ranks.iter().map(|rank| rank["shares"][0]["slices"][number][of].as_u64().unwrap()).sum()
         };
         let over = reads["response"]["over"].as_object().unwrap().values().next().unwrap().as_u64().unwrap();
-        assert!(over > 0, "the bound is one that some break");
+        assert!(over > 0, "the threshold is one that some are over");
         assert_eq!((sum(0), sum(1)), (over, reads["response"]["operations"].as_u64().unwrap()), "slice {number}");
     }
     let page = std::fs::read_to_string(place.path("run/report.html")).unwrap();
