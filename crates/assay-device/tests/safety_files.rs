@@ -116,6 +116,46 @@ fn files_of_somebody_else() {
     }
 }
 
+/// Only what was granted to another rank of the same run is shared, and only with this very program: not with whoever says so.
+#[test]
+fn a_target_is_shared_with_the_ranks_of_the_same_run_alone() {
+    let (_turn, dir) = (turn(), dir());
+    let path = dir.path().join("data");
+    drop(scratch::create_scratch(&path, MIB).unwrap());
+    let own = std::process::id();
+    let admit_beside = |ranks: &[u32]| Gate::of_machine().admit_target(&Request { ranks, ..Request::new(&path) });
+    // Nobody holds it yet: this process is the first.
+    let first = admit_beside(&[own]).unwrap();
+    assert!(admit_beside(&[]).is_err(), "another run has no share");
+    assert!(admit_beside(&[1]).is_err(), "that process does not hold it");
+    let second = admit_beside(&[1, own]).unwrap();
+    let how = second.gate_examination().rules.iter().find(|rule| rule.id == S2).unwrap().evidence.clone();
+    assert!(how.contains("in the same run") && how.contains(&own.to_string()), "{how}");
+    // The lock lasts until the last of them has ended.
+    drop(first);
+    assert!(admit_beside(&[]).is_err());
+    drop(second);
+    drop(admit_beside(&[]).unwrap());
+
+    if !have("python3") {
+        return;
+    }
+    let holds = "import fcntl, os, sys; f = os.open(sys.argv[1], os.O_RDWR); fcntl.flock(f, fcntl.LOCK_EX); print(1, flush=True); sys.stdin.read()";
+    let mut other = std::process::Command::new("python3")
+        .args(["-c", holds])
+        .arg(&path)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = [0; 1];
+    std::io::Read::read_exact(other.stdout.as_mut().unwrap(), &mut said).unwrap();
+    let refused = admit_beside(&[other.id()]).unwrap_err();
+    assert_eq!(refused.rule, S13, "it runs another program, and has the file open for writing: {refused:?}");
+    drop(other.stdin.take());
+    other.wait().unwrap();
+}
+
 fn is_tmpfs(path: &Path) -> bool {
     rustix::fs::statfs(path).unwrap().f_type == 0x0102_1994
 }
