@@ -36,6 +36,7 @@ pub mod seek;
 pub mod size;
 mod skip;
 pub mod source;
+pub mod tiles;
 pub mod tpcc;
 pub mod turns;
 pub mod workload;

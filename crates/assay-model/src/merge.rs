@@ -1,5 +1,6 @@
-//! Joins several plans into one: the namespaces of a drive under load at the same time. Each plan keeps its streams and
-//! its criteria, whose names then begin with the plan's name; properties of the whole run must be equal in all of them.
+//! Joins several plans into one: the namespaces of a drive under load at the same time, or the workloads of tiles. Each plan
+//! keeps its streams and its criteria, whose names then begin with the plan's name; properties of the whole run must be equal
+//! in all of them.
 
 use crate::life::Life;
 use crate::lives::end_when_done;
@@ -28,12 +29,24 @@ pub fn merge_plans(plans: Vec<Plan>) -> Result<Plan, String> {
             alone.name
         ));
     }
-    let mut plans = plans.into_iter().zip(names);
-    let (first, name) = plans.next().ok_or("there is no workload")?;
-    let mut whole = with_prefixed_names(first, &name);
-    for (plan, name) in plans {
-        check_agreement(&whole, &plan)?;
-        add_plan(&mut whole, with_prefixed_names(plan, &name))?;
+    join_parts(plans.into_iter().zip(names).map(|(plan, name)| JoinedPart { plan, prefix: format!("{name}.") }))
+}
+
+/// A plan that becomes a part of another one.
+pub(crate) struct JoinedPart {
+    /// The plan.
+    pub plan: Plan,
+    /// What the names of its streams begin with in the whole, with the sign that ends it: `users.`, `tile3/orders/`.
+    pub prefix: String,
+}
+
+/// Joins plans for the same targets and seed, whose prefixes differ.
+pub(crate) fn join_parts(parts: impl IntoIterator<Item = JoinedPart>) -> Result<Plan, String> {
+    let mut parts = parts.into_iter();
+    let mut whole = parts.next().ok_or("there is no workload")?.with_prefixed_names();
+    for part in parts {
+        check_agreement(&whole, &part.plan)?;
+        add_plan(&mut whole, part.with_prefixed_names())?;
     }
     let all_end = end_when_done(&whole.load.streams, &whole.load.loops);
     let measured = whole.timing.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
@@ -106,83 +119,119 @@ fn describe_difference(whole: &Plan, plan: &Plan, what: &str, times: (Span, Span
     format!("{what} of {a} is {one} and of {b} {other}, and one run has only one: {remedy}")
 }
 
-/// The names of streams and of other parts of a plan, with the name of the plan in front of each.
-fn with_names<'a>(name: &str, all: impl IntoIterator<Item = &'a String>) -> Vec<String> {
-    all.into_iter().map(|part| format!("{name}.{part}")).collect()
+/// The names of streams and of other parts of a plan, with the prefix of the plan in front of each.
+fn with_names<'a>(prefix: &str, all: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    all.into_iter().map(|part| format!("{prefix}{part}")).collect()
+}
+
+/// The name of all of a plan in the whole: its prefix without the sign at the end.
+fn name_of_all(prefix: &str) -> String {
+    prefix.trim_end_matches(['.', '/']).to_owned()
 }
 
 /// A life that waits for the renamed streams.
-fn renamed_life(life: Life, name: &str) -> Life {
-    let names: Vec<String> = life.waits_for().map(|after| format!("{name}.{after}")).collect();
+fn renamed_life(life: Life, prefix: &str) -> Life {
+    let names: Vec<String> = life.waits_for().map(|after| format!("{prefix}{after}")).collect();
     life.beginning_after(names)
 }
 
-/// A stream of the plan with this name.
-fn renamed_stream(mut stream: Stream, name: &str) -> Stream {
+/// A stream of the plan with this prefix.
+fn renamed_stream(mut stream: Stream, prefix: &str) -> Stream {
     if let Arrival::Looped { looped, .. } = &mut stream.arrival {
-        *looped = format!("{name}.{looped}");
+        *looped = format!("{prefix}{looped}");
     }
     if let Arrival::Following { stream, .. } = &mut stream.arrival {
-        *stream = format!("{name}.{stream}");
+        *stream = format!("{prefix}{stream}");
     }
     if let Arrival::Shared { schedule, .. } = &mut stream.arrival {
-        schedule.name = format!("{name}.{}", schedule.name);
+        schedule.name = format!("{prefix}{}", schedule.name);
     }
     if let Work::Block(Block { places: Some(places), .. }) = &mut stream.work {
-        *places = format!("{name}.{places}");
+        *places = format!("{prefix}{places}");
     }
-    Stream { name: format!("{name}.{}", stream.name), life: renamed_life(stream.life, name), ..stream }
+    Stream { name: format!("{prefix}{}", stream.name), life: renamed_life(stream.life, prefix), ..stream }
 }
 
-/// A loop of the plan with this name.
-fn renamed_loop(own: Loop, name: &str) -> Loop {
-    Loop { name: format!("{name}.{}", own.name), life: renamed_life(own.life, name), ..own }
+/// A loop of the plan with this prefix.
+fn renamed_loop(own: Loop, prefix: &str) -> Loop {
+    Loop { name: format!("{prefix}{}", own.name), life: renamed_life(own.life, prefix), ..own }
 }
 
-/// A group of the plan with this name.
-fn renamed_group(group: Group, name: &str) -> Group {
-    Group { streams: with_names(name, &group.streams), name: format!("{name}.{}", group.name) }
+/// A group of the plan with this prefix. Of several plans, all streams of one are a group with the name of that plan.
+fn renamed_group(group: Group, prefix: &str) -> Group {
+    let name = if group.name == Criterion::ALL { name_of_all(prefix) } else { format!("{prefix}{}", group.name) };
+    Group { streams: with_names(prefix, &group.streams), name }
 }
 
-fn with_prefixed_names(plan: Plan, name: &str) -> Plan {
-    Plan {
-        // The merged plan has no model that could say it.
-        notes: renamed_notes(Notes { watermarks: plan.resembled_tools(), ..plan.notes }, name),
-        load: renamed_load(plan.load, name),
-        timing: PlannedTiming {
-            phases: plan.timing.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
-            ..plan.timing
-        },
-        criteria: (plan.criteria.into_iter())
-            .map(|criterion| Criterion { stream: format!("{name}.{}", criterion.stream), ..criterion })
-            .collect(),
-        verification: PlannedVerification {
-            check_all: with_names(name, &plan.verification.check_all),
-            ..plan.verification
-        },
-        ..plan
+/// The criteria of the plan with this prefix. What a plan asks of all its streams together is asked of the group of these.
+fn renamed_criteria(plan: &Plan, prefix: &str) -> Vec<Criterion> {
+    let together = judges_all_together(plan);
+    let renamed = plan.criteria.iter().map(|criterion| {
+        let is_of_all = together && criterion.stream == Criterion::ALL;
+        let stream = if is_of_all { name_of_all(prefix) } else { format!("{prefix}{}", criterion.stream) };
+        Criterion { stream, ..criterion.clone() }
+    });
+    renamed.collect()
+}
+
+/// Whether a criterion of a plan is about all of its streams together.
+fn judges_all_together(plan: &Plan) -> bool {
+    let is_a_name = plan.load.streams.iter().any(|stream| stream.name == Criterion::ALL);
+    !is_a_name && plan.criteria.iter().any(|criterion| criterion.stream == Criterion::ALL)
+}
+
+/// All streams of a plan as a group, as its criteria name them.
+pub(crate) fn group_of_all(plan: &Plan) -> Group {
+    let own = plan.load.streams.iter().filter(|stream| stream.name != READ_BACK);
+    Group { name: Criterion::ALL.to_owned(), streams: own.map(|stream| stream.name.clone()).collect() }
+}
+
+impl JoinedPart {
+    fn with_prefixed_names(self) -> Plan {
+        let JoinedPart { mut plan, prefix } = self;
+        if judges_all_together(&plan) && plan.load.groups.iter().all(|group| group.name != Criterion::ALL) {
+            plan.load.groups.push(group_of_all(&plan));
+        }
+        Plan {
+            // The merged plan has no model that could say it.
+            notes: renamed_notes(Notes { watermarks: plan.resembled_tools(), ..plan.notes.clone() }, &prefix),
+            criteria: renamed_criteria(&plan, &prefix),
+            load: renamed_load(plan.load, &prefix),
+            timing: PlannedTiming {
+                phases: plan.timing.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
+                ..plan.timing
+            },
+            verification: PlannedVerification {
+                check_all: with_names(&prefix, &plan.verification.check_all),
+                ..plan.verification
+            },
+            ..plan
+        }
     }
 }
 
-/// The load of the plan with this name.
-fn renamed_load(load: PlannedLoad, name: &str) -> PlannedLoad {
+/// The load of the plan with this prefix.
+fn renamed_load(load: PlannedLoad, prefix: &str) -> PlannedLoad {
     let own = load.streams.into_iter().filter(|stream| stream.name != READ_BACK);
     PlannedLoad {
-        streams: own.map(|stream| renamed_stream(stream, name)).collect(),
-        lanes: (load.lanes.into_iter()).map(|lane| Lane { streams: with_names(name, &lane.streams), ..lane }).collect(),
-        groups: load.groups.into_iter().map(|group| renamed_group(group, name)).collect(),
-        loops: load.loops.into_iter().map(|own| renamed_loop(own, name)).collect(),
+        streams: own.map(|stream| renamed_stream(stream, prefix)).collect(),
+        lanes: (load.lanes.into_iter())
+            .map(|lane| Lane { streams: with_names(prefix, &lane.streams), ..lane })
+            .collect(),
+        groups: load.groups.into_iter().map(|group| renamed_group(group, prefix)).collect(),
+        loops: load.loops.into_iter().map(|own| renamed_loop(own, prefix)).collect(),
         // What counts in mailboxes is one workload and not several.
         application: load.application.filter(|application| matches!(application, PlannedApplication::Oltp(_))),
         ..load
     }
 }
 
-/// The notes of the plan with this name.
-fn renamed_notes(notes: Notes, name: &str) -> Notes {
+/// The notes of the plan with this prefix.
+fn renamed_notes(notes: Notes, prefix: &str) -> Notes {
+    let name = name_of_all(prefix);
     Notes {
         derivation: (notes.derivation.into_iter())
-            .map(|step| Derivation { what: format!("{name}.{}", step.what), ..step })
+            .map(|step| Derivation { what: format!("{prefix}{}", step.what), ..step })
             .collect(),
         remarks: notes.remarks.into_iter().map(|note| format!("{name}: {note}")).collect(),
         ..notes

@@ -18,6 +18,8 @@ pub struct PlanHead {
     pub loops: Vec<PlannedLoop>,
     /// Streams whose figures are also shown together; none where one of the groups has an unexpected shape.
     pub groups: Vec<PlannedGroup>,
+    /// The names of the workloads of tiles, such as `tile3/orders`, in the order of the plan; none in a run without tiles.
+    pub tile_members: Vec<String>,
     /// What waits at the end of a window is on its way, if the schedule takes no longer than this for it.
     pub backlog: Span,
     /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
@@ -38,6 +40,7 @@ impl PlanHead {
             streams: list_elements(plan, "streams").iter().map(PlannedStream::parse).collect(),
             loops: list_elements(plan, "loops").iter().map(PlannedLoop::parse).collect(),
             groups: member_or_default(plan, "groups"),
+            tile_members: names_of_members(&member_or_default(plan, "tiles")),
             backlog: member_or_default(plan, "backlog"),
             half_windows: member_or_default(plan, "half_windows"),
             page_cached: list_elements(plan, "page_cache")
@@ -231,6 +234,11 @@ fn member_or_default<'a, T: Deserialize<'a> + Default>(part: &'a Value, name: &s
     T::deserialize(&part[name]).unwrap_or_default()
 }
 
+/// The names of the workloads of tiles.
+fn names_of_members(tiles: &Value) -> Vec<String> {
+    list_elements(tiles, "members").iter().filter_map(|member| member_or_default(member, "name")).collect()
+}
+
 /// The elements of a list in a part of a plan; none where it is absent or no list.
 fn list_elements<'a>(part: &'a Value, name: &str) -> &'a [Value] {
     part[name].as_array().map_or(&[], Vec::as_slice)
@@ -270,12 +278,14 @@ mod tests {
             "backlog": [],
             "half_windows": 1,
             "page_cache": [3, {"target": "a"}, {"target": 1}],
+            "tiles": {"members": [1, {"name": 2}, {"name": "tile1/orders"}]},
             "verify": true,
         });
         let head = PlanHead::parse(&plan);
         assert_eq!((head.streams.len(), &head.streams[0].members), (3, &json!(7)));
         assert_eq!((&head.streams[1].name, &head.streams[2].name, head.streams[2].durable), (&None, &None, false));
         assert_eq!((head.life_at(2).lasts_ns, head.life_at(2).after.as_deref()), (None, Some("a, b")));
+        assert_eq!(head.tile_members, ["tile1/orders"]);
         assert_eq!((head.groups.len(), head.backlog, head.half_windows), (0, Span::ZERO, false));
         assert!(head.verify && !head.sealed_only && head.loops.is_empty());
         assert_eq!(head.page_cached, [1]);

@@ -17,6 +17,7 @@ pub mod settings;
 pub mod several;
 pub mod sizing;
 pub mod steps;
+pub mod tiles;
 
 use crate::directories::NamedDirectory;
 use crate::failure::Failure;

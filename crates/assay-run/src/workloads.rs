@@ -6,6 +6,7 @@ mod mistaken;
 pub mod production;
 mod recordings;
 mod source;
+mod tiles;
 
 use crate::failure::{Failure, escaped_path, one_line};
 use assay_base::fault::nearest_known_name;
@@ -84,6 +85,16 @@ pub fn shipped_text(name: &str) -> Option<&'static str> {
     all_shipped().find(|(shipped, _)| *shipped == name).map(|(_, text)| text)
 }
 
+/// Reads a workload that a file names: one that comes with the program, or else a file that is looked for from here, and then beside
+/// that file.
+fn find_beside(name: &str, file: &Path) -> Result<Workload, Failure> {
+    let beside = file.parent().unwrap_or(Path::new("")).join(name);
+    match beside.to_str().filter(|_| shipped_text(name).is_none() && !Path::new(name).exists()) {
+        Some(beside) => find_workload(beside),
+        None => find_workload(name),
+    }
+}
+
 /// Reads a workload: a file if there is one with that name, otherwise a shipped one.
 pub fn find_workload(name: &str) -> Result<Workload, Failure> {
     read_named(name, &Reading::default()).map(|found| found.workload)
@@ -98,6 +109,8 @@ pub struct Reading {
     pub model: Option<Kind>,
     /// The verb, for the commands of messages; empty for `run`.
     pub verb: &'static str,
+    /// Whether a file of tiles has a meaning there.
+    pub tiles: bool,
 }
 
 /// A workload, and what became of the keys of a job file of fio where it is one.
@@ -163,6 +176,10 @@ pub fn read_named(name: &str, reading: &Reading) -> Result<FoundWorkload, Failur
     };
     crate::workloads::recordings::add_recording(&mut workload, path)?;
     crate::workloads::source::add_source(&mut workload)?;
+    if workload.tiles().is_some() && !reading.tiles {
+        return Err(tiles::tiles_without_meaning(name));
+    }
+    tiles::add_workloads(&mut workload, &|name| find_beside(name, path))?;
     Ok(FoundWorkload { workload, keys: Vec::new(), is_act })
 }
 

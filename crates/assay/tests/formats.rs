@@ -115,6 +115,18 @@ fn the_keys_listed_are_the_keys_known() {
         keys.sort();
         assert_eq!(known(&format!("model = \"profile\"\n{table}\nq = 1\n"), dir.path()), keys, "{table}");
     }
+    for (heading, text) in [
+        ("### `[[tile]]`", "[[tile]]\nq = 1\n"),
+        ("### An entry of `use`, and `[[background]]`", "model = \"tiles\"\n[[background]]\nq = 1\n"),
+    ] {
+        let mut keys = listed(&models, heading);
+        keys.sort();
+        assert_eq!(known(text, dir.path()), keys, "{text}");
+    }
+    let mut keys = listed(&models, "## `model = \"tiles\"`");
+    keys.extend(["model", "name", "description", "note", "seed"].map(str::to_owned));
+    keys.sort();
+    assert_eq!(known("model = \"tiles\"\nq = 1\n", dir.path()), keys);
     let mut keys = listed(&page("workload"), "## `[[criterion]]`");
     keys.sort();
     assert_eq!(known("model = \"act-index\"\n[[criterion]]\nq = 1\n", dir.path()), keys);

@@ -1,8 +1,8 @@
 //! Decides from each complete interval when a phase that waits for a steady load may end.
 //!
 //! The rule is that of `assay_base::steady`. Every stream that a criterion judges (every stream where there is no
-//! criterion) must satisfy it over all targets together. For a criterion on all streams, all streams together must
-//! satisfy it. So must the hit rate of a cache before the targets.
+//! criterion) must satisfy it over all targets together. For a criterion on all streams, or on all streams of one of several
+//! workloads, these together must satisfy it. So must the hit rate of a cache before the targets.
 //!
 //! A decision takes effect a little later, at the end of an interval that no worker has reached yet. Thus every worker
 //! can be told in time, the phase ends at the same place for all of them, and in virtual time it always ends at the
@@ -10,7 +10,7 @@
 
 use assay_base::steady::{ROUNDS, Rounds, Window};
 use assay_base::{Criterion, Instant, Span};
-use assay_model::plan::READ_BACK;
+use assay_model::plan::{Group, READ_BACK};
 use assay_model::{Plan, WarmUp};
 use assay_record::{Event, Interval};
 use std::collections::BTreeMap;
@@ -66,6 +66,12 @@ impl Settling {
             let with_rate = plan.load.streams.iter().any(|stream| stream.arrival.mean_rate().is_some());
             let flows = flows_where(plan, |name| name != READ_BACK);
             streams.push(WatchedStream::new(Criterion::ALL, with_rate, flows, round));
+        }
+        for group in judged_groups(plan) {
+            let flows = flows_where(plan, |name| group.streams.iter().any(|own| own == name));
+            let mut own = plan.load.streams.iter().filter(|stream| group.streams.contains(&stream.name));
+            let with_rate = own.any(|stream| stream.arrival.mean_rate().is_some());
+            streams.push(WatchedStream::new(&group.name, with_rate, flows, round));
         }
         let hits = plan.caches.device.is_some().then(|| Rounds::new(round.as_ns(), true));
         let interval = plan.timing.interval.as_ns().max(1);
@@ -148,6 +154,13 @@ fn judges_all_together(plan: &Plan) -> bool {
     // If a stream has the name that stands for all of them, the criterion is on that stream.
     let is_a_name = plan.load.streams.iter().any(|stream| stream.name == Criterion::ALL);
     !is_a_name && plan.criteria.iter().any(|criterion| criterion.stream == Criterion::ALL)
+}
+
+/// The groups of streams that a criterion judges together.
+fn judged_groups(plan: &Plan) -> impl Iterator<Item = &Group> {
+    let is_a_name = |name: &str| plan.load.streams.iter().any(|stream| stream.name == name);
+    let judged = plan.load.groups.iter().filter(|group| group.name != Criterion::ALL && is_judged(plan, &group.name));
+    judged.filter(move |group| !plan.criteria.is_empty() && !is_a_name(&group.name))
 }
 
 /// The flows of the streams whose names are chosen.

@@ -18,9 +18,13 @@
 //! ```
 
 mod page;
+mod tile_figures;
+mod tiles;
 mod trail;
 
 pub use page::write_html;
+pub use tile_figures::{TilesFound, WorkloadRate};
+pub use tiles::GAIN_IN_WORDS;
 pub use trail::{Run, SCHEMA, Trail};
 
 use crate::procedure::{AfterFailure, Aside, Attempts, Evidence, Halt, Standing};
@@ -121,6 +125,8 @@ pub struct Search {
     start: Multiple,
     resolution: Multiple,
     highest: Multiple,
+    /// The highest load that passes is run once more, and holds if it passes again.
+    repeats: bool,
     attempts: Attempts<Multiple>,
 }
 
@@ -128,7 +134,13 @@ impl Search {
     /// Begins at `start`; ends when pass and fail are no further apart than `resolution`.
     pub fn start(start: Multiple, resolution: Multiple) -> Search {
         let attempts = Attempts::new(AfterFailure::End);
-        Search { start, resolution, highest: Multiple::from_whole(u64::MAX), attempts }
+        Search { start, resolution, highest: Multiple::from_whole(u64::MAX), repeats: false, attempts }
+    }
+
+    /// Runs the highest load that passes once more before it ends. If it fails then, the search goes on below it.
+    #[must_use]
+    pub fn with_repetition(self) -> Search {
+        Search { repeats: true, ..self }
     }
 
     /// Never goes above `highest`.
@@ -153,7 +165,10 @@ impl Search {
 
     /// What failed, and which runs were repeated.
     pub fn failed_and_repeated_runs(&self) -> Aside {
-        self.attempts.failed_and_repeated_runs()
+        let mut aside = self.attempts.failed_and_repeated_runs();
+        // The repetition that was asked for is part of the result.
+        aside.repeated.retain(|run| !(self.repeats && self.attempts.is_passed_repetition(run)));
+        aside
     }
 
     /// The highest load that passed below the lowest that failed.
@@ -179,7 +194,10 @@ impl Search {
             return Next::Done(self.outcome_of_halt(halt));
         }
         let next = self.step_after_proven_loads();
-        let Next::RunAt(multiple) = next else { return next };
+        let multiple = match next {
+            Next::RunAt(multiple) => multiple,
+            Next::Done(outcome) => return self.repetition_before(outcome),
+        };
         match self.attempts.standing_at(&multiple) {
             Standing::GivenUp(verdict) => Next::Done(self.stopped_outcome(multiple, verdict)),
             Standing::Open | Standing::Proven(_) => next,
@@ -197,6 +215,18 @@ impl Search {
                 Next::RunAt(at_least_a_millionth(passes.as_millionths().saturating_mul(2)).min(self.highest))
             }
             (Some(passes), Some(fails)) => self.load_between(passes, fails),
+        }
+    }
+
+    /// The repetition of the highest load that passes, where it is asked for and was not made; otherwise the outcome.
+    fn repetition_before(&self, outcome: Outcome) -> Next {
+        let Some(passes) = outcome.limit().filter(|passes| self.repeats && self.attempts.count_passes(passes) < 2)
+        else {
+            return Next::Done(outcome);
+        };
+        match self.attempts.failed_repetition(&passes) {
+            Some(verdict) => Next::Done(self.stopped_outcome(passes, verdict)),
+            None => Next::RunAt(passes),
         }
     }
 
@@ -438,5 +468,56 @@ mod tests {
         let expected = "run       load  verdict\n  1        30x  PASS\n  2        60x  PASS\n  3       120x  FAIL\n  \
                         4        90x  FAIL\n  5        70x  FAIL\nholds 60x, fails at 70x\n";
         assert_eq!(text, expected);
+    }
+
+    /// A search that repeats, whose runs have these verdicts in their order; the loads that it ran, and how it ended.
+    fn repeating(verdicts: &[(u64, Verdict)]) -> (Vec<u64>, Next) {
+        let mut search = Search::start(Multiple::ONE, Multiple::ONE).up_to(Multiple::from_whole(8)).with_repetition();
+        for (load, verdict) in verdicts {
+            assert_eq!(search.next(), Next::RunAt(Multiple::from_whole(*load)), "{verdicts:?}");
+            search.add_run(Multiple::from_whole(*load), *verdict);
+        }
+        let loads = search.runs_so_far().map(|(load, _)| load.as_millionths() / 1_000_000).collect();
+        (loads, search.next())
+    }
+
+    #[test]
+    fn the_highest_load_that_passes_is_run_once_more() {
+        let of = Multiple::from_whole;
+        let found = |passes, fails| Next::Done(Outcome::Between { passes: of(passes), fails: of(fails) });
+        let to_three = [(1, Pass), (2, Pass), (4, Fail), (3, Pass)];
+        let then = |more: &[(u64, Verdict)]| repeating(&[&to_three, more].concat()).1;
+        assert_eq!(then(&[(3, Pass)]), found(3, 4));
+        // A repetition that fails shows that the load does not hold, and the one below is repeated.
+        assert_eq!(then(&[(3, Fail), (2, Pass)]), found(2, 3));
+        assert_eq!(then(&[(3, Fail), (2, Fail), (1, Pass)]), found(1, 2));
+        assert_eq!(then(&[(3, Fail), (2, Fail), (1, Fail)]), Next::Done(Outcome::NeverPassed { fails: of(1) }));
+        // What proves nothing is made once more, and then nothing above is known.
+        let stopped = |verdict| Next::Done(Outcome::Stopped { at: of(3), verdict, passes: Some(of(3)) });
+        assert_eq!(then(&[(3, Invalid), (3, Pass)]), found(3, 4));
+        assert_eq!(then(&[(3, Invalid), (3, Invalid)]), stopped(Invalid));
+        let all = [(1, Pass), (2, Pass), (4, Pass), (8, Pass), (8, Pass)];
+        assert_eq!(repeating(&all), (vec![1, 2, 4, 8, 8], Next::Done(Outcome::NeverFailed { passes: of(8) })));
+        assert_eq!(repeating(&[(1, Fail)]).1, Next::Done(Outcome::NeverPassed { fails: of(1) }));
+    }
+
+    /// A continued search knows whether the repetition was made, and names it nowhere as a run that was replaced.
+    #[test]
+    fn an_earlier_repetition_counts() {
+        let evidence = |name: &str, verdict| Evidence { directory: name.to_owned(), ..Evidence::from(verdict) };
+        let of = Multiple::from_whole;
+        for (repeated, next) in [
+            (None, Next::RunAt(of(1))),
+            (Some(Pass), Next::Done(Outcome::Between { passes: of(1), fails: of(2) })),
+            (Some(Invalid), Next::RunAt(of(1))),
+        ] {
+            let mut search = Search::start(of(1), of(1)).with_repetition();
+            search.add_earlier_run(Some(of(1)), evidence("01", Pass));
+            search.add_earlier_run(Some(of(2)), evidence("02", Fail));
+            repeated.into_iter().for_each(|verdict| search.add_earlier_run(Some(of(1)), evidence("03", verdict)));
+            assert_eq!(search.next(), next, "{repeated:?}");
+            let aside = search.failed_and_repeated_runs();
+            assert_eq!(aside.repeated.len(), usize::from(repeated == Some(Invalid)), "{aside:?}");
+        }
     }
 }

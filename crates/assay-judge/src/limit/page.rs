@@ -28,11 +28,14 @@ pub fn write_html(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
         length: Span::from_ns(trail.run_ns).human_text(),
         targets: trail.targets.join(", "),
         watermarks: Watermark::all_from_marks(&trail.watermarks),
-        loads: (!trail.runs.is_empty()).then(|| loads_chart(trail)),
-        beyond: Overlay::of_nines(&stream, labelled),
-        stream,
+        charts: Charts {
+            loads: (!trail.runs.is_empty()).then(|| loads_chart(trail)),
+            beyond: Overlay::of_nines(&stream, labelled),
+            stream,
+        },
         rows: rows.collect(),
         aside: trail.aside.as_sentences(),
+        tiles: trail.tiles.is_some().then(|| tiles_view(trail)),
     };
     write_page(&view, out)
 }
@@ -47,12 +50,70 @@ struct View<'a> {
     length: String,
     targets: String,
     watermarks: Vec<Watermark<'a>>,
-    loads: Option<Chart>,
-    beyond: Option<Overlay>,
-    stream: String,
+    charts: Charts,
     rows: Vec<Row<'a>>,
     /// What failed, and which runs were repeated.
     aside: Vec<String>,
+    /// What the workloads of tiles did.
+    tiles: Option<TilesView>,
+}
+
+/// The loads that were tried, and the response of a stream near the limit.
+struct Charts {
+    loads: Option<Chart>,
+    beyond: Option<Overlay>,
+    stream: String,
+}
+
+/// What the workloads of the tiles did in each run.
+struct TilesView {
+    gain: Option<String>,
+    chart: Chart,
+    workloads: Vec<String>,
+    rows: Vec<TilesRow>,
+}
+
+/// A run in the table of what workloads did.
+struct TilesRow {
+    number: usize,
+    load: String,
+    /// Operations per second of each workload, then how much more that is than of one tile.
+    figures: Vec<String>,
+}
+
+fn tiles_view(trail: &Trail) -> TilesView {
+    let first = trail.runs.iter().find(|run| !run.workloads.is_empty());
+    let workloads = first.map_or_else(Vec::new, |run| run.workloads.iter().map(|own| own.workload.clone()).collect());
+    let rows = trail.runs.iter().enumerate().map(|(index, run)| tiles_row(trail, index, run));
+    TilesView { gain: trail.gain_sentence(), chart: tiles_chart(trail), workloads, rows: rows.collect() }
+}
+
+fn tiles_row(trail: &Trail, index: usize, run: &Run) -> TilesRow {
+    let rates = run.workloads.iter().map(|own| per_second(own.rate));
+    let gain = trail.throughput_gain(run).map_or(ABSENT.to_owned(), |gain| format!("{gain:.2}"));
+    TilesRow { number: index + 1, load: run.load.to_string(), figures: rates.chain([gain]).collect() }
+}
+
+/// How much more each number of tiles does than one alone, above the line of as much from every tile.
+fn tiles_chart(trail: &Trail) -> Chart {
+    let highest = trail.runs.iter().map(|run| run.load.as_f64()).fold(1.0, f64::max);
+    let gains =
+        trail.runs.iter().enumerate().filter_map(|(index, run)| Some((index, run, trail.throughput_gain(run)?)));
+    let mut marks = vec![Mark::Line { series: 0, points: vec![(0.0, 0.0), (highest, highest)] }];
+    let mut texts = Vec::new();
+    for (index, run, gain) in gains {
+        let badge = Badge::for_verdict(run.verdict);
+        let text = format!("run {}: {} tiles {}, {gain:.2} times", index + 1, run.load.as_f64(), badge.word);
+        texts.push(text.clone());
+        marks.push(Mark::Sign { class: badge.class, at: (run.load.as_f64(), gain), sign: badge.sign.to_owned(), text });
+    }
+    Chart {
+        alternative: format!("Throughput of all tiles in multiples of that of one tile: {}.", texts.join(", ")),
+        x: Axis::with_linear_scale("tiles", Unit::Load, highest * 1.08),
+        y: Axis::with_linear_scale("throughput, in multiples of one tile", Unit::Load, highest * 1.08),
+        height: HEIGHT,
+        marks,
+    }
 }
 
 struct Row<'a> {

@@ -1,6 +1,7 @@
 //! The path of a search, as `limit.json` stores it: every run it made, in order, and how it ended.
 
 use super::Outcome;
+use super::tile_figures::{TilesFound, WorkloadRate, broken_in_words, workload_rates};
 use crate::judgement::{Judgement, StreamTotals, TargetTotals};
 use crate::procedure::{Aside, Evidence};
 use crate::verdict::Verdict;
@@ -42,6 +43,9 @@ pub struct Trail {
     /// What loads are counted in beside multiples, where that is something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
+    /// What a search for a number of tiles found; absent in every other search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tiles: Option<TilesFound>,
     /// How it ended; `None` while it continues.
     pub outcome: Option<Outcome>,
     /// The runs, in their order.
@@ -77,6 +81,12 @@ pub struct Run {
     /// Its response: `[share not above, nanoseconds]`, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nines: Vec<(f64, u64)>,
+    /// What each workload of the tiles did, where it has tiles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<WorkloadRate>,
+    /// Which tile broke what, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken_tile: Option<String>,
     /// The directory of its log.
     pub directory: PathBuf,
 }
@@ -124,6 +134,9 @@ impl Trail {
 
     /// How it ended, in words; also by what loads are counted in.
     pub fn outcome_in_words(&self, outcome: Outcome) -> String {
+        if self.tiles.is_some() {
+            return self.tiles_in_words(outcome);
+        }
         let counted = self
             .counted
             .as_ref()
@@ -162,6 +175,8 @@ impl Run {
             bytes_per_second,
             stream: totals.map(|totals| totals.name.clone()),
             nines: totals.map_or_else(Vec::new, |totals| totals.response.nines.clone()),
+            workloads: workload_rates(judgement),
+            broken_tile: broken_in_words(judgement),
             directory,
         }
     }
@@ -182,7 +197,7 @@ fn decided_totals(judgement: &Judgement) -> Option<&StreamTotals> {
     let part = &judgement.part;
     let named = judgement.decisive_criterion().and_then(|criterion| criterion.asked.stream.as_deref());
     let name = named.or_else(|| part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref()));
-    let all = part.streams.together.iter().chain(&part.streams.each);
+    let all = part.streams.together.iter().chain(&part.streams.each).chain(&part.streams.groups);
     let about: Vec<_> = all.filter(|totals| name.is_none_or(|name| name == totals.name)).collect();
     about.iter().find(|totals| totals.target.is_none()).or(about.first()).copied()
 }

@@ -193,6 +193,27 @@ impl<P: Clone + Ord> Attempts<P> {
         self.made.iter().filter_map(|attempt| Some((attempt.place.as_ref()?, attempt.evidence.verdict)))
     }
 
+    /// Whether a run repeated one that passed, and passed too.
+    pub fn is_passed_repetition(&self, run: &Evidence) -> bool {
+        let own = self.made.iter().find(|attempt| attempt.evidence.directory == run.directory);
+        let place = own.and_then(|attempt| attempt.place.as_ref());
+        run.passes() && place.is_some_and(|place| self.standing_at(place) == Standing::Proven(Verdict::Pass))
+    }
+
+    /// How many runs at a place passed.
+    pub fn count_passes(&self, place: &P) -> usize {
+        self.attempts_at(place).filter(|at| self.made[*at].evidence.passes()).count()
+    }
+
+    /// The verdict of the last attempt of this call to repeat a run that passed, where all that it may make proved nothing.
+    pub fn failed_repetition(&self, place: &P) -> Option<Verdict> {
+        let first = self.first_at(place, Evidence::passes)?;
+        let later = self.attempts_at(place).filter(|at| *at > first && self.made[*at].call == Call::This);
+        let unproven: Vec<usize> = later.filter(|at| !self.made[*at].evidence.is_proof()).collect();
+        let last = unproven.last().filter(|_| unproven.len() >= TRIALS)?;
+        Some(self.made[*last].evidence.verdict)
+    }
+
     /// How many attempts of this call there are at a place.
     fn trial_count(&self, place: &P) -> usize {
         self.attempts_at(place).filter(|at| self.made[*at].call == Call::This).count()

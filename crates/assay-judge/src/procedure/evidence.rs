@@ -62,6 +62,11 @@ impl Evidence {
         self.shows_not_held() || self.verdict == Verdict::Pass
     }
 
+    /// Whether it shows that its place holds.
+    pub fn passes(&self) -> bool {
+        self.verdict == Verdict::Pass && !self.shows_not_held()
+    }
+
     /// Whether it shows that its place does not hold.
     pub fn shows_not_held(&self) -> bool {
         self.failure.is_some() || self.verdict == Verdict::Fail

@@ -26,6 +26,9 @@ pub(crate) struct Gauge {
 pub(crate) enum Scope {
     /// The operations of the stream with this index, over all targets and on each.
     Stream(usize),
+    /// The operations of the streams with these indices together, from the first one up to before the other: those of one of
+    /// several workloads.
+    Group(usize, usize),
     /// The operations of all streams together.
     All,
 }
@@ -34,13 +37,22 @@ impl Scope {
     /// What the name in a criterion stands for; `None` where the run has no such stream.
     pub(crate) fn from_name(name: &str, layout: &Layout) -> Option<Scope> {
         let stream = layout.streams.iter().position(|stream| stream.head.name == name);
-        stream.map(Scope::Stream).or((name == Criterion::ALL).then_some(Scope::All))
+        let all = || (name == Criterion::ALL).then_some(Scope::All);
+        stream.map(Scope::Stream).or_else(all).or_else(|| Scope::from_group(name, layout))
+    }
+
+    /// What the name of a group stands for, where its streams follow one another as those of one workload do.
+    fn from_group(name: &str, layout: &Layout) -> Option<Scope> {
+        let group = layout.combined.groups.iter().find(|group| group.name == name)?;
+        let (first, last) = (*group.streams.first()?, *group.streams.last()?);
+        (last - first + 1 == group.streams.len()).then_some(Scope::Group(first, last + 1))
     }
 
     /// The streams.
     fn stream_range(self, layout: &Layout) -> std::ops::Range<usize> {
         match self {
             Scope::Stream(stream) => stream..stream + 1,
+            Scope::Group(first, end) => first..end,
             Scope::All => 0..layout.streams.len(),
         }
     }
@@ -75,7 +87,7 @@ impl Scope {
         match self {
             Scope::Stream(stream) => layout.lives.lived_ns(stream, from_ns, to_ns),
             // While one stream waits for another, none does its work: the whole time counts.
-            Scope::All => to_ns.saturating_sub(from_ns),
+            Scope::Group(..) | Scope::All => to_ns.saturating_sub(from_ns),
         }
     }
 }

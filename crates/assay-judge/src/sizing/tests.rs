@@ -80,6 +80,8 @@ fn searched(outcome: Outcome, runs: &[(u64, Verdict)]) -> Trail {
         bytes_per_second: Some(1e6),
         stream: Some("reads".into()),
         nines: vec![(0.5, 80_000 * load)],
+        workloads: Vec::new(),
+        broken_tile: None,
         directory: format!("{load}").into(),
     };
     Trail {
@@ -93,6 +95,7 @@ fn searched(outcome: Outcome, runs: &[(u64, Verdict)]) -> Trail {
         counted: None,
         watermarks: Vec::new(),
         deviations: Vec::new(),
+        tiles: None,
         outcome: Some(outcome),
         runs: runs.iter().map(run).collect(),
         aside: Aside::default(),

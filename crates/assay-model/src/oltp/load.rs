@@ -6,7 +6,7 @@ use super::stream::{BLOCK, NAMES};
 use crate::arrival::{CurveStart, Part, Schedule, Varying};
 use crate::generator::FOR_LOOP;
 use crate::joint::{DrawnOperations, IntendedOperation, Joint};
-use crate::plan::{Address, Plan};
+use crate::plan::{DrawnOltp, Plan};
 use assay_base::{Direction, Geometry, Instant, Op, Prng};
 
 /// The operations for one target or for all targets, as one of several workers issues them. Each target and each worker
@@ -35,16 +35,28 @@ impl Load {
         worker: Part,
         start: Instant,
     ) -> Result<Load, String> {
-        let oltp = plan.load.oltp().ok_or("the plan has no OLTP load")?;
+        let loads = plan.load.oltp_loads();
+        let drawn = loads.first().ok_or("the plan has no OLTP load")?;
+        Load::for_drawn(plan, drawn, target, geometries, WorkerPart { worker, start })
+    }
+
+    /// The same of one of several OLTP loads of a plan.
+    pub(crate) fn for_drawn(
+        plan: &Plan,
+        drawn: &DrawnOltp<'_>,
+        target: Option<u16>,
+        geometries: &[Geometry],
+        share: WorkerPart,
+    ) -> Result<Load, String> {
+        let (oltp, WorkerPart { worker, start }) = (drawn.oltp, share);
         let (asus, used) = oltp.asu_pieces(geometries)?;
-        let (for_schedule, for_sequence) =
-            (Prng::for_path(plan.load.seed, &[FOR_LOOP, 0]), Prng::for_path(plan.load.seed, &[FOR_LOOP, 1]));
+        let (for_schedule, for_sequence) = (drawn.prng_for(plan, 0), drawn.prng_for(plan, 1));
         let schedule = joint_schedule(oltp, plan, start, for_schedule).ok_or("its rate does not fit")?;
         Ok(Load {
             sequence: Sequence::new(used, oltp.bsu_count(), oltp.contexts, oltp.mix, for_sequence),
             schedule,
             asus,
-            streams: stream_places(plan),
+            streams: stream_places(plan, drawn),
             target,
             worker,
             count: 0,
@@ -84,6 +96,23 @@ impl Load {
     }
 }
 
+/// The share of a worker in an OLTP load, and when the run begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkerPart {
+    /// The worker.
+    pub(crate) worker: Part,
+    /// The beginning of the run.
+    pub(crate) start: Instant,
+}
+
+impl DrawnOltp<'_> {
+    /// The random numbers of the load for a purpose: each of several loads has its own.
+    fn prng_for(&self, plan: &Plan, purpose: u64) -> Prng {
+        let path: Vec<u64> = [FOR_LOOP, purpose].into_iter().chain(self.number).collect();
+        Prng::for_path(plan.load.seed, &path)
+    }
+}
+
 /// One schedule for all streams: independent Poisson processes together are one Poisson process.
 fn joint_schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Option<Schedule> {
     let whole = Part { index: 0, of: 1 };
@@ -95,12 +124,12 @@ fn joint_schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Optio
 
 /// The positions in the plan of the reads and the writes of each of the eight streams. Where a stream has no reads or
 /// no writes the position is 0; it is not used, because that direction is never drawn.
-fn stream_places(plan: &Plan) -> [[u16; 2]; 8] {
+fn stream_places(plan: &Plan, drawn: &DrawnOltp<'_>) -> [[u16; 2]; 8] {
     let mut places = [[0; 2]; 8];
     let own = plan.load.streams.iter().enumerate().filter_map(|(at, stream)| {
-        let block = stream.as_block().filter(|block| matches!(block.address, Address::Asu { .. }))?;
-        let of = NAMES.iter().position(|name| stream.name.starts_with(name))?;
-        Some((of, block.direction, at as u16))
+        let own = drawn.own_name(stream)?;
+        let of = NAMES.iter().position(|name| own.starts_with(name))?;
+        Some((of, stream.data_direction()?, at as u16))
     });
     own.for_each(|(of, direction, at)| places[of][usize::from(direction == Direction::Write)] = at);
     places

@@ -17,6 +17,7 @@ mod stream;
 mod walk;
 
 pub use load::Load;
+pub(crate) use load::WorkerPart;
 pub(crate) use lowered::{lowered_streams, shown_groups};
 pub use meant::{Oltp, OltpLoad, Storage};
 pub use sequence::{Access, SMALLEST, Sequence, trimmed_sizes};

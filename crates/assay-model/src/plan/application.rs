@@ -3,6 +3,7 @@
 use crate::files::PlannedFiles;
 use crate::mail::{self, Mail};
 use crate::oltp::{self, Oltp};
+use crate::tiles::{self, PlannedTiles};
 use crate::tpcc;
 
 /// An application whose load the streams of a plan are, with its figures at the load of the plan and on its targets.
@@ -16,6 +17,8 @@ pub enum PlannedApplication {
     Tpcc(tpcc::Load),
     /// Clients on a tree of files.
     Files(PlannedFiles),
+    /// Several workloads in each of several tiles.
+    Tiles(PlannedTiles),
 }
 
 impl PlannedApplication {
@@ -27,6 +30,7 @@ impl PlannedApplication {
             PlannedApplication::Mail(_) => Some(mail::LIKENESS),
             PlannedApplication::Tpcc(_) => Some(tpcc::WATERMARK),
             PlannedApplication::Files(_) => None,
+            PlannedApplication::Tiles(_) => Some(tiles::LIKENESS),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::whole::Plan;
 use crate::files::PlannedFiles;
 use crate::mail::Mail;
 use crate::oltp::Oltp;
+use crate::tiles::PlannedTiles;
 use crate::tpcc;
 
 /// The application of a plan as its format has it: one member for each kind.
@@ -20,17 +21,19 @@ struct ApplicationMembers {
     mail: Option<Mail>,
     tpcc: Option<tpcc::Load>,
     files: Option<PlannedFiles>,
+    tiles: Option<PlannedTiles>,
 }
 
 impl From<Option<PlannedApplication>> for ApplicationMembers {
     fn from(application: Option<PlannedApplication>) -> ApplicationMembers {
-        let none = ApplicationMembers { oltp: None, mail: None, tpcc: None, files: None };
+        let none = ApplicationMembers { oltp: None, mail: None, tpcc: None, files: None, tiles: None };
         match application {
             None => none,
             Some(PlannedApplication::Oltp(oltp)) => ApplicationMembers { oltp: Some(oltp), ..none },
             Some(PlannedApplication::Mail(mail)) => ApplicationMembers { mail: Some(mail), ..none },
             Some(PlannedApplication::Tpcc(load)) => ApplicationMembers { tpcc: Some(load), ..none },
             Some(PlannedApplication::Files(files)) => ApplicationMembers { files: Some(files), ..none },
+            Some(PlannedApplication::Tiles(tiles)) => ApplicationMembers { tiles: Some(tiles), ..none },
         }
     }
 }
@@ -42,8 +45,9 @@ impl ApplicationMembers {
         applications.extend(self.mail.map(PlannedApplication::Mail));
         applications.extend(self.tpcc.map(PlannedApplication::Tpcc));
         applications.extend(self.files.map(PlannedApplication::Files));
+        applications.extend(self.tiles.map(PlannedApplication::Tiles));
         if applications.len() > 1 {
-            return Err("a plan has at most one of oltp, mail, tpcc and files".to_owned());
+            return Err("a plan has at most one of oltp, mail, tpcc, files and tiles".to_owned());
         }
         Ok(applications.pop())
     }
@@ -69,7 +73,7 @@ impl From<Plan> for PlanFormat {
         let PlannedVerification { verify, leave_sealed, check_all } = verification;
         let Caches { simulated, device, page } = caches;
         let Notes { derivation, remarks, watermarks } = notes;
-        let ApplicationMembers { oltp, mail, tpcc, files } = application.into();
+        let ApplicationMembers { oltp, mail, tpcc, files, tiles } = application.into();
         PlanFormat {
             name,
             model,
@@ -91,6 +95,7 @@ impl From<Plan> for PlanFormat {
             mail,
             tpcc,
             files,
+            tiles,
             cache: simulated,
             cache_device: device,
             page_cache: page,
@@ -111,7 +116,8 @@ impl TryFrom<PlanFormat> for Plan {
     type Error = String;
 
     fn try_from(plan: PlanFormat) -> Result<Plan, String> {
-        let application = ApplicationMembers { oltp: plan.oltp, mail: plan.mail, tpcc: plan.tpcc, files: plan.files };
+        let (oltp, mail, tpcc, files, tiles) = (plan.oltp, plan.mail, plan.tpcc, plan.files, plan.tiles);
+        let application = ApplicationMembers { oltp, mail, tpcc, files, tiles };
         Ok(Plan {
             name: plan.name,
             model: plan.model,

@@ -17,6 +17,7 @@ use crate::oltp::Oltp;
 use crate::page_cache::PageCached;
 use crate::profile::Derivation;
 use crate::skip::is_zero_span;
+use crate::tiles::PlannedTiles;
 use crate::tpcc;
 use assay_base::{Criterion, Multiple, Span};
 use serde::{Deserialize, Serialize};
@@ -62,7 +63,7 @@ plan_format! {
     groups: Vec<Group>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     loops: Vec<Loop>,
-    // At most one of these four is there.
+    // At most one of these five is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     oltp: Option<Oltp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,6 +72,8 @@ plan_format! {
     tpcc: Option<tpcc::Load>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     files: Option<PlannedFiles>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tiles: Option<PlannedTiles>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cache: Option<Caching>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

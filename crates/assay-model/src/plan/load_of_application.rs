@@ -2,11 +2,33 @@
 
 use super::application::PlannedApplication;
 use super::load::PlannedLoad;
+use super::stream::Stream;
+use crate::address::Address;
 use crate::files::PlannedFiles;
 use crate::mail::Mail;
 use crate::oltp::{Oltp, RATE};
+use crate::tiles::PlannedTiles;
 use crate::tpcc;
 use assay_base::{Counted, Multiple, Parts, Span};
+
+/// An OLTP load of a plan, whose streams are drawn together.
+#[derive(Clone, Debug)]
+pub(crate) struct DrawnOltp<'a> {
+    /// The load.
+    pub oltp: &'a Oltp,
+    /// What the names of its streams begin with in the plan.
+    pub prefix: String,
+    /// Its number among the workloads of tiles; absent where it is the whole plan.
+    pub number: Option<u64>,
+}
+
+impl DrawnOltp<'_> {
+    /// The name of a stream among those of the load; `None` where it is none of them.
+    pub(crate) fn own_name<'b>(&self, stream: &'b Stream) -> Option<&'b str> {
+        let block = stream.as_block().filter(|block| matches!(block.address, Address::Asu { .. }));
+        block.and_then(|_| stream.name.strip_prefix(self.prefix.as_str()))
+    }
+}
 
 impl PlannedLoad {
     /// The OLTP load that its streams are.
@@ -49,6 +71,26 @@ impl PlannedLoad {
         }
     }
 
+    /// The tiles whose workloads its streams are.
+    pub fn tiles(&self) -> Option<&PlannedTiles> {
+        match &self.application {
+            Some(PlannedApplication::Tiles(tiles)) => Some(tiles),
+            _ => None,
+        }
+    }
+
+    /// The OLTP loads that it has: streams that are drawn together.
+    pub(crate) fn oltp_loads(&self) -> Vec<DrawnOltp<'_>> {
+        if let Some(oltp) = self.oltp() {
+            return vec![DrawnOltp { oltp, prefix: String::new(), number: None }];
+        }
+        let members = self.tiles().map_or(&[][..], |tiles| &tiles.members);
+        let drawn = (0..).zip(members).filter_map(|(number, member)| {
+            Some(DrawnOltp { oltp: member.oltp.as_ref()?, prefix: member.prefix(), number: Some(number) })
+        });
+        drawn.collect()
+    }
+
     /// Notes how long the run lasts, from which follows how much the files of a server grow.
     pub(crate) fn note_length(&mut self, length: Span) {
         if let Some(PlannedApplication::Files(files)) = &mut self.application
@@ -77,6 +119,7 @@ impl PlannedLoad {
                 Some(Counted { name: "NOPM".to_owned(), at_1x, parts: None })
             }
             PlannedApplication::Files(files) => files.stands_for.clone(),
+            PlannedApplication::Tiles(_) => Some(Counted { name: "tiles".to_owned(), at_1x: 1.0, parts: None }),
         }
     }
 
@@ -95,6 +138,7 @@ impl PlannedLoad {
             }
             // A database carries hundreds of times what the terminals of its warehouses ask for.
             Some(PlannedApplication::Tpcc(_)) => (Multiple::from_whole(100), Multiple::from_whole(10)),
+            Some(PlannedApplication::Tiles(_)) => (Multiple::ONE, Multiple::ONE),
             // Of a server's log on a device as of the same log in files.
             None if self.commits_as_unit().is_some() => {
                 (Multiple::ONE, Multiple::from_millionths(50_000).unwrap_or(Multiple::ONE))

@@ -33,6 +33,7 @@ pub use groups::Group;
 pub use identity::decisive_members;
 pub use lanes::Lane;
 pub use load::{MOST_STREAMS, PlannedLoad};
+pub(crate) use load_of_application::DrawnOltp;
 pub use notes::Notes;
 pub(crate) use read_back::final_read_back;
 pub use read_back::{READ_BACK, READ_BACK_DEPTH};

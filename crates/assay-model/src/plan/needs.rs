@@ -3,6 +3,7 @@
 use super::stream::{Block, Stream};
 use super::whole::Plan;
 use crate::address::Address;
+use crate::tiles::PlannedTiles;
 use assay_base::Bytes;
 
 /// The smallest block that a target can have, in bytes.
@@ -12,7 +13,7 @@ impl Plan {
     /// How large a target must be for the streams that are on it, in bytes, for blocks of `block` bytes; [`Plan::check_fits`] says more where
     /// parts of targets are laid out together.
     pub fn smallest_target(&self, target: u16, block: u32) -> u64 {
-        let mut most = 0;
+        let mut most = self.load.tiles().map_or(0, PlannedTiles::needed_bytes);
         for (stream, _, need) in self.space_needs(block) {
             let is_here = stream.targets.is_empty() || stream.targets.contains(&target);
             if is_here && !stream.is_laid_out() {

@@ -6,8 +6,8 @@ use crate::commit_groups::{CommitGroups, GroupWriter};
 use crate::generator::{FlowShare, Generator};
 use crate::journal::Journal;
 use crate::mix::Loop;
-use crate::oltp::Load;
-use crate::plan::{Arrival, Plan};
+use crate::oltp::{Load, WorkerPart};
+use crate::plan::{Arrival, DrawnOltp, Plan};
 use crate::recording::RecordingPlacement;
 use crate::source::block_source::{BlockSource, Variant};
 use crate::source::closed_stream::ClosedStream;
@@ -55,12 +55,16 @@ impl<W: WrittenPlaces + 'static> BlockSources<W> {
     pub fn from_plan(plan: &Plan, worker: SourceWorker<W>) -> Option<BlockSources<W>> {
         let mut making = SourceBuilder::new(plan, worker);
         // Behind a cache and in an OLTP load, the streams of a target are drawn together as one sequence.
-        let is_drawn_together = plan.caches.simulated.is_some() || plan.load.oltp().is_some();
-        for target in 0..if is_drawn_together { plan.load.targets } else { 0 } {
-            making.add_drawn_together(target)?;
+        let oltp_loads = plan.load.oltp_loads();
+        for target in 0..plan.load.targets {
+            if plan.caches.simulated.is_some() {
+                making.add_all_behind_cache(target)?;
+            } else {
+                oltp_loads.iter().try_for_each(|drawn| making.add_oltp_load(drawn, target))?;
+            }
         }
         // The read-back comes after all other sources.
-        for flow in flows_of(plan).filter(|flow| !is_drawn_together || plan.load.reads_back(flow.stream)) {
+        for flow in flows_of(plan).filter(|flow| !is_drawn_together(plan, &oltp_loads, flow.stream)) {
             making.add_flow(flow)?;
         }
         making.gates.finish_entering();
@@ -163,24 +167,33 @@ impl<W: WrittenPlaces + 'static> SourceBuilder<W> {
         Some(())
     }
 
-    /// Makes the source of the streams of a target whose operations are drawn together: behind a cache, or in an OLTP
-    /// load.
-    fn add_drawn_together(&mut self, target: u16) -> Option<()> {
+    /// Makes the source of all streams of a target, whose operations pass a cache as one sequence.
+    fn add_all_behind_cache(&mut self, target: u16) -> Option<()> {
         let plan = Arc::clone(&self.plan);
         let members = members_on(&plan, target, |stream| !plan.load.reads_back(stream));
         if members.is_empty() {
             return Some(());
         }
         let flows = members.iter().map(|member| member.flow).collect();
-        let variant = if plan.caches.simulated.is_some() {
-            // A single worker carries all that passes the cache.
-            let behind = LoadBehindCache::new(&plan, target, &self.geometries, self.start).ok();
-            Variant::Behind(Box::new(DrawnTogether::new(behind.filter(|_| self.part.of == 1)?, members)))
-        } else {
-            let load = Load::new(&plan, Some(target), &self.geometries, self.part, self.start).ok()?;
-            Variant::Oltp(Box::new(DrawnTogether::new(load, members)))
-        };
-        self.add_source(BlockSource(variant), flows);
+        // A single worker carries all that passes the cache.
+        let behind = LoadBehindCache::new(&plan, target, &self.geometries, self.start).ok();
+        let behind = DrawnTogether::new(behind.filter(|_| self.part.of == 1)?, members);
+        self.add_source(BlockSource(Variant::Behind(Box::new(behind))), flows);
+        Some(())
+    }
+
+    /// Makes the source of the streams of an OLTP load on a target, whose operations are drawn together.
+    fn add_oltp_load(&mut self, drawn: &DrawnOltp<'_>, target: u16) -> Option<()> {
+        let plan = Arc::clone(&self.plan);
+        let is_member = |stream: u16| drawn.own_name(&plan.load.streams[usize::from(stream)]).is_some();
+        let members = members_on(&plan, target, is_member);
+        if members.is_empty() {
+            return Some(());
+        }
+        let flows = members.iter().map(|member| member.flow).collect();
+        let own = WorkerPart { worker: self.part, start: self.start };
+        let load = Load::for_drawn(&plan, drawn, Some(target), &self.geometries, own).ok()?;
+        self.add_source(BlockSource(Variant::Oltp(Box::new(DrawnTogether::new(load, members)))), flows);
         Some(())
     }
 
@@ -250,6 +263,13 @@ fn members_of_loop(plan: &Plan, closed_loop: &Loop, target: u16) -> Vec<PlanFlow
     let here = flows_of(plan).filter(|flow| flow.target == target || closed_loop.turns.is_some());
     here.filter(|flow| plan.load.streams[usize::from(flow.stream)].arrival.loop_name() == Some(&closed_loop.name))
         .collect()
+}
+
+/// Whether the operations of a stream are drawn together with those of others.
+fn is_drawn_together(plan: &Plan, oltp_loads: &[DrawnOltp<'_>], stream: u16) -> bool {
+    let described = &plan.load.streams[usize::from(stream)];
+    let behind_cache = plan.caches.simulated.is_some() && !plan.load.reads_back(stream);
+    behind_cache || oltp_loads.iter().any(|drawn| drawn.own_name(described).is_some())
 }
 
 /// The flows of a target whose streams are drawn together.

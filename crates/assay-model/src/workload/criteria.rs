@@ -171,6 +171,11 @@ impl Plan {
         if typed.is_empty() {
             return Ok(self);
         }
+        if self.load.tiles().is_some() {
+            return Err(
+                "each tile is judged by the criteria of its workloads: write [[criterion]] into their files".to_owned()
+            );
+        }
         // The read-back is not measured.
         let measured = self.load.streams.iter().filter(|stream| !stream.reads_back());
         let names: Vec<&str> = measured.map(|stream| stream.name.as_str()).collect();

@@ -11,7 +11,7 @@ pub use crate::plan::Caches;
 use crate::plan::{Group, Lane, Phase, Stream, WarmUp};
 use crate::profile::Derivation;
 use crate::tpcc;
-use assay_base::{Criterion, Multiple, Span};
+use assay_base::{Bytes, Criterion, Multiple, Span};
 
 /// Judging windows of an hour, as in ACT's criteria.
 const SLICE: Span = Span::from_secs(3600);
@@ -98,6 +98,52 @@ pub enum Application {
     Tpcc(tpcc::Load),
     /// Clients on a tree of files.
     Files(PlannedFiles),
+    /// Workloads that run together, as often as there are tiles.
+    Tiles(Tiles),
+}
+
+/// What a file of tiles says: workloads that run together on ranges of each target.
+#[derive(Clone, Debug, Default)]
+pub struct Tiles {
+    /// The ranges of one tile, one behind the other on each target.
+    pub parts: Vec<TilePart>,
+    /// What runs once, beside all tiles.
+    pub background: Vec<TileMember>,
+    /// The times that all workloads have, in the place of their own.
+    pub times: TileTimes,
+}
+
+/// One range of a tile on each target, and what runs on it.
+#[derive(Clone, Debug)]
+pub struct TilePart {
+    /// Its size on each target.
+    pub size: Bytes,
+    /// What runs on it.
+    pub members: Vec<TileMember>,
+}
+
+/// A workload of a tile, or beside the tiles.
+#[derive(Clone, Debug)]
+pub struct TileMember {
+    /// Its name in the names of its streams.
+    pub name: String,
+    /// Its workload, as the file of tiles names it.
+    pub file: String,
+    /// Its load in each tile; its own if absent.
+    pub load: Option<Multiple>,
+    /// Absent until its file has been read.
+    pub workload: Option<Box<Workload>>,
+}
+
+/// Times that a file of tiles gives to all its workloads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TileTimes {
+    /// How long is measured.
+    pub duration: Option<Span>,
+    /// The warm-up before.
+    pub warm_up: Option<WarmUp>,
+    /// The windows that are judged one by one.
+    pub slice: Option<Span>,
 }
 
 /// What a workload says about its targets.

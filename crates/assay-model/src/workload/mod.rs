@@ -40,6 +40,7 @@ mod stages;
 mod step;
 mod stream_keys;
 mod streams;
+mod tile_file;
 mod tpcc;
 mod turns;
 mod warm_up;
@@ -48,7 +49,10 @@ mod words;
 pub use crate::plan::MOST_STREAMS;
 pub use certificate::{BesideStep, Certificate, CertifiedTime, Limits, QuickLook, StressStep};
 pub use common::LARGEST_BOUND;
-pub use definition::{Application, Caches, IN_FLIGHT_BOUND, Load, Sealing, Targets, Timing, Verification, Workload};
+pub use definition::{
+    Application, Caches, IN_FLIGHT_BOUND, Load, Sealing, Targets, TileMember, TilePart, TileTimes, Tiles, Timing,
+    Verification, Workload,
+};
 pub use fitted::fitted_text;
 pub use mail::store_workload;
 pub use oltp::oltp_workload;
@@ -67,8 +71,8 @@ use std::fmt;
 pub const LONGEST: usize = 1 << 20;
 
 /// The models a workload file can name.
-pub const MODELS: [&str; 10] =
-    ["streams", "act-storage", "act-index", "oltp", "mail", "profile", "seek", "tpcc", "files", "service"];
+pub const MODELS: [&str; 11] =
+    ["streams", "act-storage", "act-index", "oltp", "mail", "profile", "seek", "tpcc", "files", "service", "tiles"];
 
 /// Upper bound on the faults of one file that are reported.
 const MOST_FAULTS: usize = 20;
@@ -144,10 +148,15 @@ fn read_to_first_fault(file: &str, text: &str) -> Result<Workload, Fault> {
     #[derive(serde::Deserialize)]
     struct Model {
         model: Option<toml::Spanned<String>>,
+        tile: Option<serde::de::IgnoredAny>,
     }
     let source = Source { file, text };
-    let model = source.parse_file::<Model>()?.model;
+    let Model { model, tile } = source.parse_file::<Model>()?;
     let Some(model) = model else {
+        // The name of its only tables says what it is.
+        if tile.is_some() {
+            return tile_file::read_tiles(source);
+        }
         return Err(Fault::for_file(
             file,
             "the workload names no model",
@@ -165,6 +174,7 @@ fn read_to_first_fault(file: &str, text: &str) -> Result<Workload, Fault> {
         "tpcc" => tpcc::read_tpcc(source),
         "files" => files::read_files(source),
         "service" => service::read_service(source),
+        "tiles" => tile_file::read_tiles(source),
         other => {
             let meant = nearest_known_name(other, &MODELS)
                 .map_or_else(write_one_of_models, |name| format!("did you mean {name}?"));

@@ -36,6 +36,7 @@ impl Workload {
     /// The plan of a run; the error says what is contradictory.
     pub fn make_plan(&self, adjust: &Adjust) -> Result<Plan, String> {
         match &self.load.application {
+            Some(Application::Tiles(tiles)) => tiles.make_plan(self, adjust),
             Some(Application::Mail(mail)) => mail.on_targets(self, adjust.targets.max(1))?.make_unchecked_plan(adjust),
             _ => self.make_unchecked_plan(adjust),
         }
@@ -255,7 +256,8 @@ impl Load {
             Some(Application::Mail(mail)) => Some(PlannedApplication::Mail(mail.clone())),
             Some(Application::Tpcc(load)) => load.scaled_by(times).map(PlannedApplication::Tpcc),
             Some(Application::Files(files)) => files.scaled_by(times).map(PlannedApplication::Files),
-            None => None,
+            // The plan of tiles is put together of those of their workloads.
+            Some(Application::Tiles(_)) | None => None,
         })
     }
 

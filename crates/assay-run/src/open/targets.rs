@@ -4,6 +4,7 @@ mod altered;
 mod named;
 mod needs;
 mod real;
+mod room;
 
 pub(crate) use altered::{Altered, FileStamp};
 pub use named::{
@@ -12,6 +13,8 @@ pub use named::{
 };
 pub use needs::{Allowed, SmallestTarget, TargetNeeds};
 pub use real::{RealTarget, TargetPermit};
+pub(crate) use room::refuse_number_on;
+pub use room::refuse_tiles_beyond;
 
 use crate::databases::{Database, durability_watermarks};
 use crate::directories::Directory;
@@ -134,6 +137,9 @@ impl Targets {
     fn refuse_too_small(&self, own: usize, needs: TargetNeeds<'_>) -> Result<(), Failure> {
         for index in 0..own {
             let Geometry { size, block } = self.target_geometry(index);
+            if let Some(tiles) = needs.smallest.planned_tiles() {
+                refuse_number_on(tiles, self.target_name(index), size)?;
+            }
             let need = needs.smallest.size_bytes(index as u16, block);
             if size < need {
                 return Err(Failure::bad_usage(format!(

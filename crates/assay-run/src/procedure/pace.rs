@@ -81,14 +81,14 @@ impl Pace {
         named: &[(String, Named)],
         load: Option<Multiple>,
     ) -> Result<Plan, Failure> {
-        let as_streams = fit_to_blocks(workload, named)?;
+        let as_streams = fit_to_blocks(workload, named)?.or(fit_tiles(workload, named)?);
         let workload = as_streams.as_ref().unwrap_or(workload);
         fits_directories(workload, named)?;
         let fitted = self.fit_to_databases(workload, named)?;
         let workload = fitted.as_ref().unwrap_or(workload);
         let seed = choose_seed(self.seed.or(workload.seed), named);
         let targets = if named.is_empty() { workload.targets.names.len() } else { named.len() }.max(1) as u16;
-        let keep_data = named.iter().all(|(_, named)| matches!(named, Named::Path(_)));
+        let keep_data = targets_keep_data(named);
         // Of transactions the commits are verified, not the data of blocks.
         let verify =
             workload.load.as_tpcc().is_none() && (self.verify || workload.verification.if_possible && keep_data);
@@ -116,6 +116,28 @@ pub(crate) fn fit_to_blocks(workload: &Workload, named: &[(String, Named)]) -> R
             one_line(name)
         ))
     })
+}
+
+/// The same of the workloads of tiles, each of which verifies where it does if its targets keep data; `None` where there are no tiles.
+fn fit_tiles(workload: &Workload, named: &[(String, Named)]) -> Result<Option<Workload>, Failure> {
+    if workload.tiles().is_none() {
+        return Ok(None);
+    }
+    let mut fitted = workload.clone();
+    fitted.change_tile_workloads(|member| {
+        let Some(own) = &mut member.workload else { return Ok(()) };
+        if let Some(as_streams) = fit_to_blocks(own, named)? {
+            **own = as_streams;
+        }
+        own.verification.verify |= own.verification.if_possible && targets_keep_data(named);
+        Ok(())
+    })?;
+    Ok(Some(fitted))
+}
+
+/// Whether what is written to the targets can be read back.
+fn targets_keep_data(named: &[(String, Named)]) -> bool {
+    named.iter().all(|(_, named)| matches!(named, Named::Path(_)))
 }
 
 /// Clients on files work on a directory, and nothing else does.

@@ -8,7 +8,7 @@ use crate::procedure::kept::{read_document, write_document, write_page};
 use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::several::{PlannedRun, Several};
 use assay_base::Multiple;
-use assay_judge::limit::{Next, Outcome, SCHEMA, Search, Trail, write_html};
+use assay_judge::limit::{Next, Outcome, SCHEMA, Search, TilesFound, Trail, write_html};
 use assay_judge::procedure::{Aside, Evidence};
 use std::path::PathBuf;
 
@@ -28,6 +28,8 @@ impl Bounds {
     fn begin_search(&self, several: &Several<'_>) -> Result<Search, Failure> {
         let (usual, exact) = several.plan.load.search_start_and_exactness();
         let search = Search::start(first_load(self, usual)?, self.resolution.unwrap_or(exact));
+        // Each tile is judged, and by chance one of many may break: the number that holds is tried twice.
+        let search = if several.plan.load.tiles().is_some() { search.with_repetition() } else { search };
         Ok(match self.to {
             Some(to) => search.up_to(to),
             None => search,
@@ -80,6 +82,7 @@ impl<'a> Searching<'a> {
             watermarks: Vec::new(),
             deviations: Vec::new(),
             counted: several.plan.load.load_unit(),
+            tiles: several.plan.load.tiles().map(|_| TilesFound::default()),
             outcome: None,
             runs: Vec::new(),
             aside: Aside::default(),
@@ -118,6 +121,7 @@ impl<'a> Searching<'a> {
             Next::RunAt(_) => return Err(Failure::internal_bug("a search that ended before it was done")),
         };
         self.path.outcome = Some(outcome);
+        self.path.note_tiles_found();
         several.tell_if_lost(self.write_document());
         Ok(outcome)
     }

@@ -14,7 +14,7 @@ use crate::log::results;
 use crate::log::rundir;
 use crate::observer::Observer;
 use crate::open::prepared::Prepared;
-use crate::open::targets::{self, Named, TargetNeeds};
+use crate::open::targets::{self, Named, TargetNeeds, refuse_number_on};
 use crate::procedure::pace::{Pace, fit_to_blocks};
 use crate::procedure::settings::Settings;
 use crate::procedure::steps::{self, Course, Task, never_decided};
@@ -31,6 +31,9 @@ use std::path::{Path, PathBuf};
 /// Upper bound on the length of one run when the command line gives none: "Running ACT for six hours will give you a
 /// good idea whether your device can pass" (ACT README, "Determining Expected Performance at Higher Throughput").
 const RUN: Span = Span::from_secs(6 * 3600);
+
+/// What is checked of a plan and its targets before anything is opened.
+type PlanCheck<'a> = &'a dyn Fn(&Plan, &[(String, Named)]) -> Result<(), Failure>;
 
 /// The part of several runs that stays the same from run to run. The targets are opened once, after every safety rule was evaluated.
 #[derive(Debug)]
@@ -57,7 +60,7 @@ impl<'a> Several<'a> {
         targets: &[String],
         settings: Settings<'a>,
     ) -> Result<Several<'a>, Failure> {
-        Several::open_checked(verb, workload, targets, settings, &|plan| {
+        Several::open_checked(verb, workload, targets, settings, &|plan, _| {
             if plan.load.can_be_scaled() { Ok(()) } else { Err(without_rate(verb, plan)) }
         })
     }
@@ -69,7 +72,7 @@ impl<'a> Several<'a> {
         targets: &[String],
         settings: Settings<'a>,
     ) -> Result<Several<'a>, Failure> {
-        Several::open_checked(verb, workload, targets, settings, &|_| Ok(()))
+        Several::open_checked(verb, workload, targets, settings, &|_, _| Ok(()))
     }
 
     /// Opens a directory for runs that differ by their workloads; `workload` is one of them, without steps.
@@ -85,7 +88,31 @@ impl<'a> Several<'a> {
                 "--expect-fs is for one directory: {verb} shows the type of each mount, and refuses to go on with others"
             )));
         }
-        Several::open_named(verb, workload, vec![(name, Named::Directory(directory))], settings, &|_| Ok(()))
+        Several::open_named(verb, workload, vec![(name, Named::Directory(directory))], settings, &|_, _| Ok(()))
+    }
+
+    /// The same for runs that differ by the number of tiles; `check` looks at the plan of one tile before anything is opened.
+    pub(crate) fn open_tiles(
+        verb: &str,
+        workload: Workload,
+        targets: &[String],
+        settings: Settings<'a>,
+        check: PlanCheck<'_>,
+    ) -> Result<Several<'a>, Failure> {
+        Several::open_checked(verb, workload, targets, settings, check)
+    }
+
+    /// How many tiles fit on each of its targets; zero where it has no tiles.
+    pub(crate) fn count_tiles_that_fit(&self) -> u64 {
+        let Some(tiles) = self.plan.load.tiles() else { return 0 };
+        let sizes = (0..self.named.len()).map(|at| self.prepared.targets.target_geometry(at).size);
+        sizes.map(|size| tiles.count_on(size)).min().unwrap_or(0)
+    }
+
+    /// Refuses a number of tiles that has no plan, or no room on its targets.
+    pub(crate) fn check_number_of_tiles(&self, number: Multiple) -> Result<(), Failure> {
+        let plan = self.settings.pace.plan_workload(&self.workload, &self.named, Some(number))?;
+        self.has_room_for(&plan)
     }
 
     fn open_checked(
@@ -93,7 +120,7 @@ impl<'a> Several<'a> {
         workload: Workload,
         targets: &[String],
         settings: Settings<'a>,
-        check: &dyn Fn(&Plan) -> Result<(), Failure>,
+        check: PlanCheck<'_>,
     ) -> Result<Several<'a>, Failure> {
         let names = if targets.is_empty() { workload.targets.paths.clone() } else { targets.to_vec() };
         if names.is_empty() {
@@ -109,7 +136,7 @@ impl<'a> Several<'a> {
         workload: Workload,
         named: Vec<(String, Named)>,
         mut settings: Settings<'a>,
-        check: &dyn Fn(&Plan) -> Result<(), Failure>,
+        check: PlanCheck<'_>,
     ) -> Result<Several<'a>, Failure> {
         let workload = fit_to_blocks(&workload, &named)?.unwrap_or(workload);
         let names = named.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
@@ -117,7 +144,7 @@ impl<'a> Several<'a> {
         settings.manner.check_suits_several_runs(verb)?;
         settings.pace = with_length(settings.pace, &workload);
         let (plan, plan_sum) = plan_with_checksum(&workload, &named, &settings)?;
-        check(&plan)?;
+        check(&plan, &named)?;
         let planned = settings.place.planned_directory(&format!("{verb}-{}", plan.name))?;
         let all = targets::with_cache_device(&names, &named, workload.caches.device.as_ref())?;
         let beside = all.len() - named.len();
@@ -140,6 +167,7 @@ impl<'a> Several<'a> {
     fn has_room_for(&self, plan: &Plan) -> Result<(), Failure> {
         for (target, name) in (0..plan.load.targets).zip(&self.names) {
             let Geometry { size, block } = self.prepared.targets.target_geometry(usize::from(target));
+            plan.load.tiles().map_or(Ok(()), |tiles| refuse_number_on(tiles, name, size))?;
             if size < plan.smallest_target(target, block) {
                 return Err(Failure::bad_usage(format!(
                     "target {} has {}, too little for the operations of this run; choose a larger target",

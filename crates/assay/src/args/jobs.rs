@@ -65,7 +65,8 @@ impl Jobs {
         targets: &[String],
         measure: Option<Span>,
     ) -> Result<Reading, Failure> {
-        Ok(Reading { jobs: self.job_choice(targets, measure)?, model: self.test.act_kind(), verb })
+        let (jobs, model) = (self.job_choice(targets, measure)?, self.test.act_kind());
+        Ok(Reading { jobs, model, verb, tiles: ["run", "limit", "explain"].contains(&verb) })
     }
 
     fn job_choice(&self, targets: &[String], measure: Option<Span>) -> Result<Choice, Failure> {

@@ -11,6 +11,7 @@ mod pace;
 mod ranks;
 mod search;
 mod subject;
+mod tiles;
 
 pub(crate) use access::Access;
 pub(crate) use behind::BehindCache;
@@ -23,3 +24,4 @@ pub(crate) use pace::Pace;
 pub(crate) use ranks::{Ranks, join_hosts};
 pub(crate) use search::Search;
 pub(crate) use subject::Subject;
+pub(crate) use tiles::TileCount;

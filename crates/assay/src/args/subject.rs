@@ -1,12 +1,15 @@
 //! What to run, and on which targets.
 
+use super::tiles::without_tiles;
 use super::{Jobs, Lookaside};
 use crate::candidates;
 use assay_base::Span;
 use assay_model::workload::Workload;
-use assay_run::failure::Failure;
+use assay_run::failure::{Failure, one_line};
+use assay_run::procedure::searching::Bounds;
 use assay_run::procedure::settings::Settings;
 use assay_run::procedure::several::Several;
+use assay_run::procedure::tiles::TilesToSearch;
 use assay_run::workloads;
 use clap_complete::engine::ArgValueCompleter;
 
@@ -29,7 +32,23 @@ pub(crate) struct Subject {
 impl Subject {
     /// Opens the targets for several runs of the workload.
     pub(crate) fn open_several<'a>(&self, verb: &'static str, settings: Settings<'a>) -> Result<Several<'a>, Failure> {
-        Several::open_for_verb(verb, self.workload_for_verb(verb, settings.pace.measure)?, &self.targets, settings)
+        let workload = self.workload_for_verb(verb, settings.pace.measure)?;
+        if workload.tiles().is_some() {
+            return Err(Failure::bad_usage(format!(
+                "{} is a file of tiles: add --tiles to search how many hold",
+                one_line(&workload.name)
+            )));
+        }
+        Several::open_for_verb(verb, workload, &self.targets, settings)
+    }
+
+    /// Opens the targets for a search of the number of tiles.
+    pub(crate) fn open_tiles<'a>(&self, settings: Settings<'a>, bounds: Bounds) -> Result<TilesToSearch<'a>, Failure> {
+        let workload = self.workload_for_verb("limit", settings.pace.measure)?;
+        if workload.tiles().is_none() {
+            return Err(without_tiles(&workload));
+        }
+        TilesToSearch::open_targets(workload, &self.targets, settings, bounds)
     }
 
     /// The workload for a verb, with the cache that is asked for; `measure` is how long it is measured if that is said.

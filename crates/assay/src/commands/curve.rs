@@ -109,7 +109,7 @@ pub(crate) fn measure_curve(args: &Curve) -> Result<u8, Failure> {
         return by_sessions(args);
     }
     let shares = sorted_shares(&args.points)?;
-    first_load(&args.search.search_bounds(), Multiple::ONE)?;
+    first_load(&args.search.search_bounds()?, Multiple::ONE)?;
     let settings = args.output.run_settings(&args.access, &args.pace, &args.judged.criteria);
     let mut several = args.subject.open_several("curve", settings)?;
     if args.beside.is_some() && !several.has_cache() {
@@ -179,7 +179,7 @@ fn measure_in_directory(
     progress: &mut Progress,
 ) -> Result<curve::Curve, Failure> {
     let mut curving =
-        Curving::begin_or_resume(several, request, args.search.search_bounds(), dir.to_path_buf(), resumed)?;
+        Curving::begin_or_resume(several, request, args.search.search_bounds()?, dir.to_path_buf(), resumed)?;
     curving.run_curve(progress)?;
     let curve = curving.into_curve();
     several.tell_if_lost(write_curve(&curve, dir));

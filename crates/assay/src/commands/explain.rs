@@ -9,7 +9,7 @@ use super::job;
 use super::outline::{byte_totals, largest_block, sizes_of};
 use super::run::RunRequest;
 use super::{steps, transactions};
-use crate::args::{BehindCache, Jobs, Judged, Lookaside, Pace};
+use crate::args::{BehindCache, Jobs, Judged, Lookaside, Pace, TileCount};
 use crate::candidates;
 use crate::stdout::{print_json, show_lines};
 use assay_base::{Direction, Geometry, Multiple};
@@ -33,6 +33,8 @@ pub(crate) struct Explain {
     /// 1000 writes per second on each device [default: the workload's]
     #[arg(long, visible_alias = "at", value_name = "LOAD")]
     pub load: Option<Multiple>,
+    #[command(flatten)]
+    pub tiles: TileCount,
     #[command(flatten)]
     pub behind: BehindCache,
     #[command(flatten)]
@@ -68,7 +70,8 @@ pub(crate) fn explain_plan(args: &Explain) -> Result<u8, Failure> {
     let request = request.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
     let named = targets::parse_targets(&request.names)?;
     let unknown = transactions::unknown_reason(&named);
-    let tasks = request.make_tasks(&named, args.load, &args.pace, &args.judged)?;
+    let load = args.tiles.load_of_workload(request.first_workload(), args.load, Some(1))?;
+    let tasks = request.make_tasks(&named, load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run, and the drives of a configuration may be in another machine.
     let sizes = if args.targets.is_empty() {
         named.iter().map(|(_, named)| named.known_geometry()).collect()

@@ -11,6 +11,7 @@ use assay_judge::limit::{Outcome, Run, Trail};
 use assay_run::failure::{Failure, escaped_path, one_line};
 use assay_run::observer::Observer;
 use assay_run::procedure::searching::{FILE, PAGE, Searching, first_load};
+use assay_run::procedure::tiles::TilesToSearch;
 use std::fmt::Write;
 
 /// `assay limit`
@@ -18,6 +19,9 @@ use std::fmt::Write;
 pub(crate) struct Limit {
     #[command(flatten)]
     pub subject: Subject,
+    /// Search how many tiles of a file of tiles hold, each of them judged (docs/tiles.md)
+    #[arg(long)]
+    pub tiles: bool,
     #[command(flatten)]
     pub search: args::Search,
     #[command(flatten)]
@@ -36,12 +40,18 @@ const BAR: usize = 40;
 /// Searches, shows the path, and leaves it in the run directory. The exit code is 0 when a load that passes was found,
 /// 10 when even the lowest fails or an operation failed, otherwise that of the run that proved nothing.
 pub(crate) fn search_limit(args: &Limit) -> Result<u8, Failure> {
-    let bounds = args.search.search_bounds();
+    let bounds = if args.tiles { args.search.tile_bounds()? } else { args.search.search_bounds()? };
     first_load(&bounds, Multiple::ONE)?;
     let settings = args.output.run_settings(&args.access, &args.pace, &args.judged.criteria);
-    let several = args.subject.open_several("limit", settings)?;
-    let dir = several.choose_directory()?;
     let mut progress = Progress::new(false);
+    let (several, bounds) = if args.tiles {
+        let TilesToSearch { several, bounds, most_sentence } = args.subject.open_tiles(settings, bounds)?;
+        progress.say_line(&most_sentence);
+        (several, bounds)
+    } else {
+        (args.subject.open_several("limit", settings)?, bounds)
+    };
+    let dir = several.choose_directory()?;
     progress.say_line(&several.length_sentence());
     let mut searching = Searching::begin_or_resume(&several, bounds, dir.clone(), args.output.resume.is_some())?;
     let outcome = searching.run_search(&mut progress)?;
@@ -74,6 +84,7 @@ pub(super) fn show_kept(path: &Trail) -> Result<Verdict, Failure> {
 fn path_text(path: &Trail, outcome: Outcome) -> Result<String, std::fmt::Error> {
     let mut out = String::new();
     writeln!(out, "{}", path.outcome_in_words(outcome))?;
+    path.gain_sentence().iter().try_for_each(|line| writeln!(out, "{line}"))?;
     writeln!(
         out,
         "{} on {}, {} a run\n",

@@ -2,7 +2,7 @@
 
 use super::result;
 use crate::again;
-use crate::args::{Access, BehindCache, Jobs, Judged, Lookaside, Output, Pace, Ranks};
+use crate::args::{Access, BehindCache, Jobs, Judged, Lookaside, Output, Pace, Ranks, TileCount};
 use crate::candidates;
 use crate::progress::Progress;
 use crate::screen::print_to_stderr;
@@ -62,6 +62,8 @@ pub(crate) struct Run {
     /// within 5 minutes the server must be back, with every commit that it acknowledged. Includes --verify
     #[arg(long)]
     pub crash_test: bool,
+    #[command(flatten)]
+    pub tiles: TileCount,
     #[command(flatten)]
     pub behind: BehindCache,
     #[command(flatten)]
@@ -147,7 +149,8 @@ pub(super) fn plan_run(args: &Run, pace: &Pace) -> Result<PlannedRun, Failure> {
     let mut named = targets::parse_targets(&request.names)?;
     targets::expect_file_system(&mut named, args.output.on_directory.expect_fs.as_deref());
     args.output.run_manner(args.access.engine).check_suits_targets(&named)?;
-    let tasks = request.make_tasks(&named, args.load, pace, &args.judged)?;
+    let load = args.tiles.load_of_workload(request.first_workload(), args.load, None)?;
+    let tasks = request.make_tasks(&named, load, pace, &args.judged)?;
     Ok(PlannedRun { signer, request, named, tasks })
 }
 
@@ -326,6 +329,12 @@ impl RunRequest {
         let reading = jobs.reading_for_verb(verb, if words.len() == 1 { targets } else { &[] }, pace.measure)?;
         let found = workloads::read_all(&words, &reading)?;
         let (workloads, keys): (Vec<_>, Vec<_>) = found.into_iter().map(|found| (found.workload, found.keys)).unzip();
+        if let Some(tiles) = workloads.iter().find(|workload| workload.tiles().is_some() && words.len() > 1) {
+            return Err(Failure::bad_usage(format!(
+                "{} is a file of tiles, beside which nothing else runs: write the other workloads as [[background]] into it",
+                one_line(&tiles.name)
+            )));
+        }
         let names = if targets.is_empty() { workloads[0].targets.paths.clone() } else { targets.to_vec() };
         if targets.is_empty() && !workloads.iter().all(|workload| name_the_same_targets(workload, &workloads[0])) {
             return Err(Failure::bad_usage(
@@ -343,12 +352,19 @@ impl RunRequest {
         pace: &Pace,
         judged: &Judged,
     ) -> Result<Vec<Task>, Failure> {
-        match self.workloads.as_slice() {
+        let tasks = match self.workloads.as_slice() {
             [workload] if !workload.timing.steps.is_empty() => {
-                steps::plan_steps(workload, named, load, &pace.to_pace(), &judged.criteria)
+                steps::plan_steps(workload, named, load, &pace.to_pace(), &judged.criteria)?
             }
-            _ => Ok(vec![Task::single_run(self.joint_plan(named, load, pace, judged)?, self.longest_duration())]),
-        }
+            _ => vec![Task::single_run(self.joint_plan(named, load, pace, judged)?, self.longest_duration())],
+        };
+        tasks.iter().try_for_each(|task| targets::refuse_tiles_beyond(&task.plan, named))?;
+        Ok(tasks)
+    }
+
+    /// The first of the workloads; a file of tiles is the only one.
+    pub(crate) fn first_workload(&self) -> &Workload {
+        &self.workloads[0]
     }
 
     /// The plan of all workloads together; criteria on the command line replace those of the workloads.

@@ -76,6 +76,7 @@ mod signals;
 mod simulated;
 mod terminal;
 mod throttle;
+mod tiles;
 mod touched;
 mod traced;
 mod turns;

@@ -26,6 +26,12 @@ share_over = "1s"
 at_most = "50%"
 "#;
 
+const TILES: &str = r#"
+[[tile]]
+size = "1GiB"
+use = [{ workload = "w.toml" }]
+"#;
+
 const PROFILE: &str = r#"
 name = "p"
 model = "profile"
@@ -48,9 +54,15 @@ struct Procedure {
     run: &'static str,
 }
 
-const PROCEDURES: [Procedure; 8] = [
+const PROCEDURES: [Procedure; 9] = [
     Procedure {
         command: &["limit", "w.toml", "sim:flash", "--from", "1x", "--to", "2x"],
+        document: "limit.json",
+        lists: "runs",
+        run: "01-1x",
+    },
+    Procedure {
+        command: &["limit", "tiles.toml", "sim:flash", "--tiles", "--to", "2"],
         document: "limit.json",
         lists: "runs",
         run: "01-1x",
@@ -133,6 +145,7 @@ impl Procedure {
         place.write("w.toml", WORKLOAD);
         place.write("profile.toml", PROFILE);
         place.write("files.toml", FILES);
+        place.write("tiles.toml", TILES);
         ["a.d", "b.d"].iter().for_each(|name| fs::create_dir(place.path(name)).unwrap());
         place
     }

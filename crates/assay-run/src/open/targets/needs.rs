@@ -5,6 +5,7 @@ use assay_base::Bytes;
 use assay_device::safety::{Examination, RuleId, Standing};
 use assay_model::Plan;
 use assay_model::page_cache::PageCached;
+use assay_model::tiles::PlannedTiles;
 use std::path::Path;
 
 /// What a plan requires of its targets.
@@ -52,6 +53,15 @@ pub enum SmallestTarget<'a> {
 }
 
 impl SmallestTarget<'_> {
+    /// The tiles for which there must be room.
+    pub(super) fn planned_tiles(&self) -> Option<&PlannedTiles> {
+        match self {
+            SmallestTarget::Any | SmallestTarget::OneBlock => None,
+            SmallestTarget::ForPlan(plan) => plan.load.tiles(),
+            SmallestTarget::ForPlans(plans) => plans.iter().find_map(|plan| plan.load.tiles()),
+        }
+    }
+
     /// In bytes, for the target with this index and this block size.
     pub(super) fn size_bytes(self, target: u16, block: u32) -> u64 {
         match self {

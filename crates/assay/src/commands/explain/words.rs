@@ -10,6 +10,7 @@ use assay_judge::for_a_shell;
 use assay_model::arrival::{Bursts, Pauses, SharedSchedule};
 use assay_model::mix::{Loop, Spread};
 use assay_model::oltp::{Oltp, Storage};
+use assay_model::tiles::{LIKENESS, PlannedTiles};
 use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
 use assay_run::drive::integrity;
 use assay_run::open::targets::Named;
@@ -93,6 +94,21 @@ pub(super) fn plan_text(plan: &Plan, named: &[(String, Named)], sizes: &[Known],
     out.0
 }
 
+/// Which workloads run in which tile, and on which range of each target.
+fn add_tiles(plan: &Plan, tiles: &PlannedTiles, out: &mut PlanLines) {
+    let number = if tiles.number == 1 { "1 tile".to_owned() } else { format!("{} tiles", tiles.number) };
+    out.add_heading(format_args!("{number} of {} on each target, each judged by its own criteria", tiles.size));
+    let wide = tiles.members.iter().map(|member| member.name.len()).max().unwrap_or(0);
+    for member in &tiles.members {
+        let (name, prefix) = (&member.name, member.prefix());
+        let own = plan.load.streams.iter().filter(|stream| stream.name.starts_with(&prefix));
+        let rate: f64 = own.filter_map(|stream| stream.arrival.mean_rate()).map(Rate::as_f64).sum();
+        let place = member.range.map_or_else(|| "whole targets".to_owned(), |range| range.to_string());
+        out.add_line(format_args!("  {name:wide$}  {:>6}  {rate:>12.3}/s  {place}", member.load.to_string()));
+    }
+    out.add_line(format_args!("  {LIKENESS}"));
+}
+
 /// Describes what the streams of an OLTP load have in common, and where its ASUs lie.
 fn oltp_in_words(oltp: &Oltp, out: &mut PlanLines) {
     out.add_line(format_args!(
@@ -150,6 +166,9 @@ fn add_streams(plan: &Plan, block: u32, out: &mut PlanLines) {
     plan.load.loops.iter().for_each(|closed_loop| out.add_line(format_args!("  {}", loop_in_words(plan, closed_loop))));
     if let Some(oltp) = plan.load.oltp() {
         oltp_in_words(oltp, out);
+    }
+    if let Some(tiles) = plan.load.tiles() {
+        add_tiles(plan, tiles, out);
     }
     add_lifetimes(plan, out);
     for stream in &plan.load.streams {
