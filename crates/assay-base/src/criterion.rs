@@ -9,12 +9,13 @@
 //! reads rate at least 5000/s per 10s
 //! reads throughput at least 500MiB/s per run
 //! sales errors at most 0.1% per run
+//! reads response over 1ms below 5% per 1h in healthy and recovered
 //! ```
 //!
 //! A percentile or a maximum that must be at most a time is converted to a share over that time, so that there is only
 //! one way to count.
 
-use crate::{Bytes, Rate, Share, Span, UnitError};
+use crate::{Bytes, MarkedPart, MarkedParts, Rate, Share, Span, UnitError};
 use std::fmt;
 use std::str::FromStr;
 
@@ -178,6 +179,8 @@ pub struct Criterion {
     pub window: Option<Span>,
     /// The fewest operations from which a window says anything: a percentile of too few is one of their times. 0: any number.
     pub least_operations: u64,
+    /// The parts in which it must hold, where marks divide a run; every one unless it names some.
+    pub parts: MarkedParts,
 }
 
 impl Criterion {
@@ -201,13 +204,20 @@ impl Criterion {
         }
         let slice = slice.to_string();
         if !words.contains(&"per") {
-            words.extend(["per", &slice]);
+            let end = words.iter().skip(1).position(|word| *word == "in").map_or(words.len(), |at| at + 1);
+            drop(words.splice(end..end, ["per", slice.as_str()]));
         }
         Criterion::from_words(&words, text)
     }
 
     /// Parses the words of a whole criterion; an error about their form shows `text`.
     fn from_words(words: &[&str], text: &str) -> Result<Criterion, String> {
+        let (words, parts) = split_parts(words, text)?;
+        Ok(Criterion { parts, ..Criterion::for_every_part(words, text)? })
+    }
+
+    /// Parses what stands before the parts.
+    fn for_every_part(words: &[&str], text: &str) -> Result<Criterion, String> {
         let (words, least_operations) = match words {
             [rest @ .., "of", "at", "least", number, "operations"] => {
                 (rest, number.parse().map_err(|_| not_a_criterion(text))?)
@@ -252,7 +262,7 @@ impl Criterion {
             }
             _ => return Err(not_a_criterion(text)),
         };
-        Ok(Criterion { stream: stream.to_owned(), measure, bound, window, least_operations })
+        Ok(Criterion { stream: stream.to_owned(), measure, bound, window, least_operations, parts: MarkedParts::EVERY })
     }
 
     /// Whether it is a mean of a stream some of whose operations may fail by another of `criteria`. It cannot be judged: an
@@ -268,13 +278,33 @@ impl Criterion {
     }
 
     fn without_measure(stream: &str, bound: Bound, window: Option<Span>) -> Criterion {
-        Criterion { stream: stream.to_owned(), measure: Measure::Response, bound, window, least_operations: 0 }
+        Criterion {
+            stream: stream.to_owned(),
+            measure: Measure::Response,
+            bound,
+            window,
+            least_operations: 0,
+            parts: MarkedParts::EVERY,
+        }
     }
 
     /// The threshold whose operations this criterion counts; `None` for a criterion that counts none.
     pub fn counted_threshold(&self) -> Option<Span> {
         self.bound.threshold()
     }
+}
+
+/// Divides the words of a criterion into what must hold and the parts in which it must: `in healthy and recovered`.
+fn split_parts<'a, 'b>(words: &'b [&'a str], text: &str) -> Result<(&'b [&'a str], MarkedParts), String> {
+    // The name of a stream may be `in`.
+    let Some(at) = words.iter().skip(1).position(|word| *word == "in") else { return Ok((words, MarkedParts::EVERY)) };
+    let (criterion, named) = (&words[..at + 1], &words[at + 2..]);
+    let joined = named.iter().skip(1).step_by(2).all(|word| *word == "and");
+    if named.len() % 2 == 0 || !joined {
+        return Err(not_a_criterion(text));
+    }
+    let parts = named.iter().step_by(2).map(|word| word.parse::<MarkedPart>());
+    Ok((criterion, parts.collect::<Result<MarkedParts, String>>()?))
 }
 
 /// The error for a text that does not have the form of a criterion.
@@ -310,9 +340,10 @@ impl fmt::Display for Criterion {
             None => f.write_str(" per run")?,
         }
         match self.least_operations {
-            0 => Ok(()),
-            least => write!(f, " of at least {least} operations"),
+            0 => {}
+            least => write!(f, " of at least {least} operations")?,
         }
+        if self.parts.is_every() { Ok(()) } else { write!(f, " in {}", self.parts) }
     }
 }
 
@@ -373,6 +404,9 @@ mod tests {
             "errors errors at most 0% per 10s",
             "syncs service over 10ms at most 1% per 5min of at least 1000 operations",
             "syncs service mean at most 2ms per run of at least 7 operations",
+            "reads response over 1ms below 5% per 1h in healthy and recovered",
+            "in errors at most 100% per 10s in disturbed",
+            "syncs service over 10ms at most 1% per run of at least 9 operations in recovered",
         ] {
             assert_eq!(text.parse::<Criterion>().unwrap().to_string(), text);
         }
@@ -393,6 +427,12 @@ mod tests {
             ("r p50 at most 1ms per 1h", "r response over 1ms at most 50% per 1h", "p50 at most 1ms"),
             ("r max at most 1s per run", "r response over 1s at most 0% per run", "max at most 1s"),
             ("r over 1ms at most 3%", "r response over 1ms at most 3% per 10s", "p97 at most 1ms"),
+            ("r p99<5ms in healthy", "r response over 5ms at most 1% per 10s in healthy", "p99 at most 5ms"),
+            (
+                "r max < 1s in disturbed and recovered and healthy",
+                "r response over 1s at most 0% per 10s",
+                "max at most 1s",
+            ),
         ] {
             let criterion = Criterion::parse_typed(typed, Span::from_secs(10)).unwrap();
             assert_eq!(criterion.to_string(), kept);
@@ -430,6 +470,11 @@ mod tests {
             "reads response errors at most 1%",
             "reads p99 at most 1ms per 1s of at least ten operations",
             "reads p99 at most 1ms of at least operations",
+            "reads p99 at most 1ms in",
+            "reads p99 at most 1ms in ill",
+            "reads p99 at most 1ms in healthy recovered",
+            "reads p99 at most 1ms in healthy and",
+            "reads p99 at most 1ms in healthy per 1s",
         ] {
             assert!(Criterion::parse_typed(bad, Span::from_secs(1)).is_err(), "{bad}");
         }

@@ -12,6 +12,7 @@ pub mod device;
 pub mod fault;
 pub mod file_systems;
 pub mod knobs;
+mod marked;
 pub mod math;
 pub mod multiple;
 mod number;
@@ -35,6 +36,7 @@ pub use device::{
 };
 pub use fault::Fault;
 pub use knobs::{KnobValue, Knobs};
+pub use marked::{MarkedPart, MarkedParts};
 pub use multiple::Multiple;
 pub use number::UnitError;
 pub use op::{Code, Direction, Op, Ticket};

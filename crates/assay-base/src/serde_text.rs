@@ -1,6 +1,6 @@
 //! Serialises unit types as text, in the grammar that `Display` and `FromStr` already define.
 
-use crate::{Bytes, Criterion, Direction, Measure, Multiple, Rate, Share, Span};
+use crate::{Bytes, Criterion, Direction, MarkedPart, Measure, Multiple, Rate, Share, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 macro_rules! as_text {
@@ -28,4 +28,4 @@ macro_rules! as_text {
     )*};
 }
 
-as_text!(Bytes, Criterion, Direction, Measure, Multiple, Rate, Share, Span);
+as_text!(Bytes, Criterion, Direction, MarkedPart, Measure, Multiple, Rate, Share, Span);

@@ -125,6 +125,11 @@ impl Fold {
                     self.note_unreadable_line(why);
                 }
             }
+            Entry::Event(event) if event.what == EventKind::Mark => {
+                if let Err(why) = step.take_mark(event.clone()) {
+                    self.note_unreadable_line(format!("a mark divides the run in no way: {why}"));
+                }
+            }
             Entry::Event(event) => {
                 step.keep_event(event.clone());
                 if event.what == EventKind::Watermark {

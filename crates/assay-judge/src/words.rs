@@ -124,6 +124,7 @@ pub(crate) fn event_in_words(kind: &EventKind, times: u64) -> String {
         EventKind::LagStop => return "the run was stopped because of lag".to_owned(),
         EventKind::NotSteady => return "the load did not become steady".to_owned(),
         EventKind::EngineFailed => return "the engine failed".to_owned(),
+        EventKind::Mark => ("mark", "marks"),
         EventKind::RankJudged => ("rank judged by itself", "ranks judged by themselves"),
         EventKind::RankSilent => ("silence of a rank", "silences of ranks"),
         EventKind::EngineHealth => ("engine problem", "engine problems"),

@@ -87,11 +87,19 @@
     });
   }
 
-  // Events and gaps.
+  // Disturbed parts, events and gaps.
   function marked(u, part) {
     clipped(u, (ctx, box) => {
       ctx.strokeStyle = colour("mark");
       ctx.lineWidth = devicePixelRatio;
+      const parts = part.parts ?? [];
+      ctx.fillStyle = colour("mark") + "22";
+      parts.forEach((own, index) => {
+        if (own.kind !== "disturbed") return;
+        const end = parts[index + 1]?.start_ns ?? part.measured_ns;
+        const from = u.valToPos(own.start_ns / 1e9, "x", true);
+        ctx.fillRect(from, box.top, u.valToPos(end / 1e9, "x", true) - from, box.height);
+      });
       const changes = (part.steadiness ?? []).flatMap((one) => one.changes ?? []);
       for (const [moments, dash] of [[part.events, [2, 4]], [part.gaps, [6, 3]], [changes, [1, 2]]]) {
         ctx.setLineDash(dash.map((n) => n * devicePixelRatio));

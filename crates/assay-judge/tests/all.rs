@@ -11,6 +11,7 @@ mod hostile;
 mod html_browser;
 mod html_text;
 mod lives;
+mod marks;
 #[path = "browser/pages.rs"]
 mod pages;
 mod phases;

@@ -188,6 +188,7 @@ fn deciding_place() -> Deciding {
         bound: None,
         start_ns: 0,
         end_ns: HOUR,
+        part: None,
     }
 }
 

@@ -110,6 +110,10 @@ fn check_agreement(whole: &Plan, plan: &Plan) -> Result<(), String> {
         let both = (whole.timing.max_lag, plan.timing.max_lag);
         return Err(describe_difference(whole, plan, "the longest lag", both, "write the same into both files"));
     }
+    if whole.timing.recovery_at_most != plan.timing.recovery_at_most {
+        let both = (whole.timing.recovery_at_most, plan.timing.recovery_at_most);
+        return Err(describe_difference(whole, plan, "the longest recovery", both, "write the same into both files"));
+    }
     Ok(())
 }
 
@@ -391,6 +395,7 @@ mod tests {
             ("the warm-up", |it| it.timing.warm_up = crate::WarmUp::For(Span::from_secs(9))),
             ("the slice", |it| it.timing.slice = Span::from_secs(60)),
             ("the longest lag", |it| it.timing.max_lag = Span::ZERO),
+            ("the longest recovery", |it| it.timing.recovery_at_most = Span::from_secs(1)),
             ("two of the workloads are called a", |it| it.name = "a".into()),
         ] {
             let told = merge_plans(vec![first.clone(), plan("b", change, &adjust)]).unwrap_err();

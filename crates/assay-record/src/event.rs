@@ -18,6 +18,11 @@ pub struct Event {
     pub details: BTreeMap<String, String>,
 }
 
+/// The name of a figure of a mark: the kind of the part that begins with it.
+pub const PART: &str = "part";
+/// The name of a figure of a mark: the number by which whoever asked for it knows it again.
+pub const MARK_ID: &str = "id";
+
 /// The name of a figure of an event about the page cache: the share of the pages of files that were in it before a phase (0 to 1).
 pub const CACHED_SHARE: &str = "cached_share";
 
@@ -78,6 +83,8 @@ kinds! {
     Steady = "steady",
     /// The load did not become steady in time.
     NotSteady = "not-steady",
+    /// Somebody said that another part of the run begins with the next interval.
+    Mark = "mark",
     /// One of several ranks has judged its own log.
     RankJudged = "rank-judged",
     /// Nothing was heard of one of several ranks for some time.

@@ -104,6 +104,9 @@ pub struct Header {
     /// zero. False in virtual time, where the generator is punctual, and in logs of older versions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lateness: bool,
+    /// Whether marks may divide the run into parts while it goes on. False in logs of older versions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_marks: bool,
     /// Facts that limit what the result proves: `SIMULATED`, `QUICK`, `SHORT`, `NON-CERTIFIABLE: …`.
     #[serde(default)]
     pub watermarks: Vec<String>,

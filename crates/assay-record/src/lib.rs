@@ -30,7 +30,7 @@ mod times;
 pub use commits::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, CommitsWriter, Committed, LedgerEntry};
 pub use database::{DatabaseHead, DatabaseSums, PerMinute};
 pub use durability::DurabilityHead;
-pub use event::{CACHED_SHARE, Event, EventKind};
+pub use event::{CACHED_SHARE, Event, EventKind, MARK_ID, PART};
 pub use flow_counters::{FlowCounters, FlowWork};
 pub use foreign::{DiskWork, ForeignAccount, ForeignLoad, OwnWork, WatchedDisk};
 pub use header::{

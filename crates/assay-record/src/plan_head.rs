@@ -24,6 +24,8 @@ pub struct PlanHead {
     pub backlog: Span,
     /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
     pub half_windows: bool,
+    /// How long the disturbed part of a run goes on, for its criteria, after the mark that ends it.
+    pub recovery_at_most: Span,
     /// Indices of the targets that the run uses through the page cache of the kernel.
     pub page_cached: Vec<u64>,
     /// Whether the run compares what it reads with what was written.
@@ -43,6 +45,7 @@ impl PlanHead {
             tile_members: names_of_members(&member_or_default(plan, "tiles")),
             backlog: member_or_default(plan, "backlog"),
             half_windows: member_or_default(plan, "half_windows"),
+            recovery_at_most: member_or_default(plan, "recovery_at_most"),
             page_cached: list_elements(plan, "page_cache")
                 .iter()
                 .filter_map(|cached| member_or_default(cached, "target"))

@@ -218,6 +218,7 @@ fn heads_of(profile: &str, all: u16, load: &str) -> Vec<Header> {
             step: header::StepFacts {
                 head: Some(StepHead { number, of, title, stress, until_certain: false, of_workload: false }),
                 measured_before_ns: None,
+                takes_marks: false,
             },
             targets: (0..targets).map(target).collect(),
             ..header::HeaderFacts::default()
@@ -322,6 +323,7 @@ fn heads_of_service(name: &str, on: On, beside: bool) -> Vec<Header> {
             step: header::StepFacts {
                 head: Some(StepHead { number, of, title, stress, until_certain: false, of_workload: false }),
                 measured_before_ns: None,
+                takes_marks: false,
             },
             targets,
             watermarks: vec![mark.to_owned()],

@@ -62,6 +62,7 @@ pub fn drive_plan(
 ) -> Result<CloseReason, Failure> {
     let ready = integrity::refuse_impossible(plan, targets)
         .and_then(|()| caching::refuse_impossible(plan, targets))
+        .and_then(|()| how.refuse_parts_without_marks(plan))
         .and_then(|()| log.reserve_room(log_room(plan, how)))
         .and_then(|()| targets.recheck_gate())
         .and_then(|()| with_unseen_blocks(plan, targets));

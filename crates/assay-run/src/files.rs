@@ -237,6 +237,21 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes one of the program's own files; false where it is not there, because somebody else has removed it.
+///
+/// # Errors
+/// `path` is not a regular file, or the kernel's error.
+pub(crate) fn take_away(path: &Path) -> io::Result<bool> {
+    let (dir, name) = Dir::open_parent(path)?;
+    if dir.stat_regular_file(name)?.is_none() {
+        return Ok(false);
+    }
+    match rustix::fs::unlinkat(&dir.fd, name, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(false),
+        other => other.map(|()| true).map_err(io::Error::from),
+    }
+}
+
 /// Creates a directory, or accepts the existing one. A symbolic link to a directory is refused.
 ///
 /// # Errors
@@ -273,6 +288,14 @@ pub fn open_own_file(path: &Path) -> io::Result<File> {
         return begun;
     }
     existing_with(path, OFlags::RDONLY)
+}
+
+/// Reads one of the program's own files, at most `limit` bytes. It follows no link and never blocks.
+///
+/// # Errors
+/// `path` is not a regular file with one name, it is larger than `limit`, or the kernel's error.
+pub(crate) fn read_own_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_at_most(open_own_file(path)?, limit)
 }
 
 /// Opens a file that the user named for reading: a regular file, through links too, or an anonymous pipe that a shell has made
@@ -313,8 +336,13 @@ fn open_held(directory: &OwnedFd, name: &OsStr) -> io::Result<File> {
 /// # Errors
 /// It is not a regular file, it is larger than `limit`, or the kernel's error.
 pub fn read_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_at_most(open_named_file(path)?, limit)
+}
+
+/// All bytes of a file, if these are at most `limit`.
+fn read_at_most(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_named_file(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         Err(io::Error::other(format!("it is larger than {}", assay_base::Bytes::new(limit).human_text())))
     } else {

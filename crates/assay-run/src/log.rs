@@ -6,6 +6,8 @@ pub mod header;
 pub mod judging;
 mod lock;
 pub mod logfile;
+pub mod marking;
+pub(crate) mod marks;
 pub mod reading;
 pub(crate) mod reading_ahead;
 pub(crate) mod remembered;

@@ -102,6 +102,7 @@ fn plan(rate: Option<u64>, seconds: u64) -> Plan {
             max_lag: Span::from_secs(60),
             skip_half_windows: false,
             backlog_allowed: Span::ZERO,
+            recovery_at_most: Span::ZERO,
         },
         criteria: vec!["new-order response over 5s at most 10% per 1s".parse().unwrap()],
         verification: PlannedVerification::default(),

@@ -7,7 +7,7 @@ use crate::screen::{print_to_stderr, without_control_characters};
 use crate::terminal;
 use assay_base::{Bytes, Instant, Span};
 use assay_device::clock::Clock;
-use assay_record::{Event, EventKind, Header, Interval};
+use assay_record::{Event, EventKind, Header, Interval, PART};
 use assay_run::failure::one_line;
 use assay_run::observer::Observer;
 use running::{READING_BACK, Running};
@@ -192,6 +192,10 @@ impl Observer for Progress {
         let recorded = [EventKind::Health, EventKind::StreamBegin, EventKind::StreamEnd, EventKind::Settings];
         if recorded.contains(&event.what) {
             return;
+        }
+        if event.what == EventKind::Mark {
+            let part = event.details.get(PART).map_or("", String::as_str);
+            return self.say_line(&one_line(format_args!("mark: {} (the {part} part begins)", event.text)));
         }
         self.events += 1;
         let always =

@@ -222,6 +222,7 @@ fn the_members_of_the_result_are_the_members_listed() {
         "together",
         "groups",
         "phases",
+        "parts",
         "databases",
         "per_minute",
         "loops",

@@ -295,6 +295,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
             max_lag: Span::from_secs(5),
             skip_half_windows: false,
             backlog_allowed: Span::ZERO,
+            recovery_at_most: Span::ZERO,
         },
         criteria: vec![criterion.parse().unwrap()],
         verification: PlannedVerification::default(),

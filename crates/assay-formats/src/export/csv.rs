@@ -1,9 +1,9 @@
 //! One row for each flow in each interval, including the warm-up; RFC 4180, with the units in the column names.
 
 use super::{Sink, is_measured, write_error};
-use assay_base::Span;
 use assay_base::text::one_line;
-use assay_record::{FlowInterval, Header, Histograms, Interval, Thresholds};
+use assay_base::{MarkedPart, Span};
+use assay_record::{Event, EventKind, FlowInterval, Header, Histograms, Interval, PART, Thresholds};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -20,6 +20,8 @@ pub struct Csv {
     /// Thresholds with columns of their own: those of the first segment's criteria.
     over: Vec<Span>,
     segment: u64,
+    /// The part of the run in which it is, where marks may divide it: its number and its kind.
+    part: Option<(u64, MarkedPart)>,
 }
 
 impl Sink for Csv {
@@ -33,7 +35,8 @@ impl Sink for Csv {
                 write!(out, ",response_over_{threshold}_operations,service_over_{threshold}_operations")
                     .map_err(write_error)?;
             }
-            out.write_str("\r\n").map_err(write_error)?;
+            self.part = header.takes_marks.then_some((1, MarkedPart::Healthy));
+            out.write_str(if self.part.is_some() { ",part\r\n" } else { "\r\n" }).map_err(write_error)?;
         }
         self.segment += 1;
         self.bounds = Some(Thresholds::from_bounds(header.thresholds_ns.clone()));
@@ -46,6 +49,18 @@ impl Sink for Csv {
         for (flow, figures) in interval.flows.iter().enumerate() {
             let place = place_columns(header, self.segment, interval, flow)?;
             write_row(out, &place, figures, &self.counts_over(figures)).map_err(write_error)?;
+            let part = self.part.map(|(number, kind)| format!(",{number} {kind}")).unwrap_or_default();
+            write!(out, "{part}\r\n").map_err(write_error)?;
+        }
+        Ok(())
+    }
+
+    fn take_event(&mut self, event: &Event, _: &mut dyn Write) -> Result<(), String> {
+        if event.what == EventKind::Mark
+            && let Some((number, kind)) = &mut self.part
+        {
+            *number += 1;
+            *kind = event.details.get(PART).and_then(|part| part.parse().ok()).unwrap_or(*kind);
         }
         Ok(())
     }
@@ -96,7 +111,7 @@ fn write_row(out: &mut dyn Write, place: &str, flow: &FlowInterval, over: &[Opti
         out.write_char(',')?;
         n.map_or(Ok(()), |n| write!(out, "{n}"))?;
     }
-    out.write_str("\r\n")
+    Ok(())
 }
 
 /// A name as one cell, on one line and without what a terminal would obey. A spreadsheet would execute a name that begins like a

@@ -286,6 +286,7 @@ impl Made<'_> {
             bound,
             window: Some(window),
             least_operations: 0,
+            parts: assay_base::MarkedParts::EVERY,
         });
     }
 }

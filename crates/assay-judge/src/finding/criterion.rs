@@ -5,7 +5,7 @@ use crate::finding::flaw::Late;
 use crate::finding::others::OthersUse;
 use crate::judgement::{BrokenTarget, Figure};
 use crate::words::{bound_text, broken_on, measured_sentence, percent_text, place_in_words};
-use assay_base::Criterion;
+use assay_base::{Criterion, MarkedPart};
 use std::fmt;
 
 /// See the module.
@@ -42,6 +42,8 @@ pub(crate) enum What {
     NoStream,
     /// No window could be judged.
     NotJudged,
+    /// It names a part of the run, and nothing was measured in such a part.
+    NotMarked(MarkedPart),
 }
 
 /// The window and the value.
@@ -135,6 +137,15 @@ impl fmt::Display for CriterionFinding {
                 "{criterion} was {value} when it was cut short, perhaps only because the test machine issued operations late"
             ),
             What::NoStream => write!(f, "the criterion \"{criterion}\" names a stream the run does not have"),
+            What::NotMarked(part) => {
+                let is_recovered = *part == MarkedPart::Recovered;
+                let behind = if is_recovered { ", behind the time that is allowed for the recovery" } else { "" };
+                write!(
+                    f,
+                    "the criterion \"{criterion}\" names the {part} part, and nothing was measured in one{behind}: assay mark divides \
+                     a run while it goes on"
+                )
+            }
             What::NotJudged => {
                 let why = match criterion.counted_threshold() {
                     Some(_) => "no operation completed, or the log does not count this threshold",

@@ -120,6 +120,12 @@ impl Finding {
         Finding::new(kind, deciding_without_place(step))
     }
 
+    /// The same, found in a part of the run that was judged by itself.
+    pub(crate) fn within_part(mut self, part: &str) -> Finding {
+        self.deciding.part = Some(part.to_owned());
+        self
+    }
+
     /// How severe it is.
     pub(crate) fn severity_class(&self) -> Class {
         self.kind.severity_class()
@@ -127,7 +133,10 @@ impl Finding {
 
     /// The sentence.
     pub(crate) fn as_sentence(&self) -> String {
-        self.kind.to_string()
+        match &self.deciding.part {
+            Some(part) => format!("in {part}: {}", self.kind),
+            None => self.kind.to_string(),
+        }
     }
 
     /// The verdict that it leads to.
@@ -164,6 +173,7 @@ pub(crate) fn deciding_without_place(step: u32) -> Deciding {
         bound: None,
         start_ns: 0,
         end_ns: 0,
+        part: None,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::fold::counters::{add_parts, failures_by_part, of_the_device};
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
 use crate::judgement::Deciding;
-use assay_base::Bound;
+use assay_base::{Bound, MarkedPart};
 use assay_record::FlowInterval;
 use std::collections::BTreeMap;
 
@@ -22,6 +22,8 @@ pub(crate) struct FlowFailures {
     findings: BTreeMap<usize, usize>,
     /// What failed of flows whose operations may fail.
     allowed: BTreeMap<usize, Allowed>,
+    /// The part of the run in which it is.
+    present: MarkedPart,
 }
 
 /// Errors of a flow that a criterion speaks of.
@@ -33,6 +35,11 @@ struct Allowed {
 }
 
 impl FlowFailures {
+    /// What follows is in a part of this kind.
+    pub(crate) fn enter_part(&mut self, kind: MarkedPart) {
+        self.present = kind;
+    }
+
     /// Takes an interval of a flow. An error, a short or a stuck operation decides, in any phase; `at_ns` is the
     /// measured time so far.
     pub(crate) fn add_flow_interval(
@@ -45,7 +52,7 @@ impl FlowFailures {
         notes: &mut Notes,
     ) {
         let unexcused;
-        let interval = if layout.stream_of(flow).may_fail.is_some() {
+        let interval = if layout.stream_of(flow).may_fail_in.has_part(self.present) {
             unexcused = self.excuse_allowed_errors(flow, first, interval, layout);
             &unexcused
         } else {
@@ -96,7 +103,9 @@ impl FlowFailures {
     /// Finds where more failed over the whole step than may, unless the criterion itself is broken.
     pub(crate) fn too_many(&mut self, at_ns: u64, layout: &Layout, notes: &mut Notes) {
         for (flow, Allowed { failures, ended }) in std::mem::take(&mut self.allowed) {
-            let Some(share) = layout.stream_of(flow).may_fail else { continue };
+            // Those that may fail in some parts only are judged there.
+            let of_run = layout.stream_of(flow).may_fail_in.is_every();
+            let Some(share) = layout.stream_of(flow).may_fail.filter(|_| of_run) else { continue };
             let failed = failures.errors.values().fold(0u64, |sum, n| sum.saturating_add(*n));
             if share.allows_part(failed, ended) || is_bound_broken(&failures.stream, notes) {
                 continue;
@@ -216,7 +225,7 @@ mod tests {
     fn found(intervals: &[(u64, FlowInterval)], beside: Vec<CriterionFinding>) -> Option<(String, String, Moment)> {
         let header = crate::fold::fixture::header();
         let mut layout = Layout::new(&header, &["reads errors at most 1% per run".parse().unwrap()]).unwrap();
-        layout.streams[1].may_fail = None;
+        (layout.streams[1].may_fail, layout.streams[1].may_fail_in) = (None, assay_base::MarkedParts::NONE);
         let (mut fold, mut notes) = (FlowFailures::default(), Notes::new(1));
         for (start_ns, interval) in intervals {
             fold.add_flow_interval(0, Moment::UnderLoad(*start_ns), interval, 0, &layout, &mut notes);

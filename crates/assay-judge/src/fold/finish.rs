@@ -46,7 +46,7 @@ pub(crate) fn finish_step(mut fold: StepFold) -> Finished {
     lacks::report_unverified_data(&fold, ended, &mut notes);
     lacks::report_unchecked_databases(&fold, ended, &mut notes);
     lacks::report_uncounted_figures(&fold, ended, &mut notes);
-    gather_findings(&mut fold, &mut notes);
+    gather_findings(&mut fold, ended, &mut notes);
     let streams = totals_by_stream(&fold, &mut notes.warnings);
     let mut durable = fold.correctness.durability.figures();
     durability::add_medians(&mut durable, &streams);
@@ -91,10 +91,14 @@ pub(crate) fn finish_step(mut fold: StepFold) -> Finished {
 }
 
 /// Adds what the rules that followed the windows found.
-fn gather_findings(fold: &mut StepFold, notes: &mut Notes) {
-    notes.findings.append(&mut fold.slices.load.take_findings());
+fn gather_findings(fold: &mut StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
+    let of_load = fold.slices.load.take_findings();
     notes.warnings.extend(fold.slices.own_lag.warning.take());
     notes.warnings.extend(fold.measured.silences.finish(&fold.layout));
+    // Of findings at the same place the first decides, and a part says more than the step.
+    let completed = ended == Some(CloseReason::Completed);
+    notes.findings.extend(fold.measured.parts.take_findings(completed, &fold.layout));
+    notes.findings.extend(of_load);
     notes.findings.extend(fold.slices.of_criteria());
     fold.count_failures(notes);
 }
@@ -107,18 +111,7 @@ fn step_figures(
     contradictions: u64,
 ) -> StepFigures {
     let slice_ns = fold.slices.windows().length_ns();
-    let mut criteria: Vec<(usize, CriterionOutcome)> = Vec::new();
-    for judged in std::mem::take(&mut fold.slices.judged) {
-        let planned = judged.windows.planned_windows();
-        criteria.extend(
-            judged
-                .trackers
-                .into_iter()
-                .map(|(order, tracker)| (order, tracker.final_outcome(planned, fold.slices.stress))),
-        );
-    }
-    criteria.sort_by_key(|(order, _)| *order);
-    let load = fold.slices.load.final_outcome(slice_ns);
+    let criteria = outcomes_of_criteria(&mut fold, closed, slice_ns);
     let Lines { series, per_minute: over_time, meters, foreign } = fold.measured.series.finish(&fold.layout);
     let per_minute =
         per_minute::figures_per_minute(&fold.layout, &fold.measured.totals, &fold.slices.kept.slices, over_time);
@@ -143,7 +136,7 @@ fn step_figures(
             contradictions,
             environment_changes: fold.environment.changes,
         },
-        criteria: std::iter::once(load).chain(criteria.into_iter().map(|(_, outcome)| outcome)).collect(),
+        criteria,
         streams: StreamFigures {
             per_minute,
             loops: std::mem::take(&mut fold.measured.loops).finish(&fold.layout, &fold.slices.rests),
@@ -176,10 +169,28 @@ fn step_figures(
             gaps: fold.happened.events.gaps,
             events: fold.happened.events.kept,
             events_left_out: fold.happened.events.left_out,
+            parts: fold.measured.parts.finish(&fold.layout),
             steadiness: fold.measured.steady.finish(&fold.layout),
             series,
         },
         plan: PlanAsRun { json: fold.header.plan, blake3: None },
         failure: None,
     }
+}
+
+/// The outcome of the load, and then of each criterion in its order.
+fn outcomes_of_criteria(fold: &mut StepFold, closed: Option<CloseReason>, slice_ns: u64) -> Vec<CriterionOutcome> {
+    let mut criteria: Vec<(usize, CriterionOutcome)> = Vec::new();
+    for judged in std::mem::take(&mut fold.slices.judged) {
+        let planned = judged.windows.planned_windows();
+        let outcomes = judged.trackers.into_iter();
+        criteria.extend(outcomes.map(|(order, tracker)| (order, tracker.final_outcome(planned, fold.slices.stress))));
+    }
+    let (parts, completed) = (&fold.measured.parts, closed == Some(CloseReason::Completed));
+    let naming = parts.naming_criteria().into_iter();
+    criteria.extend(naming.map(|order| (order, parts.outcome_of_criterion(order, completed, &fold.layout))));
+    criteria.sort_by_key(|(order, _)| *order);
+    let load_of_parts = parts.outcome_of_load().filter(|_| parts.have_the_load());
+    let load = load_of_parts.unwrap_or_else(|| fold.slices.load.final_outcome(slice_ns));
+    std::iter::once(load).chain(criteria.into_iter().map(|(_, outcome)| outcome)).collect()
 }

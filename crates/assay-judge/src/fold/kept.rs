@@ -11,7 +11,7 @@ use assay_base::Span;
 const SLICES: usize = 2000;
 
 /// Keeps the slices of a step.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct KeptSlices {
     /// The slices in the order in which they ended.
     pub(crate) slices: Vec<Slice>,
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn of_too_many_slices_the_broken_ones_are_listed() {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
-        let mut windows = Windows::new(Some(100), 1000);
+        let mut windows = Windows::beginning_at(0, Some(100), 1000);
         let interval = Interval { end_ns: 100, flows: vec![FlowInterval::default(); 2], ..Interval::default() };
         windows.add_interval(
             &Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_note_says_what_is_special() {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
-        let mut windows = Windows::new(Some(100), 1000);
+        let mut windows = Windows::beginning_at(0, Some(100), 1000);
         let interval = Interval { end_ns: 100, flows: vec![FlowInterval::default(); 2], ..Interval::default() };
         windows.add_interval(
             &Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },

@@ -66,7 +66,7 @@ pub(crate) fn report_missing_parts(fold: &StepFold, ended: Option<CloseReason>, 
             planned,
             interrupted: !fold.happened.events.gaps.is_empty(),
         });
-    } else if fold.slices.load.saw_nothing() {
+    } else if fold.slices.load.saw_nothing() && !fold.measured.parts.have_the_load() {
         notes.add_finding(CourseFinding::NoOperation);
     }
     let of_criteria = fold.slices.judged[1..].iter().filter(|_| !fold.slices.stress);

@@ -25,6 +25,7 @@ fn first_broken_law(part: &StepFigures, layout: &Layout, peak: Option<f64>) -> O
         .or_else(|| broken_throughput_law(part))
         .or_else(|| mean_of_intervals(part, peak?))
         .or_else(|| broken_phase_law(part, layout))
+        .or_else(|| broken_part_law(part, layout))
         .or_else(|| per_minute(part, layout))
         .or_else(|| over_time(part, layout))
 }
@@ -50,6 +51,19 @@ fn entries_by_stream<'a>(part: &'a StepFigures, layout: &Layout) -> Vec<(&'a Str
         left = &rest[targets..];
     }
     all
+}
+
+/// What a stream did in the parts into which marks divide the run is what it did.
+fn broken_part_law(part: &StepFigures, layout: &Layout) -> Option<String> {
+    let parts = &part.course.parts;
+    let streams = entries_by_stream(part, layout).into_iter().enumerate().filter(|_| !parts.is_empty());
+    streams.into_iter().find_map(|(index, (whole, _))| {
+        let own = parts.iter().filter_map(|part| part.streams.get(index));
+        let sum = own.fold(0u64, |sum, stream| sum.saturating_add(stream.operations));
+        let all = whole.counts.operations;
+        let differs = sum != all && !is_full(sum);
+        differs.then(|| format!("{} did {all} operations, and {sum} in the parts of the run", whole.name))
+    })
 }
 
 /// Whether a counter has reached the end of its range, as that of a forged log may: then it says nothing.

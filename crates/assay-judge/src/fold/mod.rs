@@ -3,7 +3,8 @@
 //! `step` gives each line to state machines that know little of each other: `placement` (its place in measured time),
 //! `segment` with `accounts` (whether it adds up), `warm_up` and `closing`, `slices` with `window`, `kept` and `rests`,
 //! `totals`, `distributions`, `series`, `steady`, `targets`, `failures`, `integrity`, `environment`, `events`,
-//! `silences`. What they find goes to `notes`; `finish` makes the result from them, with `lacks`, `streams` and `reason`,
+//! `silences`. Where marks divide the step, `marked_parts` judges each part with windows of its own (`part_windows`) and says how long
+//! a `recovery` took. What they find goes to `notes`; `finish` makes the result from them, with `lacks`, `streams` and `reason`,
 //! and asserts the `laws` that its figures obey.
 
 pub(crate) mod accounts;
@@ -33,15 +34,18 @@ mod lives;
 pub(crate) mod loop_layout;
 pub(crate) mod loop_time;
 pub(crate) mod loops;
+pub(crate) mod marked_parts;
 pub(crate) mod meters;
 mod most;
 pub(crate) mod notes;
 pub(crate) mod others;
+pub(crate) mod part_windows;
 pub(crate) mod per_minute;
 pub(crate) mod phases;
 mod placement;
 pub(crate) mod rank_verdicts;
 pub(crate) mod reason;
+mod recovery;
 pub(crate) mod reported;
 pub(crate) mod rests;
 pub(crate) mod segment;

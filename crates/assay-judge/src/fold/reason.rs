@@ -66,7 +66,7 @@ fn changes_in_window(course: &Course, window: &Deciding) -> String {
     let mut kinds: BTreeMap<&str, (&EventKind, u64)> = BTreeMap::new();
     for event in course.events.iter().filter(|event| {
         (window.start_ns..window.end_ns).contains(&event.at_ns)
-            && !matches!(event.what, EventKind::Health | EventKind::Warning | EventKind::Steady)
+            && !matches!(event.what, EventKind::Health | EventKind::Warning | EventKind::Steady | EventKind::Mark)
     }) {
         kinds.entry(event.what.as_str()).or_insert((&event.what, 0)).1 += 1;
     }
@@ -81,6 +81,7 @@ fn pass_reason(part: &StepFigures) -> String {
     let kept: BTreeSet<u64> = part.slices.listed.iter().map(|slice| slice.number).collect();
     let slices = kept.len() as u64 + part.slices.left_out;
     let over = match slices {
+        _ if part.course.has_unasked_part() => format!("in the parts that the criteria name, {}", asked_parts(part)),
         1 => format!("over the measured {}", Span::from_ns(part.time.planned_ns).human_text()),
         n => format!("in all {n} slices of {}", Span::from_ns(part.time.slice_ns).human_text()),
     };
@@ -95,6 +96,13 @@ fn pass_reason(part: &StepFigures) -> String {
         Some((_, text)) => format!("the load was delivered and every bound held {over}; closest: {text}{also}"),
         None => format!("the load was delivered {over}{clean}; no other criterion was asked for{also}"),
     }
+}
+
+/// The parts of the run of which the criteria ask something: `1 (healthy) and 3 (recovered)`.
+fn asked_parts(part: &StepFigures) -> String {
+    let numbered = part.course.parts.iter().enumerate().filter(|(_, part)| part.outcome.is_some());
+    let named: Vec<String> = numbered.map(|(at, part)| format!("{} ({})", at + 1, part.kind)).collect();
+    named.join(" and ")
 }
 
 /// How near a criterion came to its bound, and what was measured.

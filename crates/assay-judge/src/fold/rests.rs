@@ -8,7 +8,7 @@ use crate::rules::lateness;
 use crate::rules::loops;
 
 /// Sums over one step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rests {
     /// How late the generator was on each target; empty where that is not counted.
     pub(crate) targets: Vec<LatenessTotals>,

@@ -17,16 +17,45 @@ use crate::rules::load::{LoadTracker, SliceLoad};
 use crate::rules::loops;
 use crate::rules::own_lag::OwnLag;
 use crate::words::human_time;
-use assay_base::{Criterion, Span};
+use assay_base::{Criterion, MarkedPart, Span};
 use assay_record::Header;
 
 /// Windows of one length and the criteria judged on them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct JudgedWindows {
     /// The windows.
     pub(crate) windows: Windows,
     /// Each with the index of its criterion.
     pub(crate) trackers: Vec<(usize, Tracker)>,
+}
+
+/// The stretch of measured time that is judged by itself, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct JudgedStretch {
+    /// Where it begins.
+    pub(crate) begins_ns: u64,
+    /// The kind of the part that it is, judged by the criteria that name it; `None` for the whole step, judged by those that must hold
+    /// in every part.
+    pub(crate) part: Option<MarkedPart>,
+    /// Whether each interval is a window, to find out from when on the criteria hold.
+    pub(crate) by_interval: bool,
+}
+
+impl JudgedStretch {
+    fn is_judged_by(self, criterion: &Criterion) -> bool {
+        self.part.map_or(criterion.parts.is_every(), |part| criterion.parts.has_part(part))
+    }
+}
+
+/// A window that was judged: what the course of a part is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenWindow {
+    /// Where it begins and ends in measured time.
+    pub(crate) start_ns: u64,
+    /// See `start_ns`.
+    pub(crate) end_ns: u64,
+    /// Whether no criterion is broken in it, and the load was delivered.
+    pub(crate) within: bool,
 }
 
 /// What the criteria found in a window.
@@ -40,8 +69,8 @@ struct Found {
     unkept: Vec<Unkept>,
 }
 
-/// All windows of a step.
-#[derive(Debug)]
+/// All windows of a step, or of a part of it.
+#[derive(Clone, Debug)]
 pub(crate) struct Slices {
     /// Number of the step.
     step: u32,
@@ -59,6 +88,11 @@ pub(crate) struct Slices {
     pub(crate) rests: Rests,
     /// Number of intervals in slices that are complete and valid.
     pub(crate) valid_intervals: u64,
+    /// Up to where there was a part in which nobody asks for the load: a slice with a piece of it is not judged.
+    unasked_until_ns: u64,
+    /// The windows that were judged since they were taken last, where the stretch is a part.
+    seen: Vec<SeenWindow>,
+    stretch: JudgedStretch,
 }
 
 impl Slices {
@@ -70,9 +104,22 @@ impl Slices {
         options: &Options,
         layout: &Layout,
     ) -> Slices {
+        Slices::of_stretch(step, header, criteria, options, JudgedStretch::default(), layout)
+    }
+
+    /// The same for a stretch of the step.
+    pub(crate) fn of_stretch(
+        step: u32,
+        header: &Header,
+        criteria: &[Criterion],
+        options: &Options,
+        stretch: JudgedStretch,
+        layout: &Layout,
+    ) -> Slices {
         let slice_ns = options.slice.map_or(header.slice_ns, Span::as_ns).max(1);
+        let slice_ns = if stretch.by_interval { layout.interval_ns } else { slice_ns };
         let stress = header.step.as_ref().is_some_and(|step| step.stress);
-        let judged = windows_of(criteria, slice_ns, options, layout);
+        let judged = windows_of(criteria, slice_ns, options, stretch, layout);
         let threshold = layout.times.counted_threshold().filter(|_| !stress);
         Slices {
             step,
@@ -83,7 +130,26 @@ impl Slices {
             kept: KeptSlices::default(),
             rests: Rests::new(layout),
             valid_intervals: 0,
+            unasked_until_ns: 0,
+            seen: Vec::new(),
+            stretch,
         }
+    }
+
+    /// The same, from now on as a part of the step that began with it.
+    pub(crate) fn as_part(&self, part: MarkedPart) -> Slices {
+        let stretch = JudgedStretch { part: Some(part), ..self.stretch };
+        Slices { kept: KeptSlices::default(), stretch, ..self.clone() }
+    }
+
+    /// Notes that nobody asks for the load in what was measured up to here.
+    pub(crate) fn note_unasked(&mut self, until_ns: u64) {
+        self.unasked_until_ns = self.unasked_until_ns.max(until_ns);
+    }
+
+    /// The windows of a part that were judged since this was called last.
+    pub(crate) fn take_seen(&mut self) -> Vec<SeenWindow> {
+        std::mem::take(&mut self.seen)
     }
 
     /// The slices themselves.
@@ -174,10 +240,18 @@ impl Slices {
             return;
         }
         let found = self.observe_criteria(index, &window, layout);
-        if is_slice {
-            self.add_slice(&window, &found, layout);
+        let mut within = found.within;
+        if is_slice && self.unasked_until_ns > window.start_ns {
+            self.load.count_slice(&window);
+            self.keep_slice(&window, CameOut { within: true, flaw: Some(UNASKED) }, layout);
+        } else if is_slice {
+            within = self.add_slice(&window, &found, layout);
         } else if let Some(why) = window.invalid.as_ref().filter(|_| window.complete) {
             notes.find_new(LoadFinding::Window(self.judged[index].windows.length_ns(), why.clone()));
+        }
+        if self.stretch.part.is_some() {
+            self.seen.push(SeenWindow { start_ns: window.start_ns, end_ns: window.end_ns, within });
+            return;
         }
         // A criterion over the whole run has windows of its own, of which one may be the only slice as well.
         if self.judged[index].windows.length_ns() == self.windows().length_ns() {
@@ -208,7 +282,8 @@ impl Slices {
         found
     }
 
-    fn add_slice(&mut self, window: &Window, found: &Found, layout: &Layout) {
+    /// Judges whether the load was delivered in a slice, and keeps it; returns whether all is within its bounds.
+    fn add_slice(&mut self, window: &Window, found: &Found, layout: &Layout) -> bool {
         let seen: SliceLoad = self.load.judge_slice(window, layout);
         let within = found.within && seen.within;
         let flaw = if within && window.invalid.is_none() { flaw_of_slice(&seen, found.excuse, layout) } else { None };
@@ -216,9 +291,14 @@ impl Slices {
             self.valid_intervals += window.intervals;
         }
         self.keep_slice(window, CameOut { within, flaw }, layout);
+        within
     }
 
     fn keep_slice(&mut self, window: &Window, came_out: CameOut, layout: &Layout) {
+        // Only those of the whole step are listed.
+        if self.stretch.part.is_some() {
+            return;
+        }
         let usual_ns = self.windows().length_ns();
         self.kept.keep_slice(window, came_out, usual_ns, layout);
     }
@@ -262,15 +342,21 @@ impl Slices {
 }
 
 /// The windows that are needed: the slices first, then each other length that a criterion asks for.
-fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: &Layout) -> Vec<JudgedWindows> {
+fn windows_of(
+    criteria: &[Criterion],
+    slice_ns: u64,
+    options: &Options,
+    stretch: JudgedStretch,
+    layout: &Layout,
+) -> Vec<JudgedWindows> {
     let mut keys = vec![Some(slice_ns.max(layout.interval_ns))];
-    let mut judged = vec![no_trackers(keys[0], layout.planned_ns)];
-    for (order, criterion) in criteria.iter().enumerate() {
-        let asked = criterion.window.map(Span::as_ns);
+    let mut judged = vec![no_trackers(keys[0], stretch, layout)];
+    for (order, criterion) in criteria.iter().enumerate().filter(|(_, criterion)| stretch.is_judged_by(criterion)) {
+        let asked = if stretch.by_interval { Some(slice_ns) } else { criterion.window.map(Span::as_ns) };
         let key = asked.map(|ns| ns.max(layout.interval_ns));
         let index = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
             keys.push(key);
-            judged.push(no_trackers(key, layout.planned_ns));
+            judged.push(no_trackers(key, stretch, layout));
             judged.len() - 1
         });
         let length = judged[index].windows.length_ns();
@@ -282,8 +368,9 @@ fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: 
 }
 
 /// Windows of this length, without criteria yet.
-fn no_trackers(length: Option<u64>, planned_ns: u64) -> JudgedWindows {
-    JudgedWindows { windows: Windows::new(length, planned_ns), trackers: Vec::new() }
+fn no_trackers(length: Option<u64>, stretch: JudgedStretch, layout: &Layout) -> JudgedWindows {
+    let windows = Windows::beginning_at(stretch.begins_ns, length, layout.planned_ns);
+    JudgedWindows { windows, trackers: Vec::new() }
 }
 
 /// A note where a criterion is judged over another length than it asks for.
@@ -294,6 +381,10 @@ fn length_note(asked: Option<u64>, length: u64) -> Option<String> {
         _ => None,
     }
 }
+
+/// What is special about a slice with a piece of a part in which nobody asks for the load.
+const UNASKED: &str = "no criterion asks for it";
+
 /// Why a slice in which nothing is broken proves nothing; `None` where it does.
 fn flaw_of_slice(seen: &SliceLoad, excuse: Option<Excuse>, layout: &Layout) -> Option<&'static str> {
     if seen.others || excuse == Some(Excuse::Others) {

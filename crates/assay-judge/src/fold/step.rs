@@ -22,6 +22,7 @@ use crate::fold::failures::FlowFailures;
 use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
 use crate::fold::loops::LoopTotals;
+use crate::fold::marked_parts::{MarkedPartsFold, WholeStep};
 use crate::fold::notes::Notes;
 use crate::fold::others::{Disturbance, Others};
 use crate::fold::phases::Phases;
@@ -55,6 +56,8 @@ pub(crate) struct Measured {
     pub(crate) steady: SteadyFold,
     pub(crate) silences: Silences,
     pub(crate) answer: Option<AnswerFold>,
+    /// The same for each part into which marks divide it.
+    pub(crate) parts: MarkedPartsFold,
 }
 
 /// One step while the log is read.
@@ -116,6 +119,7 @@ impl StepFold {
                 steady: SteadyFold::new(&header, &layout),
                 silences: Silences::new(&layout),
                 answer: AnswerFold::new(header.question.is_some(), &criteria, header.slice_ns, &layout),
+                parts: MarkedPartsFold::new(number, &header, &criteria, options, &layout),
             },
             targets: Targets::new(&layout),
             others: Others::new(&header, &layout),
@@ -161,6 +165,7 @@ impl StepFold {
         self.check_segment();
         self.measured.totals.end_segment();
         self.slices.resume_after_gap(from, header.measured_before_ns, &self.layout, &mut self.notes);
+        self.measured.parts.resume_after_gap(from, header.measured_before_ns, &self.layout);
         self.placement.continue_with_segment(header);
         self.measured.steady.begin_new_rounds();
         self.measured.phases.continue_with_segment(header);
@@ -228,6 +233,8 @@ impl StepFold {
         let at_ns = self.placement.place_interval(interval, joins);
         self.happened.events.place_events(&self.placement);
         self.learn_lives();
+        let kind = self.measured.parts.kind_at(at_ns.unwrap_or(self.placement.reached_ns()));
+        self.correctness.failures.enter_part(kind);
         let carried = self.check_accounts(interval);
         let opened = self.segment.accounts.open_in_loops(interval);
         self.targets.add_interval(interval, &self.layout);
@@ -256,7 +263,7 @@ impl StepFold {
             Place::Next => {}
             Place::Again => self.spoil_open_windows(Contradiction::Again { index: interval.index }),
             Place::Behind(first, last) => {
-                self.slices.note_hole();
+                self.note_hole();
                 self.notes.find_once(LogFinding::Intervals(first, last), |kind: &FindingKind| {
                     matches!(kind, FindingKind::Log(LogFinding::Intervals(..)))
                 });
@@ -288,7 +295,7 @@ impl StepFold {
     ) {
         let tolerance = self.layout.tolerance_ns();
         if !self.placement.follows_without_hole(at_ns, tolerance) {
-            self.slices.note_hole();
+            self.note_hole();
         }
         let disturbed = by.map(|by| Disturbing { by, previous: self.others.previous_flows() });
         let placed = Placed {
@@ -300,6 +307,10 @@ impl StepFold {
             disturbed,
         };
         self.slices.add_interval(&placed, &self.layout, &mut self.notes);
+        if !self.measured.parts.ask_for_load_at(at_ns) {
+            self.slices.note_unasked(at_ns.saturating_add(placed.length_ns()));
+        }
+        self.measured.parts.add_interval(&placed, &self.layout);
         self.measured.totals.add_interval(&placed, &self.layout);
         self.measured.series.add_interval(&placed, &self.layout);
         self.measured.phases.add_interval(&placed, &self.layout);
@@ -307,6 +318,17 @@ impl StepFold {
         self.measured.steady.add_interval(&placed, &self.layout);
         self.measured.silences.add_interval(&placed, &self.layout);
         self.placement.advance_past_interval(&placed);
+    }
+
+    /// Something is missing after what was added last.
+    fn note_hole(&mut self) {
+        self.slices.note_hole();
+        self.measured.parts.note_hole();
+    }
+
+    fn spoil_windows(&mut self, why: &Flaw) {
+        self.slices.spoil_open_windows(why);
+        self.measured.parts.spoil_open_windows(why);
     }
 
     fn look_at_clocks(&mut self, interval: &Interval, at_ns: Option<u64>) {
@@ -329,7 +351,7 @@ impl StepFold {
 
     fn spoil_changed(&mut self) {
         if let Some(how) = self.environment.take_change() {
-            self.slices.spoil_open_windows(&how);
+            self.spoil_windows(&how);
         }
     }
 
@@ -352,6 +374,14 @@ impl StepFold {
             phases.add_times(line.phase, stream, responses);
         }
         Ok(())
+    }
+
+    /// A mark divides the step behind what was measured last. The error says why it makes no sense.
+    pub(crate) fn take_mark(&mut self, event: Event) -> Result<(), String> {
+        let so_far = WholeStep { slices: &self.slices, totals: &self.measured.totals, layout: &self.layout };
+        let taken = self.measured.parts.begin_part(&event, self.placement.reached_ns(), &so_far);
+        self.happened.events.keep_event(event);
+        taken
     }
 
     /// Keeps an event.
@@ -445,7 +475,7 @@ impl StepFold {
 
     /// The log contradicts itself: the open windows prove nothing.
     fn spoil_open_windows(&mut self, found: Contradiction) {
-        self.slices.spoil_open_windows(&Flaw::Contradiction(found.clone()));
+        self.spoil_windows(&Flaw::Contradiction(found.clone()));
         self.notes.note_contradiction(found, self.placement.reached_ns());
     }
 
@@ -461,6 +491,7 @@ impl StepFold {
         self.learn_lives();
         self.end_when_done();
         self.slices.close_open_windows(&self.layout, &mut self.notes);
+        self.measured.parts.close_open_windows(&self.layout);
         self.check_segment();
         let reason = self.closing_line().map(|close| close.reason);
         for found in self.happened.ranks.reasons_against_pass(reason == Some(CloseReason::Completed)) {
@@ -480,6 +511,7 @@ impl StepFold {
         if until_done && completed && done && (1..self.layout.planned_ns).contains(&reached_ns) {
             self.layout.planned_ns = reached_ns;
             self.slices.ends_at(reached_ns);
+            self.measured.parts.ends_at(reached_ns);
         }
     }
 
@@ -511,6 +543,7 @@ impl StepFold {
     /// Why what was found so far makes the step FAIL, whatever else is found; nothing where it does not.
     pub(crate) fn certain_failure(&self) -> Option<String> {
         let mut found = self.slices.of_criteria();
+        found.extend(self.measured.parts.findings_so_far());
         found.extend(self.notes.findings.iter().chain(&self.slices.load.findings).cloned());
         if found.is_empty() {
             return None;

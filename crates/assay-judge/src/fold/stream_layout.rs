@@ -1,6 +1,6 @@
 //! What the header, the plan and the criteria say about one stream.
 
-use assay_base::{Bound, Criterion, Share};
+use assay_base::{Bound, Criterion, MarkedParts, Share};
 use assay_record::{Header, PlanHead, PlannedAddress, StreamHead};
 
 /// A stream, its flows, and what the plan and the criteria say about it.
@@ -18,6 +18,8 @@ pub struct StreamLayout {
     pub reads_back: bool,
     /// The share of its operations that a criterion allows to fail; `None` where none speaks of errors, and each fails the run.
     pub may_fail: Option<Share>,
+    /// The parts of the run in which they may.
+    pub may_fail_in: MarkedParts,
 }
 
 impl StreamLayout {
@@ -32,6 +34,7 @@ impl StreamLayout {
             durable: planned.is_some_and(|stream| stream.durable),
             reads_back: address == PlannedAddress::Written,
             may_fail: may_fail(&head.name, criteria),
+            may_fail_in: parts_with_failures(&head.name, criteria),
             head,
         }
     }
@@ -46,6 +49,14 @@ fn may_fail(stream: &str, criteria: &[Criterion]) -> Option<Share> {
             _ => None,
         })
         .min()
+}
+
+/// The parts of a run in which a criterion allows operations of a stream to fail.
+fn parts_with_failures(stream: &str, criteria: &[Criterion]) -> MarkedParts {
+    let about_stream = criteria.iter().filter(|criterion| criterion.stream == stream);
+    about_stream
+        .filter(|criterion| matches!(criterion.bound, Bound::ErrorsAtMost(_)))
+        .fold(MarkedParts::NONE, |sum, criterion| sum.joined_with(criterion.parts))
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ impl Window {
 }
 
 /// A window that intervals are still added to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct OpenWindow {
     index: u64,
     /// Planned end in measured time.
@@ -116,7 +116,7 @@ impl PressedTime {
 }
 
 /// The ways in which the time of a window can be irregular.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Irregular {
     /// Whether a part of it is missing.
     hole: bool,
@@ -273,8 +273,10 @@ impl OpenWindow {
 }
 
 /// Windows of one length.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Windows {
+    /// Where the first one begins in measured time.
+    begins_ns: u64,
     length_ns: u64,
     planned_ns: u64,
     /// A gap between segments does not matter: the window is the whole run, wherever it was interrupted.
@@ -287,10 +289,11 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// Windows of `length_ns`; `None` is one window over all of the measured time.
-    pub(crate) fn new(length_ns: Option<u64>, planned_ns: u64) -> Windows {
-        let length = length_ns.unwrap_or(u64::MAX).min(planned_ns.max(1));
+    /// Windows of `length_ns` of the measured time from `begins_ns` on; `None` is one window over all of it.
+    pub(crate) fn beginning_at(begins_ns: u64, length_ns: Option<u64>, planned_ns: u64) -> Windows {
+        let length = length_ns.unwrap_or(u64::MAX).min(planned_ns.saturating_sub(begins_ns).max(1));
         Windows {
+            begins_ns,
             length_ns: length,
             planned_ns,
             bridges_gaps: length_ns.is_none(),
@@ -311,9 +314,14 @@ impl Windows {
         window.end_ns.saturating_sub(window.start_ns).saturating_mul(2) < self.length_ns
     }
 
+    /// Where a window begins in measured time, by its index.
+    fn begin_of_window(&self, index: u64) -> u64 {
+        self.begins_ns.saturating_add(index.saturating_mul(self.length_ns))
+    }
+
     /// Number of windows in the plan.
     pub(crate) fn planned_windows(&self) -> u64 {
-        self.planned_ns.div_ceil(self.length_ns)
+        self.planned_ns.saturating_sub(self.begins_ns).div_ceil(self.length_ns)
     }
 
     /// The measured time ended as planned, earlier than it could have: the open window ends with it.
@@ -327,7 +335,8 @@ impl Windows {
     /// Adds an interval; returns the windows that have ended. One in which a stream has ended waits until the operations
     /// that were in flight then have completed, at most until the next one has ended.
     pub(crate) fn add_interval(&mut self, placed: &Placed<'_>, layout: &Layout) -> Vec<Window> {
-        let index = (placed.at_ns / self.length_ns).min(self.planned_windows().saturating_sub(1));
+        let own_ns = placed.at_ns.saturating_sub(self.begins_ns);
+        let index = (own_ns / self.length_ns).min(self.planned_windows().saturating_sub(1));
         let mut ended = Vec::new();
         if let Some(open) = &mut self.open {
             open.disturb_last(placed, layout);
@@ -369,12 +378,12 @@ impl Windows {
     fn begin_window(&mut self, index: u64, placed: &Placed<'_>, layout: &Layout) -> OpenWindow {
         let Placed { at_ns: at, joins, carried, .. } = *placed;
         let repeated = self.last_given.is_some_and(|last| index <= last);
-        let late = at > index.saturating_mul(self.length_ns).saturating_add(layout.tolerance_ns());
+        let late = at > self.begin_of_window(index).saturating_add(layout.tolerance_ns());
         let mut flows = vec![Counters::new(layout.times.thresholds.bucket_count()); layout.flows.len()];
         flows.iter_mut().zip(carried).for_each(|(cell, carried)| cell.carried_in = *carried);
         OpenWindow {
             index,
-            end_ns: index.saturating_add(1).saturating_mul(self.length_ns).min(self.planned_ns),
+            end_ns: self.begin_of_window(index.saturating_add(1)).min(self.planned_ns),
             reached: at,
             irregular: Irregular { hole: late && !joins, repeated, mixed: false },
             invalid: self.invalid_ahead.take(),
@@ -440,7 +449,7 @@ impl Windows {
             .collect();
         Window {
             number: open.index.saturating_add(1),
-            start_ns: open.index.saturating_mul(self.length_ns),
+            start_ns: self.begin_of_window(open.index),
             end_ns: open.end_ns,
             complete: open.has_ended() && !open.irregular.hole,
             invalid: open.invalid,
@@ -497,7 +506,7 @@ mod tests {
 
     /// Windows in which the time between two moments was measured.
     fn measured(length: Option<u64>, from: u64, to: u64) -> Windows {
-        let mut windows = Windows::new(length, 1000);
+        let mut windows = Windows::beginning_at(0, length, 1000);
         let interval = Interval { start_ns: from, end_ns: to, ..Interval::default() };
         windows.add_interval(
             &Placed { at_ns: from, joins: true, interval: &interval, carried: &[], opened: &[], disturbed: None },
@@ -552,7 +561,7 @@ mod tests {
             twice_mixed().resume_after_gap(150, 100, &layout()).is_some_and(|back| back.mixed),
             "and in what is given back"
         );
-        assert_eq!(resumed(&mut Windows::new(Some(100), 1000), 150, 100), (None, None), "none is open");
+        assert_eq!(resumed(&mut Windows::beginning_at(0, Some(100), 1000), 150, 100), (None, None), "none is open");
     }
 
     /// A window a part of which was already measured twice.
@@ -591,7 +600,7 @@ mod tests {
             }
             assert_eq!(windows.close_open_window(&layout()).map(|it| it.complete), Some(complete), "{reached} {then}");
         }
-        let mut windows = Windows::new(Some(100), 1000);
+        let mut windows = Windows::beginning_at(0, Some(100), 1000);
         windows.note_hole();
         assert!(windows.close_open_window(&layout()).is_none(), "none is open");
     }
@@ -600,7 +609,7 @@ mod tests {
     #[test]
     fn a_window_begins_within_half_an_interval() {
         for (at, joins, complete) in [(100, false, true), (105, false, true), (106, false, false), (106, true, true)] {
-            let mut windows = Windows::new(Some(100), 1000);
+            let mut windows = Windows::beginning_at(0, Some(100), 1000);
             let interval = Interval { start_ns: at, end_ns: 200, ..Interval::default() };
             windows.add_interval(
                 &Placed { at_ns: at, joins, interval: &interval, carried: &[], opened: &[], disturbed: None },
@@ -628,6 +637,7 @@ mod tests {
             sequential: false,
             durable,
             may_fail: None,
+            may_fail_in: assay_base::MarkedParts::NONE,
             reads_back: false,
         };
         let layout = Layout {
@@ -652,7 +662,7 @@ mod tests {
             disks: vec![DiskCounters { target: 0, reads: 5, ..DiskCounters::default() }],
             ..Interval::default()
         };
-        let mut windows = Windows::new(Some(100), 1000);
+        let mut windows = Windows::beginning_at(0, Some(100), 1000);
         windows.add_interval(
             &Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0; 5], opened: &[], disturbed: None },
             &layout,
@@ -696,7 +706,7 @@ mod tests {
         let of_header = Layout::new(&header, &[]).unwrap();
         let layout =
             Layout { interval_ns: 10, planned_ns: 1000, lives: Lives::new(&header, &of_header.plan), ..of_header };
-        let mut windows = Windows::new(Some(100), 1000);
+        let mut windows = Windows::beginning_at(0, Some(100), 1000);
         let mut add = |at_ns: u64, ok: u64, in_flight: u64| {
             let first = FlowInterval { ok, in_flight, ..FlowInterval::default() };
             let flows = vec![first, FlowInterval { ok: 1, in_flight: 1, ..FlowInterval::default() }];

@@ -1,5 +1,6 @@
 //! The course of a step: what happened along its measured time.
 
+use crate::judgement::marked::PartFigures;
 use crate::judgement::series::{Change, Series, Steadiness};
 use assay_record::Event;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,9 @@ pub struct Course {
     pub events: Vec<Event>,
     /// Number of further events.
     pub events_left_out: u64,
+    /// The parts into which marks divide it; empty where none do, and no criterion names parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartFigures>,
     /// Whether it was steady and where its level changed, for each stream over all targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steadiness: Vec<Steadiness>,
@@ -33,6 +37,11 @@ pub struct Gap {
 }
 
 impl Course {
+    /// Whether there is a part of the run of which no criterion asks anything.
+    pub(crate) fn has_unasked_part(&self) -> bool {
+        self.parts.iter().any(|part| part.outcome.is_none() && part.measured_ns > 0)
+    }
+
     /// The largest change of level within a period of measured time, and the stream it belongs to.
     pub(crate) fn largest_change(&self, within: Range<u64>) -> Option<(&Steadiness, &Change)> {
         let changes =

@@ -30,6 +30,10 @@ pub struct Deciding {
     pub start_ns: u64,
     /// See `start_ns`.
     pub end_ns: u64,
+    /// The part of the run that decided by itself, in words: `part 2 (disturbed, "scrub begins")`. Absent where the run as a whole
+    /// decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
 }
 
 /// The outcome of a criterion.

@@ -1,6 +1,7 @@
 //! The judgement as Markdown, to be pasted into an issue or a wiki: verdict, criteria, percentiles, and the table of slices.
 
 use crate::judgement::{Judgement, Outcome, StepFigures, TimesSummary};
+use crate::render::marked::part_in_one_line;
 use crate::render::shown::{ran_after, throughput_text};
 use crate::render::slices;
 use crate::words::broken_on;
@@ -104,6 +105,7 @@ fn write_part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
             escaped_text(measured)
         )?;
     }
+    write_parts(part, out)?;
     writeln!(
         out,
         "\n| stream | length | rate | operations | mean | p50 | p90 | p99 | p99.9 | max |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
@@ -118,6 +120,35 @@ fn write_part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
         write_row([&name, "service", ""], &stream.service, out)?;
     }
     slices::shown_streams(part).iter().try_for_each(|stream| slices_of(part, stream, out))
+}
+
+/// The parts into which marks divide the run.
+fn write_parts(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
+    let parts = &part.course.parts;
+    if parts.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    for (at, own) in parts.iter().enumerate() {
+        writeln!(out, "- {}", escaped_text(&part_in_one_line(at + 1, own)))?;
+        if let Some(recovery) = &own.recovery {
+            writeln!(out, "- recovery in it: {}", escaped_text(&recovery.in_words()))?;
+        }
+    }
+    writeln!(
+        out,
+        "\n| part | stream | operations | rate | mean | p99 below | max |\n|---|---|---:|---:|---:|---:|---:|"
+    )?;
+    for (at, own) in parts.iter().enumerate() {
+        for stream in &own.streams {
+            let rate = stream.rate_achieved.map_or("-".to_owned(), |rate| format!("{rate:.1}/s"));
+            let times = [stream.response.mean_ns, stream.response_p99_below_ns, stream.response.max_ns];
+            let times = times.map(|ns| ns.map_or("-".to_owned(), |ns| Span::from_ns(ns).human_text())).join(" | ");
+            let (number, kind, name) = (at + 1, own.kind, escaped_text(&stream.name));
+            writeln!(out, "| {number} {kind} | {name} | {} | {rate} | {times} |", stream.operations)?;
+        }
+    }
+    Ok(())
 }
 
 fn outcome_mark(outcome: Outcome) -> &'static str {

@@ -8,6 +8,7 @@ mod criteria;
 pub mod html;
 mod junit;
 mod markdown;
+mod marked;
 mod page;
 mod room;
 mod shown;

@@ -2,6 +2,7 @@
 
 use crate::judgement::{Judgement, MeasuredTime, Step, StepFigures, TargetTotals};
 use crate::render::criteria::add_criteria;
+use crate::render::marked::add_parts;
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LINES, LISTED, ROOMS, Room, WARNINGS};
 use crate::render::shown::{Shown, figures_of_step, of_database, throughput_text};
@@ -97,6 +98,7 @@ fn add_details(page: &mut Page, shown: Shown<'_>, room: Room, behind: usize) {
     add_percentiles(&mut tail, shown, room);
     by_slice(&mut tail, spark::spark_line(part), room);
     add_phases(&mut tail, &part.streams, room);
+    add_parts(&mut tail, part, room);
     tail.add_blank_line();
     add_figures(&mut tail, shown, room);
     page.add_blank_line();

@@ -56,7 +56,7 @@ impl Observed {
 }
 
 /// The first figure of each kind of finding.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Firsts {
     broken: Option<Figure>,
     /// Over the bound because of the generator's own lag.
@@ -74,7 +74,7 @@ struct Firsts {
 }
 
 /// The state of a criterion while the log is read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tracker {
     criterion: Criterion,
     /// Absent where the run has no such stream.
@@ -294,6 +294,7 @@ impl Tracker {
             bound: Some(bound_text(&self.criterion.bound)),
             start_ns: figure.start_ns,
             end_ns: figure.end_ns,
+            part: None,
         }
     }
 

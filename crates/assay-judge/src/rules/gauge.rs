@@ -14,7 +14,7 @@ use crate::rules::value::Value;
 use assay_base::Criterion;
 
 /// A criterion and the operations that it is about.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Gauge {
     /// The criterion, with the measure on which it is judged.
     pub(crate) criterion: Criterion,

@@ -183,6 +183,7 @@ mod tests {
                 sequential: false,
                 durable: false,
                 may_fail: None,
+                may_fail_in: assay_base::MarkedParts::NONE,
                 reads_back: false,
             }],
             flows: vec![FlowHead { stream: 0, target: 0 }],

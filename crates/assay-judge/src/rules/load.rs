@@ -17,7 +17,7 @@ use crate::rules::worst::Worst;
 const BOUND: &str = ">= 99.9%";
 
 /// Judges the built-in criterion slice by slice.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LoadTracker {
     step: u32,
     planned: u64,
@@ -82,6 +82,11 @@ impl LoadTracker {
         self.tally.broken += u64::from(broken);
         self.tally.unproven += u64::from(unproven);
         SliceLoad { within: !broken, proves: !unproven, others }
+    }
+
+    /// Counts a slice without judging it: nobody asks for the load in it.
+    pub(crate) fn count_slice(&mut self, window: &Window) {
+        self.tally.complete += u64::from(window.complete && !window.repeated);
     }
 
     /// The schedule itself must contain what the plan asks for: within 0.1 % and six standard deviations of a Poisson
@@ -163,6 +168,7 @@ impl LoadTracker {
             bound: measured.map(|_| BOUND.to_owned()),
             start_ns: window.start_ns,
             end_ns: window.end_ns,
+            part: None,
         };
         self.findings.push(Finding::new(found, deciding));
     }
@@ -183,7 +189,7 @@ impl LoadTracker {
     }
 
     /// The outcome of the built-in criterion.
-    pub(crate) fn final_outcome(self, slice_ns: u64) -> CriterionOutcome {
+    pub(crate) fn final_outcome(&self, slice_ns: u64) -> CriterionOutcome {
         let outcome = match self.tally.outcome_over_windows(self.planned) {
             Outcome::Pass if self.worst.worst_overall().is_none() => Outcome::Invalid,
             outcome => outcome,
@@ -201,7 +207,7 @@ impl LoadTracker {
             windows: self.tally.windows,
             broken: self.tally.broken,
             broken_on: self.worst.broken_worst_first(),
-            measured: self.first_broken.or_else(|| self.worst.worst_overall().cloned()),
+            measured: self.first_broken.as_ref().or(self.worst.worst_overall()).cloned(),
             worst: self.worst.worst_overall().cloned(),
             targets: self.worst.worst_by_target(),
             note: None,

@@ -7,7 +7,7 @@ use crate::fold::window::{Window, sum_of_flows};
 use assay_base::Span;
 
 /// Checks the own lag in the windows of a step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OwnLag {
     /// The smallest threshold of the criteria that are judged; `None` in stress steps.
     threshold: Option<Span>,

@@ -5,7 +5,7 @@ use crate::finding::criterion::BrokenOn;
 use crate::judgement::{BrokenTarget, Figure};
 
 /// The worst figures of one criterion while the log is read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Worst {
     /// The worst figure overall.
     all: Option<Figure>,

@@ -423,6 +423,7 @@ fn part(size: Size) -> StepFigures {
                 event(5 * HOUR, "environment", "temperature of the device rose from 41 °C to 78 °C"),
             ],
             events_left_out: 0,
+            parts: Vec::new(),
             steadiness: steadiness(size),
             series: series(size),
         },
@@ -489,6 +490,7 @@ pub fn failed() -> Judgement {
         bound: Some("< 5%".into()),
         start_ns: 5 * HOUR,
         end_ns: 6 * HOUR,
+        part: None,
     });
     failed.damage = vec![Damaged { line: 812, offset: 99_331, torn_tail: true, what: "the line has no end".into() }];
     failed.part.course.gaps =

@@ -123,6 +123,7 @@ pub fn header(hours: u64, targets: u64) -> Header {
         criteria: criteria(&STANDARD),
         max_lag_ns: 10_000_000_000,
         lateness: false,
+        takes_marks: false,
         watermarks: vec!["SIMULATED".into()],
         engine: BTreeMap::from([("engine".into(), "sim".into())]),
         host: BTreeMap::new(),

@@ -101,6 +101,7 @@ pub fn standard_criteria(window: Span) -> Vec<Criterion> {
             bound: Bound::Over { over: Span::from_ms(ms), below },
             window: Some(window),
             least_operations: 0,
+            parts: assay_base::MarkedParts::EVERY,
         });
     }
     criteria

@@ -191,6 +191,7 @@ impl Mail {
                     bound: Bound::MeanAtMost(mean),
                     window,
                     least_operations: 0,
+                    parts: assay_base::MarkedParts::EVERY,
                 });
             }
         }

@@ -69,7 +69,8 @@ impl From<Plan> for PlanFormat {
             loops,
             application,
         } = load;
-        let PlannedTiming { phases, slice, interval, max_lag, skip_half_windows, backlog_allowed } = timing;
+        let PlannedTiming { phases, slice, interval, max_lag, skip_half_windows, backlog_allowed, recovery_at_most } =
+            timing;
         let PlannedVerification { verify, leave_sealed, check_all } = verification;
         let Caches { simulated, device, page } = caches;
         let Notes { derivation, remarks, watermarks } = notes;
@@ -103,6 +104,7 @@ impl From<Plan> for PlanFormat {
             sealed_only: leave_sealed,
             half_windows: skip_half_windows,
             backlog: backlog_allowed,
+            recovery_at_most,
             check_all,
             derivation,
             before: carried_over,
@@ -140,6 +142,7 @@ impl TryFrom<PlanFormat> for Plan {
                 max_lag: plan.max_lag,
                 skip_half_windows: plan.half_windows,
                 backlog_allowed: plan.backlog,
+                recovery_at_most: plan.recovery_at_most,
             },
             criteria: plan.criteria,
             verification: PlannedVerification {

@@ -88,6 +88,8 @@ plan_format! {
     half_windows: bool,
     #[serde(default, skip_serializing_if = "is_zero_span")]
     backlog: Span,
+    #[serde(default, skip_serializing_if = "is_zero_span")]
+    recovery_at_most: Span,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     check_all: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

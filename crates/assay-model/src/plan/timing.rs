@@ -20,6 +20,8 @@ pub struct PlannedTiming {
     /// Length of schedule that may wait at the end of a window and still counts as delivered; zero for block I/O. Set
     /// by the model `tpcc`, whose sessions are few.
     pub backlog_allowed: Span,
+    /// How long the disturbed part of a run goes on, for its criteria, after the mark that ends it.
+    pub recovery_at_most: Span,
 }
 
 impl PlannedTiming {

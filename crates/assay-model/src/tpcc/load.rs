@@ -204,6 +204,7 @@ impl Load {
                 bound: Bound::OverAtMost { over: Span::from_secs(seconds), at_most: Share::from_percent(10) },
                 window: Some(slice),
                 least_operations: 0,
+                parts: assay_base::MarkedParts::EVERY,
             });
         }
         criteria

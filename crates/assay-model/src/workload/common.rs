@@ -47,6 +47,7 @@ macro_rules! workload_file {
             slice: Option<toml::Spanned<assay_base::Span>>,
             interval: Option<toml::Spanned<assay_base::Span>>,
             max_lag: Option<assay_base::Span>,
+            recovery_at_most: Option<assay_base::Span>,
             verify: Option<bool>,
             seed: Option<u64>,
             #[serde(default)]
@@ -69,6 +70,7 @@ macro_rules! workload_file {
                     slice: self.slice.take(),
                     interval: self.interval.take(),
                     max_lag: self.max_lag,
+                    recovery_at_most: self.recovery_at_most,
                     verify: self.verify,
                     seed: self.seed,
                     criterion: std::mem::take(&mut self.criterion),
@@ -95,6 +97,7 @@ pub(super) struct Common {
     pub slice: Option<toml::Spanned<Span>>,
     pub interval: Option<toml::Spanned<Span>>,
     pub max_lag: Option<Span>,
+    pub recovery_at_most: Option<Span>,
     pub in_flight_bound: Option<toml::Spanned<u32>>,
     pub scheduler: Option<String>,
     pub verify: Option<bool>,
@@ -137,6 +140,7 @@ impl Workload {
         self.watermarks.extend(common.watermark);
         self.timing.duration = common.duration.unwrap_or(self.timing.duration);
         self.timing.max_lag = common.max_lag.unwrap_or(self.timing.max_lag);
+        self.timing.recovery_at_most = common.recovery_at_most.unwrap_or(self.timing.recovery_at_most);
         self.targets.scheduler = common.scheduler;
         self.verification.verify = common.verify.unwrap_or(false);
         self.seed = common.seed;

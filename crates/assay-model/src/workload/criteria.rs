@@ -3,7 +3,7 @@
 use super::source::Source;
 use crate::Plan;
 use assay_base::fault::nearest_known_name;
-use assay_base::{Bound, Bytes, Criterion, Fault, Measure, Rate, Share, Span};
+use assay_base::{Bound, Bytes, Criterion, Fault, MarkedPart, MarkedParts, Measure, Rate, Share, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -29,6 +29,8 @@ pub(super) struct CriterionKeys {
     errors_at_most: Option<Share>,
     operations_at_least: Option<u64>,
     window: Option<Window>,
+    #[serde(rename = "in")]
+    parts: Option<Spanned<Vec<MarkedPart>>>,
 }
 
 /// Bytes per second: `500MiB/s`.
@@ -154,14 +156,26 @@ fn read_criterion(
         let what = format!("{key} is a bound on what is done, so that operations_at_least says nothing");
         return Err(source.fault_at(table.span(), what, "remove operations_at_least"));
     }
+    let parts = read_parts(source, keys.parts.as_ref())?;
     let stream = keys.stream.get_ref().clone();
-    let criterion =
-        Criterion { stream, measure: keys.measure.unwrap_or(Measure::Response), bound, window, least_operations };
+    let measure = keys.measure.unwrap_or(Measure::Response);
+    let criterion = Criterion { stream, measure, bound, window, least_operations, parts };
     check_fits(key, &criterion, &of.streams, of.interval).map_err(|(what, remedy, wrong)| {
         let span = if wrong == WrongPart::Stream { keys.stream.span() } else { table.span() };
         source.fault_at(span, what, remedy)
     })?;
     Ok(criterion)
+}
+
+/// The parts of a run in which a criterion must hold.
+fn read_parts(source: Source<'_>, keys: Option<&Spanned<Vec<MarkedPart>>>) -> Result<MarkedParts, Fault> {
+    let Some(keys) = keys else { return Ok(MarkedParts::EVERY) };
+    if keys.get_ref().is_empty() {
+        let remedy =
+            "write for example in = [\"healthy\", \"recovered\"], or remove in: then it must hold in every part";
+        return Err(source.fault_at(keys.span(), "a criterion that holds in no part decides nothing", remedy));
+    }
+    Ok(keys.get_ref().iter().copied().collect())
 }
 
 impl Plan {

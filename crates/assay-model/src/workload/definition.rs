@@ -178,6 +178,8 @@ pub struct Timing {
     pub max_lag: Span,
     /// See [`PlannedTiming::backlog_allowed`](crate::plan::PlannedTiming::backlog_allowed).
     pub backlog_allowed: Span,
+    /// See [`PlannedTiming::recovery_at_most`](crate::plan::PlannedTiming::recovery_at_most).
+    pub recovery_at_most: Span,
 }
 
 /// Which data is compared with what was written.
@@ -216,6 +218,7 @@ impl Default for Timing {
             interval: INTERVAL,
             max_lag: MAX_LAG,
             backlog_allowed: Span::ZERO,
+            recovery_at_most: Span::ZERO,
         }
     }
 }

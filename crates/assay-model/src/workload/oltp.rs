@@ -85,6 +85,7 @@ fn with_curve(
         bound: Bound::MeanAtMost(MEAN),
         window: None,
         least_operations: 0,
+        parts: assay_base::MarkedParts::EVERY,
     };
     let application = Some(Application::Oltp(OltpLoad { rate, curve, mix, contexts, asu_targets }));
     Some(Workload {

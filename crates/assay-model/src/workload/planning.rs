@@ -371,6 +371,7 @@ impl Timing {
             max_lag: self.max_lag,
             skip_half_windows: self.skip_half_windows,
             backlog_allowed: self.backlog_allowed,
+            recovery_at_most: self.recovery_at_most,
         }
     }
 

@@ -62,6 +62,7 @@ impl NamedDatabase {
                 bound,
                 window,
                 least_operations: 0,
+                parts: assay_base::MarkedParts::EVERY,
             })
             .into();
         Ok(())

@@ -1,6 +1,7 @@
 //! Passes complete intervals to the log, together with what was measured beside them.
 
 use crate::log::logfile::LogFile;
+use crate::log::marks::Mail;
 use crate::observer::Observer;
 use assay_base::Instant;
 use assay_engine::{Account, Ending};
@@ -31,6 +32,7 @@ pub(crate) struct Collector<'a> {
     pub(crate) log: &'a mut LogFile,
     pub(crate) observer: &'a mut dyn Observer,
     account: Account,
+    takes_marks: bool,
 }
 
 impl<'a> Collector<'a> {
@@ -42,9 +44,9 @@ impl<'a> Collector<'a> {
         observer: &'a mut dyn Observer,
     ) -> Collector<'a> {
         observer.begin_run(&header);
-        let account = Account::new(plan, &header);
+        let (account, takes_marks) = (Account::new(plan, &header), header.takes_marks);
         log.write_entry(&Entry::Header(Box::new(header)));
-        Collector { log, observer, account }
+        Collector { log, observer, account, takes_marks }
     }
 
     /// Writes an interval, whose figures of the flows are `interval`, and the distributions of a group that it closes.
@@ -56,7 +58,7 @@ impl<'a> Collector<'a> {
             interval.flows[flow].counted = counted;
         }
         self.observer.interval_ended(&interval);
-        let event = self.account.receive_interval(&interval);
+        let (event, end_ns) = (self.account.receive_interval(&interval), interval.end_ns);
         self.log.write_entry(&Entry::Interval(interval));
         if let Some(why) = self.log.newly_certain_failure() {
             self.observer.fails_for_certain(&why);
@@ -66,6 +68,19 @@ impl<'a> Collector<'a> {
         }
         if let Some(event) = event {
             self.write_event(event);
+        }
+        if self.takes_marks {
+            self.take_mark(end_ns);
+        }
+    }
+
+    /// Writes the mark that somebody asks for behind an interval that ended at `at_ns`: the part of the run that it begins has whole
+    /// intervals.
+    fn take_mark(&mut self, at_ns: u64) {
+        match self.log.take_mark(at_ns) {
+            Mail::Nothing => {}
+            Mail::Mark(event) => self.write_event(event),
+            Mail::Obstacle(text) => self.observer.warn_user(&format!("warning: {text}")),
         }
     }
 

@@ -125,8 +125,29 @@ pub struct Drive {
     pub question: Option<String>,
     /// The share of the load that is carried here, where other ranks carry the rest of it.
     pub share: Option<RankShare>,
+    /// Whether marks may divide the run into parts.
+    pub takes_marks: bool,
     /// Other clocks than those of the machine, for a test.
     pub readings: Option<Readings>,
+}
+
+impl Drive {
+    /// Refuses criteria that name parts of a run where no mark can divide it: nothing would ever be measured in some of them.
+    pub(crate) fn refuse_parts_without_marks(&self, plan: &Plan) -> Result<(), Failure> {
+        let naming = plan.criteria.iter().find(|criterion| !criterion.parts.is_every());
+        match naming.filter(|_| !self.may_take_marks()) {
+            Some(criterion) => Err(Failure::bad_workload(format!(
+                "the criterion \"{criterion}\" names parts of a run, into which assay mark divides a single run of one workload, and this one \
+                 takes no marks\n  = remove in from the criteria, or use assay run"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it is a single run, whose log this process writes alone.
+    fn may_take_marks(&self) -> bool {
+        self.takes_marks && self.step.is_none() && self.share.is_none()
+    }
 }
 
 /// The content of the header besides the plan.
@@ -155,7 +176,12 @@ pub(crate) fn header_facts(
     watermarks.extend(unchecked.then(|| "UNCHECKED: what the run left in the database was not checked".to_owned()));
     HeaderFacts {
         created,
-        step: StepFacts { head: how.step.clone(), measured_before_ns: how.measured_before_ns },
+        step: StepFacts {
+            head: how.step.clone(),
+            measured_before_ns: how.measured_before_ns,
+            // In virtual time a run is over before anybody could mark it.
+            takes_marks: how.may_take_marks() && !matches!(targets, Targets::Simulated(_)),
+        },
         clocks,
         signer: how.signer.clone(),
         question: how.question.clone(),

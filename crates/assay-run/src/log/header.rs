@@ -50,6 +50,8 @@ pub struct StepFacts {
     pub head: Option<StepHead>,
     /// Measured time of the step that is already in the log, when it is continued.
     pub measured_before_ns: Option<u64>,
+    /// Whether marks may divide it into parts.
+    pub takes_marks: bool,
 }
 
 /// The content of a log's header that only a run in real time has.
@@ -105,6 +107,7 @@ pub fn make_header(plan: &Plan, facts: HeaderFacts) -> Header {
         criteria: plan.criteria.clone(),
         max_lag_ns: plan.timing.max_lag.as_ns(),
         lateness: facts.in_real_time.lateness,
+        takes_marks: facts.step.takes_marks,
         watermarks: facts.watermarks,
         engine: facts.engine,
         host: facts.host,

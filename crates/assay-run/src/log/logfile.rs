@@ -4,6 +4,7 @@
 use crate::failure::{Failure, escaped_path};
 use crate::files;
 use crate::log::lock::mark_as_written;
+use crate::log::marks::{Mail, Mailbox, MarksSoFar};
 use crate::log::remembered::{self, Remembered};
 use assay_base::Measure;
 use assay_device::usage::largest_file;
@@ -19,20 +20,29 @@ pub struct LogFile {
     /// Absent where nothing is stored and only a listener gets the lines.
     writer: Option<Writer<Box<dyn LogStorage>>>,
     listener: Option<Box<dyn Listen>>,
-    unsynced: u32,
-    /// The end of the run's last interval, and the same when the file was last made durable; nanoseconds.
-    at_ns: u64,
-    synced_ns: u64,
-    /// Whether intervals are longer than a line may wait to be made durable.
-    slow: bool,
-    /// Whether events were written that are not durable yet.
-    unsynced_event: bool,
+    unsynced: Unsynced,
     /// Number of lines that would survive a power cut.
     durable: u64,
     failed: Option<String>,
     reservation: Reservation,
     /// The same content in memory, for when the file cannot be read back.
     remembered: Remembered,
+    /// Where others ask for marks.
+    mailbox: Mailbox,
+}
+
+/// What was written and is not durable yet.
+#[derive(Debug, Default)]
+struct Unsynced {
+    /// Number of lines.
+    lines: u32,
+    /// Whether there are events among them.
+    has_event: bool,
+    /// The end of the run's last interval, and the same when the file was last made durable; nanoseconds.
+    at_ns: u64,
+    synced_ns: u64,
+    /// Whether intervals are longer than a line may wait to be made durable.
+    slow: bool,
 }
 
 /// The storage of a log's bytes.
@@ -129,15 +139,16 @@ impl LogFile {
         let file = files::begin_file(path)
             .map_err(|e| Failure::host_unable(format!("the run log {} cannot be made: {e}", escaped_path(path))))?;
         mark_as_written(&file);
-        Ok(LogFile::continue_behind(path, file, 0))
+        Ok(LogFile::continue_behind(path, file, 0, MarksSoFar::default()))
     }
 
-    /// The log at `path`, continued after the content of `file`; the next line has number `next`.
-    pub(crate) fn continue_behind(path: &Path, file: File, next: u64) -> LogFile {
+    /// The log at `path`, continued after the content of `file`, which has these marks; the next line has number `next`.
+    pub(crate) fn continue_behind(path: &Path, file: File, next: u64, marks: MarksSoFar) -> LogFile {
         let remembered = Remembered::default();
         let bytes = LogBytes { file, remembered: remembered.clone() };
         let mut log = LogFile::new(path, Some(Writer::new(Box::new(bytes), next)));
         log.remembered = remembered;
+        log.mailbox = Mailbox::beside_log(path, marks);
         log
     }
 
@@ -146,15 +157,12 @@ impl LogFile {
             path: path.to_path_buf(),
             writer,
             listener: None,
-            unsynced: 0,
-            at_ns: 0,
-            synced_ns: 0,
-            slow: false,
-            unsynced_event: false,
+            unsynced: Unsynced::default(),
             durable: 0,
             failed: None,
             reservation: Reservation::default(),
             remembered: Remembered::default(),
+            mailbox: Mailbox::beside_log(path, MarksSoFar::default()),
         }
     }
 
@@ -244,25 +252,25 @@ impl LogFile {
         let Some(writer) = self.writer.as_mut().filter(|_| self.failed.is_none()) else { return };
         let urgent = match entry {
             Entry::Interval(interval) => {
-                self.at_ns = interval.end_ns;
-                self.slow = interval.end_ns.saturating_sub(interval.start_ns) >= SYNC_AFTER_NS;
-                self.unsynced_event || self.at_ns.saturating_sub(self.synced_ns) >= SYNC_AFTER_NS
+                self.unsynced.at_ns = interval.end_ns;
+                self.unsynced.slow = interval.end_ns.saturating_sub(interval.start_ns) >= SYNC_AFTER_NS;
+                self.unsynced.has_event || self.unsynced.at_ns.saturating_sub(self.unsynced.synced_ns) >= SYNC_AFTER_NS
             }
-            Entry::Histograms(_) => self.slow,
+            Entry::Histograms(_) => self.unsynced.slow,
             Entry::Event(_) => {
-                self.unsynced_event = true;
+                self.unsynced.has_event = true;
                 false
             }
             // Every segment has a time line of its own.
             Entry::Header(_) => {
-                self.at_ns = 0;
+                self.unsynced.at_ns = 0;
                 true
             }
             Entry::Close(_) => true,
         };
         let written = writer.write_entry(entry).and_then(|()| {
-            self.unsynced += 1;
-            if urgent || self.unsynced >= SYNC_EVERY {
+            self.unsynced.lines += 1;
+            if urgent || self.unsynced.lines >= SYNC_EVERY {
                 self.sync_file().and_then(|()| self.reserve_ahead())
             } else {
                 Ok(())
@@ -280,9 +288,20 @@ impl LogFile {
         self.remembered.newly_certain_failure()
     }
 
+    /// The mark that somebody asks for behind the interval that was written last, which ended at `at_ns`. It is not written yet.
+    pub(crate) fn take_mark(&mut self, at_ns: u64) -> Mail {
+        // A mark that could not be written would be lost.
+        if self.writer.is_none() || self.failed.is_some() { Mail::Nothing } else { self.mailbox.take_request(at_ns) }
+    }
+
+    /// Gives up a mark that was not taken before the run was interrupted; returns what it says.
+    pub(crate) fn give_up_leftover_mark(&self) -> Option<String> {
+        self.mailbox.give_up_leftover()
+    }
+
     /// Makes written events durable; called when no line is waiting to be written.
     pub fn settle_events(&mut self) {
-        if !self.unsynced_event || self.failed.is_some() {
+        if !self.unsynced.has_event || self.failed.is_some() {
             return;
         }
         if let Err(e) = self.sync_file() {
@@ -297,7 +316,7 @@ impl LogFile {
     }
 
     fn sync_file(&mut self) -> io::Result<()> {
-        (self.unsynced, self.synced_ns, self.unsynced_event) = (0, self.at_ns, false);
+        (self.unsynced.lines, self.unsynced.synced_ns, self.unsynced.has_event) = (0, self.unsynced.at_ns, false);
         let Some(writer) = &self.writer else { return Ok(()) };
         writer.get_ref().make_durable()?;
         self.durable = writer.next_seq();

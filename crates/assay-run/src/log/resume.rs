@@ -5,6 +5,7 @@
 
 use crate::databases::LoggedCommits;
 use crate::failure::{Failure, escaped_path};
+use crate::log::marks::MarksSoFar;
 use crate::log::reading;
 use assay_base::Span;
 use assay_judge::procedure::Ending;
@@ -68,6 +69,8 @@ pub(crate) struct Scan {
     pub length: u64,
     /// Bytes of an incomplete last line, which is dropped.
     pub torn: u64,
+    /// Its marks.
+    pub marks: MarksSoFar,
 }
 
 /// Reads a log that was opened at `path` and not read yet. A log that is damaged in the middle cannot be continued.
@@ -77,7 +80,12 @@ pub(crate) fn scan_log(file: &File, path: &Path) -> Result<Scan, Failure> {
     let mut segment = Segment::default();
     while let Some(item) = reader.next_entry().map_err(|e| unreadable_log(path, &e))? {
         match item {
-            Ok(entry) => segment.take_entry(entry, &mut scan.steps),
+            Ok(entry) => {
+                if let Entry::Event(event) = &entry {
+                    scan.marks.count_event(event);
+                }
+                segment.take_entry(entry, &mut scan.steps);
+            }
             Err(damage) if damage.torn_tail => {
                 scan.torn = reader.offset_behind_line() - damage.offset;
                 break;

@@ -41,7 +41,7 @@ impl Unfinished {
     pub fn continue_log(self) -> Result<LogFile, Failure> {
         let Unfinished { path, file, scan } = self;
         file.set_len(scan.length).map_err(|e| cannot_go_on(&path, &e))?;
-        let mut log = LogFile::continue_behind(&path, file, scan.next_seq);
+        let mut log = LogFile::continue_behind(&path, file, scan.next_seq, scan.marks);
         if scan.torn > 0 {
             let text = format!("{} bytes of an unfinished line were given up", scan.torn);
             log.write_entry(&Entry::Event(Event {
@@ -50,6 +50,11 @@ impl Unfinished {
                 text,
                 details: Default::default(),
             }));
+        }
+        if let Some(said) = log.give_up_leftover_mark() {
+            let text = format!("a mark was given up that the run had not taken when it was interrupted: \"{said}\"");
+            let (what, details) = (EventKind::Warning, Default::default());
+            log.write_entry(&Entry::Event(Event { at_ns: 0, what, text, details }));
         }
         Ok(log)
     }

@@ -24,6 +24,7 @@ pub(crate) mod judge;
 pub(crate) mod limit;
 pub(crate) mod links;
 pub(crate) mod manual;
+pub(crate) mod mark;
 pub(crate) mod matrix;
 pub(crate) mod merge;
 pub(crate) mod new;

@@ -160,6 +160,7 @@ pub(super) fn way_of_driving(args: &Run, prepared: &Prepared, signer: Option<&Si
         manner: args.output.run_manner(args.access.engine),
         prepared: Records::for_host().preparations_of_targets(prepared.targets.real_targets(), print_to_stderr),
         signer: signer.map(Signer::key_id),
+        takes_marks: true,
         ..Drive::default()
     }
 }

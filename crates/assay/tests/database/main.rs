@@ -39,6 +39,7 @@ mod mariadb;
 mod procedures;
 mod real_etcd;
 mod refused;
+mod restarted;
 mod searched;
 mod secret;
 mod server;

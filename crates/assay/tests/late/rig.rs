@@ -119,6 +119,7 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
         criteria: plan.criteria.clone(),
         max_lag_ns: plan.timing.max_lag.as_ns(),
         lateness,
+        takes_marks: false,
         watermarks: Vec::new(),
         engine: BTreeMap::new(),
         host: BTreeMap::new(),

@@ -52,6 +52,8 @@ mod killed;
 mod lives;
 mod mail;
 mod marked;
+mod marked_disks;
+mod marks;
 mod matrix;
 mod mounts;
 mod namespaces;

@@ -70,6 +70,7 @@ const RUNS: &[(Same, &str)] = &[
     (Same::Everything, "judge run --table"),
     (Same::Everything, "watch run"),
     (Same::Everything, "watch failed"),
+    (Same::Everything, "mark run nothing"),
     (Same::Everything, "report run"),
     (Same::Everything, "verify run"),
     (Same::Everything, "compare run failed --anyway"),

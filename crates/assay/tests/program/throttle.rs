@@ -23,6 +23,14 @@ impl Throttle {
         Some(group)
     }
 
+    /// Another limit for the device whose number is in this file; 0 is none.
+    #[allow(dead_code, reason = "not every test program has a throttle that comes and goes")]
+    pub fn limit(&self, number: &Path, limit: &str, value: u64) {
+        let number = std::fs::read_to_string(number).unwrap();
+        let file = self.0.join(format!("blkio.throttle.{limit}_device"));
+        std::fs::write(file, format!("{} {value}", number.trim())).unwrap();
+    }
+
     /// `command`, started within the group.
     pub fn within(&self, command: &Command) -> Command {
         let mut shell = Command::new("sh");

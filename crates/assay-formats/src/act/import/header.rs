@@ -99,6 +99,7 @@ pub(super) fn build_header(head: &Head, flows: &[Flow], schedule: &Schedule, pla
             .unwrap_or(0)
             .saturating_mul(1_000_000_000),
         lateness: false,
+        takes_marks: false,
         watermarks: import_watermarks(head, planned, slice),
         engine: BTreeMap::from([("engine".to_owned(), format!("ACT {}", head.version))]),
         host: BTreeMap::new(),
@@ -159,6 +160,7 @@ fn standard_criteria(head: &Head, flows: &[Flow], several: bool, slice: Span) ->
             bound: Bound::Over { over, below },
             window: Some(slice),
             least_operations: 0,
+            parts: assay_base::MarkedParts::EVERY,
         }));
     }
     criteria

@@ -1,6 +1,6 @@
 //! What a reader sees first: the verdict as a colour, a sign and words, and the watermarks.
 
-use crate::Verdict;
+use crate::{Judgement, Verdict};
 
 /// A verdict as a colour, a sign and words.
 #[derive(Clone, Copy)]
@@ -12,6 +12,15 @@ pub(crate) struct Badge {
 }
 
 impl Badge {
+    /// The verdict of a run, which may be about some of its parts only.
+    pub(crate) fn for_judgement(judgement: &Judgement) -> Badge {
+        let badge = Badge::for_verdict(judgement.verdict);
+        if judgement.verdict == Verdict::Pass && judgement.part.course.has_unasked_part() {
+            return Badge { meaning: "every criterion held in the parts of the run that the criteria name", ..badge };
+        }
+        badge
+    }
+
     pub(crate) fn for_verdict(verdict: Verdict) -> Badge {
         let (class, sign, word, meaning) = match verdict {
             Verdict::Pass => {

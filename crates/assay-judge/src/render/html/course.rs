@@ -3,12 +3,15 @@
 use super::beneath::{self, Beneath};
 use super::charts::{self, StreamCharts};
 use super::kinds::KindsView;
+use super::marked::MarkedView;
 use crate::judgement::{Steadiness, StepFigures};
 use crate::words::{change_sentence, clock_text, level_text};
 use assay_base::Span;
 
 /// What is shown along the measured time.
 pub(crate) struct CourseView<'a> {
+    /// The parts into which marks divide it.
+    pub marked: MarkedView<'a>,
     pub kinds: KindsView<'a>,
     pub charts: Vec<StreamCharts<'a>>,
     /// The verdict was decided in this part, and the charts shade the deciding window.
@@ -37,6 +40,7 @@ pub(crate) struct LastRounds {
 impl<'a> CourseView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str, decided: bool) -> CourseView<'a> {
         CourseView {
+            marked: MarkedView::new(part, root),
             kinds: KindsView::new(part, root),
             charts: charts::all_charts(part),
             decided,

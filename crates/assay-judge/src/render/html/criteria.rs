@@ -48,15 +48,30 @@ fn criterion_rows<'a>(criteria: &'a [CriterionOutcome], root: &str) -> Vec<Crite
     criteria.iter().enumerate().map(|(index, outcome)| row_of(index, outcome, root)).collect()
 }
 
+/// An outcome as a colour, a sign and a word.
+#[derive(Clone, Copy)]
+pub(crate) struct OutcomeState {
+    pub class: &'static str,
+    pub sign: &'static str,
+    pub word: &'static str,
+}
+
+impl OutcomeState {
+    pub(crate) fn new(outcome: Outcome) -> OutcomeState {
+        let (class, sign, word) = match outcome {
+            Outcome::Pass => ("pass", "✓", "held"),
+            Outcome::Fail => ("fail", "✗", "broken"),
+            Outcome::Invalid => ("invalid", "⚠", "proves nothing"),
+            Outcome::Incomplete => ("incomplete", "◌", "incomplete"),
+            Outcome::NotApplied => ("incomplete", "–", "not applied"),
+        };
+        OutcomeState { class, sign, word }
+    }
+}
+
 /// The row of one criterion.
 fn row_of<'a>(index: usize, outcome: &'a CriterionOutcome, root: &str) -> CriterionRow<'a> {
-    let (class, sign, word) = match outcome.outcome {
-        Outcome::Pass => ("pass", "✓", "held"),
-        Outcome::Fail => ("fail", "✗", "broken"),
-        Outcome::Invalid => ("invalid", "⚠", "proves nothing"),
-        Outcome::Incomplete => ("incomplete", "◌", "incomplete"),
-        Outcome::NotApplied => ("incomplete", "–", "not applied"),
-    };
+    let OutcomeState { class, sign, word } = OutcomeState::new(outcome.outcome);
     let (measured, worst) =
         (figure_view(&outcome.measured, index, "measured", root), figure_view(&outcome.worst, index, "worst", root));
     CriterionRow { class, sign, word, outcome, measured, worst }

@@ -19,6 +19,7 @@ pub(crate) mod figures;
 mod frame;
 pub(crate) mod headline;
 mod kinds;
+mod marked;
 mod multiples;
 mod part;
 mod plan;
@@ -48,7 +49,7 @@ pub fn write_html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Resul
     let page = Page {
         frame: Frame::with_scripts(),
         judgement,
-        badge: Badge::for_verdict(judgement.verdict),
+        badge: Badge::for_judgement(judgement),
         headline: Headline::new(judgement),
         when: judgement.time_of_run(),
         deciding: judgement.deciding.as_ref().map(deciding_text),

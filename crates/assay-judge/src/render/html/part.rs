@@ -177,6 +177,7 @@ impl<'a> PartView<'a> {
     pub(crate) fn contents(&self) -> Vec<(&'static str, &'static str)> {
         let all = [
             (true, ("criteria", "Criteria")),
+            (!self.course.marked.parts.is_empty(), ("parts", "Before, during, after")),
             (true, ("streams", "Streams")),
             (self.database.is_there(), ("database", "Database")),
             (!self.streams.phases.is_empty(), ("phases", "Phases")),
