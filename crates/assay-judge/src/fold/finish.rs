@@ -65,7 +65,7 @@ pub(crate) fn finish_step(mut fold: StepFold) -> Finished {
     );
     let mut part = StepFigures { failure: failure_in_words(&notes.findings), ..part };
     part.targets.durability = durable;
-    notes.warnings.extend(straggler_warnings(&part.ranks, &part.criteria));
+    notes.warnings.extend(straggler_warnings(&part.generator.ranks, &part.criteria));
     laws::assert_all(&part, &layout, peak);
     notes.warnings.extend(part.generator.cost.and_then(|cost| cost.throttled_warning()));
     let used = part.targets.foreign.iter();
@@ -151,6 +151,7 @@ fn step_figures(
             cost: fold.measured.totals.cost,
             engine: fold.header.engine,
             host: fold.header.host,
+            ranks: std::mem::take(&mut fold.happened.ranks).into_figures(),
         },
         targets: TargetFigures {
             each: targets,
@@ -164,7 +165,6 @@ fn step_figures(
             unwatched: fold.header.unwatched,
             integrity: fold.correctness.integrity.finish(&fold.layout.plan),
         },
-        ranks: std::mem::take(&mut fold.happened.ranks).into_figures(),
         course: Course {
             gaps: fold.happened.events.gaps,
             events: fold.happened.events.kept,

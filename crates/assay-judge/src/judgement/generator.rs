@@ -1,5 +1,6 @@
 //! What generated the load: the program on a machine, and its own cost.
 
+use super::ranks::RankFigures;
 use super::skip::is_zero;
 use assay_base::Span;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,9 @@ pub struct GeneratorFigures {
     pub engine: BTreeMap<String, String>,
     /// The machine.
     pub host: BTreeMap<String, String>,
+    /// What each of several ranks did by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankFigures>,
 }
 
 /// The generator's own cost over the measured time.

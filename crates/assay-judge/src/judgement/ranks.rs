@@ -14,7 +14,7 @@ const LEAST_OPERATIONS: f64 = 5.0;
 const LEAST_RANKS: usize = 3;
 
 /// One rank, as it has judged its own log.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankFigures {
     /// Its number.
     pub rank: u32,
@@ -30,7 +30,7 @@ pub struct RankFigures {
 }
 
 /// The operations of a rank that a criterion counts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankShare {
     /// Index into the criteria of the result.
     pub criterion: usize,

@@ -8,7 +8,6 @@ use crate::judgement::generator::GeneratorFigures;
 use crate::judgement::history::LogHistory;
 use crate::judgement::log::{Damaged, LogSum};
 use crate::judgement::plan::PlanAsRun;
-use crate::judgement::ranks::RankFigures;
 use crate::judgement::slices::SliceList;
 use crate::judgement::stream_figures::StreamFigures;
 use crate::judgement::targets::TargetFigures;
@@ -123,9 +122,6 @@ pub struct StepFigures {
     /// What was driven.
     #[serde(flatten)]
     pub targets: TargetFigures,
-    /// What each of several ranks did by itself.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ranks: Vec<RankFigures>,
     /// What happened along the measured time.
     #[serde(flatten)]
     pub course: Course,

@@ -413,9 +413,9 @@ fn part(size: Size) -> StepFigures {
                 ("clock", "CLOCK_MONOTONIC_RAW"),
             ]),
             host: text_map(&[("cpu", "AMD EPYC 7543"), ("kernel", "6.1.0-25-amd64"), ("name", "rack7<b>-12")]),
+            ranks: ranks(size),
         },
         targets: TargetFigures { each: targets(size), ..TargetFigures::default() },
-        ranks: ranks(size),
         course: Course {
             gaps: Vec::new(),
             events: vec![

@@ -7,7 +7,6 @@ use super::database::DatabaseView;
 use super::figures::{ABSENT, count_text, megabytes_text};
 use super::headline::iops_text;
 use super::proof::ProofView;
-use super::ranks::RanksView;
 use super::slices::SlicesView;
 use super::streams::StreamsView;
 use super::targets::BesideView;
@@ -32,7 +31,6 @@ pub(crate) struct PartView<'a> {
     pub course: CourseView<'a>,
     pub slices: SlicesView<'a>,
     pub beside: BesideView<'a>,
-    pub ranks: RanksView<'a>,
     pub proof: ProofView<'a>,
     pub tested: TestedView<'a>,
 }
@@ -162,7 +160,6 @@ impl<'a> PartView<'a> {
             course: CourseView::new(figures, &root, decided),
             slices: SlicesView::new(figures, &root),
             beside: BesideView::new(figures, &root),
-            ranks: RanksView::new(figures, &root),
             proof: ProofView::new(figures, warnings),
             tested: TestedView::new(figures, &root),
         }
@@ -186,7 +183,7 @@ impl<'a> PartView<'a> {
             (!self.course.steadiness.is_empty(), ("steady", "Was it steady?")),
             (!self.figures.slices.listed.is_empty(), ("slices", "Slices")),
             (!self.beside.tables.is_empty(), ("beside", "Targets side by side")),
-            (!self.ranks.rows.is_empty(), ("ranks", "Ranks side by side")),
+            (!self.beside.ranks.rows.is_empty(), ("ranks", "Ranks side by side")),
             (true, ("proof", "Can it be believed?")),
             (true, ("tested", "What was tested")),
             (self.tested.plan.is_some(), ("plan", "The plan")),

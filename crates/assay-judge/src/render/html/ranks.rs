@@ -47,11 +47,11 @@ pub(crate) struct StripCell {
 
 impl<'a> RanksView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str) -> RanksView<'a> {
-        let columns: Vec<usize> = part.ranks.first().map_or_else(Vec::new, |first| {
+        let columns: Vec<usize> = part.generator.ranks.first().map_or_else(Vec::new, |first| {
             let known = first.shares.iter().map(|share| share.criterion);
             known.filter(|criterion| part.criteria.get(*criterion).is_some()).collect()
         });
-        let rows = part.ranks.iter().enumerate().map(|(at, rank)| RankRow {
+        let rows = part.generator.ranks.iter().enumerate().map(|(at, rank)| RankRow {
             rank,
             badge: rank.verdict.map(Badge::for_verdict),
             shares: columns

@@ -2,6 +2,7 @@
 
 use super::figures::{Cell, two_decimals_percent};
 use super::multiples::{self, Multiples};
+use super::ranks::RanksView;
 use crate::judgement::{StepFigures, StreamTotals, TargetTotals};
 use assay_base::Bytes;
 
@@ -22,6 +23,7 @@ pub(crate) struct TargetRow<'a> {
 pub(crate) struct BesideView<'a> {
     pub tables: Vec<TargetTable<'a>>,
     pub multiples: Vec<Multiples<'a>>,
+    pub ranks: RanksView<'a>,
 }
 
 /// One stream on each of several targets.
@@ -39,7 +41,11 @@ pub(crate) struct FigureRow<'a> {
 
 impl<'a> BesideView<'a> {
     pub(crate) fn new(part: &'a StepFigures, root: &str) -> BesideView<'a> {
-        BesideView { tables: target_tables(part, root), multiples: multiples::small_multiples(part) }
+        BesideView {
+            tables: target_tables(part, root),
+            multiples: multiples::small_multiples(part),
+            ranks: RanksView::new(part, root),
+        }
     }
 }
 
