@@ -223,6 +223,7 @@ fn the_members_of_the_result_are_the_members_listed() {
         "groups",
         "phases",
         "parts",
+        "ranks",
         "databases",
         "per_minute",
         "loops",

@@ -36,7 +36,7 @@ pub fn places_of_targets(paths: &[&Path]) -> Vec<String> {
     let place = |path: &&Path| match std::fs::metadata(path) {
         Ok(meta) if meta.rdev() > 0 => format!("device {}", meta.rdev()),
         Ok(meta) => format!("file {} on {}", meta.ino(), meta.dev()),
-        Err(_) => path.display().to_string(),
+        Err(_) => escaped_path(path),
     };
     paths.iter().map(place).collect()
 }
