@@ -9,19 +9,6 @@ use assay_judge::{Judgement, Verdict, render};
 use assay_record::{CloseReason, Header};
 use common::*;
 
-const BAD: Minute = Minute {
-    slow: 200,
-    own_us: 0,
-    pushed: 0,
-    queue_us: 0,
-    errors: 0,
-    short: 0,
-    stuck: 0,
-    waiting: 0,
-    in_flight: 0,
-    unscheduled: 0,
-};
-
 /// Three hours; the disturbance lasts from minute 90 to minute 120, and the device needs five more minutes.
 const BEGINS: u64 = 90;
 const ENDS: u64 = 120;
@@ -252,13 +239,17 @@ fn a_mark_that_makes_no_sense_is_damage() {
         let judged = run.judge();
         assert_eq!(judged.verdict, Verdict::Invalid, "{details:?}: {}", judged.reason);
     }
-    let mut flood = Scenario::new(header(1, 1)).warm_up();
+    let mut flood = Scenario::new(Header { takes_marks: true, ..header(1, 1) }).warm_up();
     for _ in 0..1100 {
         flood = flood.mark("m", "disturbed");
     }
     let judged = flood.minutes(0..60, good).completed().judge();
     assert_eq!(judged.verdict, Verdict::Invalid, "{}", judged.reason);
     assert_eq!(parts(&judged).len(), 1000);
+    // Nobody writes one into a log that says that it takes none.
+    let judged = Scenario::new(Header { takes_marks: false, ..judged_by(STANDARD[0], "0s") });
+    let judged = judged.with_marks(good).completed().judge();
+    assert_eq!((judged.verdict, parts(&judged).len()), (Verdict::Invalid, 0), "{}", judged.reason);
 }
 
 /// A run that is continued stays in its part, and its marks stay; what was measured of a window before counts as it is.
@@ -329,4 +320,89 @@ fn nothing_changes_without_marks() {
     let mut json = String::new();
     render::write_json(&judged, &mut json).unwrap();
     assert!(!json.contains("\"parts\"") && !json.contains("\"part\""));
+}
+
+/// What may fail is bounded in each kind of part, also where no window is judged: while it warms up, and while it drains.
+#[test]
+fn errors_are_bounded_in_the_warm_up_and_while_it_drains() {
+    let header = |share: &str| Header {
+        criteria: criteria(&[
+            "reads response over 8ms below 50% per 10min in healthy and recovered",
+            &format!("reads errors at most {share} per 10min in healthy"),
+            "reads errors at most 100% per 10min in disturbed",
+        ]),
+        ..judged_by(STANDARD[0], "2min")
+    };
+    // All of two minutes of warm-up fail: of 92 minutes of a healthy part 2.2 %.
+    let failing = |_: usize| Minute { errors: 600, slow: 0, ..good(0, 0) };
+    for (share, verdict) in [("2%", Verdict::Fail), ("3%", Verdict::Pass)] {
+        let mut run = Scenario::new(header(share));
+        (0..2).for_each(|_| run.interval(0, MINUTE, &failing));
+        let run = run.minutes(0..BEGINS, good).mark("a", "disturbed").minutes(BEGINS..ENDS, good);
+        let judged = run.mark("b", "recovered").minutes(ENDS..180, good).completed().judge();
+        assert_eq!(judged.verdict, verdict, "{share}: {}", judged.reason);
+        if verdict == Verdict::Fail {
+            assert!(judged.reason.contains("from the first on while it is healthy"), "{}", judged.reason);
+        }
+    }
+}
+
+/// A mark while the run drains adds a part in which nothing was measured, and excuses nothing that fails then.
+#[test]
+fn a_mark_while_it_drains_changes_no_kind() {
+    let header = Header {
+        criteria: criteria(&[
+            "reads response over 8ms below 50% per 10min in healthy",
+            "reads errors at most 100% per 10min in disturbed",
+        ]),
+        ..judged_by(STANDARD[0], "2min")
+    };
+    let failing = |minute: u64, flow| Minute { errors: u64::from(minute == 180), ..good(minute, flow) };
+    for marked in [false, true] {
+        let run = Scenario::new(header.clone()).warm_up().minutes(0..180, good);
+        let run = if marked { run.mark("late", "disturbed") } else { run };
+        let judged = run.minutes(180..181, failing).completed().judge();
+        assert_eq!(judged.verdict, Verdict::Fail, "{marked}: {}", judged.reason);
+        assert_eq!(parts(&judged).len(), 1 + usize::from(marked));
+    }
+}
+
+/// Time for a recovery is given after a disturbance, once.
+#[test]
+fn time_is_allowed_for_a_recovery_from_something() {
+    let criterion = "reads response over 1ms below 5% per 10min in healthy and recovered";
+    let bad_between = |from: u64, to: u64| {
+        move |minute: u64, flow| if (from..to).contains(&minute) { BAD } else { good(minute, flow) }
+    };
+    // Nothing was disturbed.
+    let behave = bad_between(90, 100);
+    let run = Scenario::new(judged_by(criterion, "10min")).warm_up().minutes(0..90, behave).mark("a", "recovered");
+    let judged = run.minutes(90..180, behave).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
+    // Marked once more, and once more: the time runs from the first.
+    for (until, verdict) in [(130, Verdict::Pass), (140, Verdict::Fail)] {
+        let behave = bad_between(90, until);
+        let mut run = Scenario::new(judged_by(criterion, "10min")).warm_up().minutes(0..90, behave);
+        run = run.mark("a", "disturbed").minutes(90..120, behave).mark("b", "recovered");
+        for from in [120, 125] {
+            run = run.minutes(from..from + 5, behave).mark("again", "recovered");
+        }
+        let judged = run.minutes(130..180, behave).completed().judge();
+        assert_eq!(judged.verdict, verdict, "{until}: {}", judged.reason);
+    }
+}
+
+/// A part in which errors are allowed and nothing is asked for is not one that PASS is about.
+#[test]
+fn a_pass_does_not_name_a_part_that_may_only_fail() {
+    let header = Header {
+        criteria: criteria(&[
+            "reads response over 8ms below 5% per 10min in healthy and recovered",
+            "reads errors at most 100% per 10min in disturbed",
+        ]),
+        ..judged_by(STANDARD[0], "2min")
+    };
+    let judged = Scenario::new(header).with_marks(good).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+    assert!(judged.reason.contains("1 (healthy) and 3 (recovered)"), "{}", judged.reason);
 }

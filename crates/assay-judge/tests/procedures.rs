@@ -6,22 +6,10 @@ use assay_base::{Direction, Measure, Span};
 use assay_judge::judgement::Outcome;
 use assay_judge::{Options, Verdict, render};
 use assay_record::{
-    CloseReason, DiskCounters, Entry, Event, PhaseHead, PhaseKind, Preparation, Reader, StepHead, TargetHead, Writer,
+    CloseReason, DiskCounters, Entry, Event, Header, HostHead, PhaseHead, PhaseKind, Preparation, Reader, StepHead,
+    TargetHead, Writer,
 };
 use common::*;
-
-const BAD: Minute = Minute {
-    slow: 200,
-    own_us: 0,
-    pushed: 0,
-    queue_us: 0,
-    errors: 0,
-    short: 0,
-    stuck: 0,
-    waiting: 0,
-    in_flight: 0,
-    unscheduled: 0,
-};
 
 #[test]
 fn a_good_device_passes_and_says_what_was_closest() {
@@ -854,6 +842,27 @@ fn a_continued_step_counts_only_uninterrupted_slices() {
     assert_eq!(at_the_slice.verdict, Verdict::Pass, "the cut slice was measured again: {}", at_the_slice.reason);
     let complete: Vec<bool> = in_the_middle.part.slices.listed.iter().map(|slice| slice.complete).collect();
     assert_eq!(complete, [true, false, true]);
+}
+
+/// What several ranks began a process alone cannot continue, nor ranks what a process began: it would prove another load.
+#[test]
+fn nobody_continues_a_run_of_several_ranks() {
+    let of_ranks = |mut head: Header, ranks: u32| {
+        let rank =
+            |rank| HostHead { rank, name: "node".to_owned(), parts: 1, all_parts: ranks.into(), ..HostHead::default() };
+        head.hosts = (0..ranks).map(rank).collect();
+        head
+    };
+    for (before, after) in [(2, 0), (0, 2), (2, 2), (1, 0), (1, 1)] {
+        let first = Scenario::new(of_ranks(header(3, 1), before)).warm_up().minutes(0..60, good);
+        let mut head = of_ranks(header(3, 1), after);
+        head.continues = true;
+        head.measured_before_ns = HOUR;
+        head.phases[1].span_ns = 2 * HOUR;
+        let again = first.close(CloseReason::Interrupted, "SIGINT").segment(head).warm_up().minutes(0..120, good);
+        let judged = again.completed().judge();
+        assert_eq!(judged.verdict, Verdict::Invalid, "{before} and {after}: {}", judged.reason);
+    }
 }
 
 #[test]

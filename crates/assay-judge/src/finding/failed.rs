@@ -1,7 +1,7 @@
 //! What failed in one flow over the whole step: errors by name, short operations, stuck ones.
 
 use crate::finding::class::Class;
-use assay_base::{Code, Share, Span};
+use assay_base::{Code, MarkedPart, Share, Span};
 use assay_record::PARTS;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,8 +30,27 @@ pub(crate) struct Failures {
     pub(crate) longest_ns: u64,
     /// Whether its operations have no places on the target: they are neither reads, writes nor flushes.
     pub(crate) placeless: bool,
-    /// More than this share, of so many operations, failed over the whole step; without it one alone is too many.
-    pub(crate) more_than: Option<(Share, u64)>,
+    /// More failed than may; without it one alone is too many.
+    pub(crate) more_than: Option<Excess>,
+}
+
+/// More operations than may fail did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Excess {
+    /// The share that may.
+    pub(crate) share: Share,
+    /// Of so many.
+    pub(crate) operations: u64,
+    /// The kind of the parts that were counted, where the criteria do not speak of every kind.
+    pub(crate) part: Option<MarkedPart>,
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Excess { share, operations, part } = self;
+        write!(f, "that is more than {share} of all {operations} operations from the first on")?;
+        part.map_or(Ok(()), |part| write!(f, " while it is {part}"))
+    }
 }
 
 impl Failures {
@@ -52,8 +71,8 @@ impl Failures {
             return "the run's own sessions write in turn, so that somebody else held a lock on the database"
                 .to_owned();
         }
-        if let Some((share, of)) = self.more_than {
-            return format!("that is more than {share} of all {of} operations from the first on");
+        if let Some(excess) = self.more_than {
+            return excess.to_string();
         }
         let damaged = !self.errors.is_empty() && self.errors.keys().all(|name| is_damage(name));
         if damaged && self.short == 0 && self.stuck == 0 {

@@ -85,6 +85,11 @@ impl FindingKind {
             FindingKind::Log(_) | FindingKind::Target(_) => false,
         }
     }
+
+    /// Whether it says what one of several ranks proves by itself.
+    fn is_of_one_rank(&self) -> bool {
+        matches!(self, FindingKind::Course(CourseFinding::RankAlone { .. } | CourseFinding::RankUnjudged { .. }))
+    }
 }
 
 impl fmt::Display for FindingKind {
@@ -178,9 +183,11 @@ pub(crate) fn deciding_without_place(step: u32) -> Deciding {
 }
 
 /// The finding that decides: the most severe one, and of several such the earliest. What names others on a disk comes before
-/// other reasons why nothing is proven, such as a schedule that they cut short.
+/// other reasons why nothing is proven, such as a schedule that they cut short; what one rank proves by itself comes behind what all
+/// prove together.
 pub(crate) fn deciding_finding(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().min_by_key(|finding: &&Finding| {
-        (finding.severity_class(), !finding.kind.names_others(), finding.deciding.start_ns)
+        let kind = &finding.kind;
+        (finding.severity_class(), kind.is_of_one_rank(), !kind.names_others(), finding.deciding.start_ns)
     })
 }

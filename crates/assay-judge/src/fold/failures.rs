@@ -5,7 +5,7 @@
 //! criterion allows: damaged data, short and stuck operations.
 
 use crate::finding::criterion::CriterionFinding;
-use crate::finding::failed::{Failures, Moment, may_be_excused};
+use crate::finding::failed::{Excess, Failures, Moment, may_be_excused};
 use crate::finding::{Class, Finding, FindingKind, deciding_without_place};
 use crate::fold::counters::{add_parts, failures_by_part, of_the_device};
 use crate::fold::layout::Layout;
@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 pub(crate) struct FlowFailures {
     /// Index of each flow's finding.
     findings: BTreeMap<usize, usize>,
-    /// What failed of flows whose operations may fail.
-    allowed: BTreeMap<usize, Allowed>,
+    /// What failed of flows whose operations may fail, in each kind of part.
+    allowed: BTreeMap<(usize, MarkedPart), Allowed>,
     /// The part of the run in which it is.
     present: MarkedPart,
 }
@@ -52,7 +52,7 @@ impl FlowFailures {
         notes: &mut Notes,
     ) {
         let unexcused;
-        let interval = if layout.stream_of(flow).may_fail_in.has_part(self.present) {
+        let interval = if layout.stream_of(flow).may_fail.contains_key(&self.present) {
             unexcused = self.excuse_allowed_errors(flow, first, interval, layout);
             &unexcused
         } else {
@@ -83,7 +83,7 @@ impl FlowFailures {
     ) -> FlowInterval {
         let (allowed, left): (BTreeMap<_, _>, BTreeMap<_, _>) =
             interval.errors.clone().into_iter().partition(|(name, _)| may_be_excused(name));
-        let excused = self.allowed.entry(flow).or_default();
+        let excused = self.allowed.entry((flow, self.present)).or_default();
         let failed = interval.errors.values().fold(0u64, |sum, n| sum.saturating_add(*n));
         excused.ended = excused.ended.saturating_add(interval.ok).saturating_add(interval.short).saturating_add(failed);
         let rest =
@@ -100,17 +100,17 @@ impl FlowFailures {
         rest
     }
 
-    /// Finds where more failed over the whole step than may, unless the criterion itself is broken.
+    /// Finds where more failed over the whole step, or over all its parts of a kind, than may, unless the criterion itself is broken.
     pub(crate) fn too_many(&mut self, at_ns: u64, layout: &Layout, notes: &mut Notes) {
-        for (flow, Allowed { failures, ended }) in std::mem::take(&mut self.allowed) {
-            // Those that may fail in some parts only are judged there.
-            let of_run = layout.stream_of(flow).may_fail_in.is_every();
-            let Some(share) = layout.stream_of(flow).may_fail.filter(|_| of_run) else { continue };
+        for ((flow, kind), Allowed { failures, ended }) in std::mem::take(&mut self.allowed) {
+            let may_fail = &layout.stream_of(flow).may_fail;
+            let Some(share) = may_fail.get(&kind).copied() else { continue };
+            let part = (may_fail.len() < MarkedPart::ALL.len()).then_some(kind);
             let failed = failures.errors.values().fold(0u64, |sum, n| sum.saturating_add(*n));
             if share.allows_part(failed, ended) || is_bound_broken(&failures.stream, notes) {
                 continue;
             }
-            let failures = Failures { more_than: Some((share, ended)), ..failures };
+            let failures = Failures { more_than: Some(Excess { share, operations: ended, part }), ..failures };
             let measured = Some(failures.counts_text());
             let mut finding = none_yet(failures, at_ns, notes.step_number());
             finding.deciding.measured = measured;
@@ -225,7 +225,7 @@ mod tests {
     fn found(intervals: &[(u64, FlowInterval)], beside: Vec<CriterionFinding>) -> Option<(String, String, Moment)> {
         let header = crate::fold::fixture::header();
         let mut layout = Layout::new(&header, &["reads errors at most 1% per run".parse().unwrap()]).unwrap();
-        (layout.streams[1].may_fail, layout.streams[1].may_fail_in) = (None, assay_base::MarkedParts::NONE);
+        layout.streams[1].may_fail.clear();
         let (mut fold, mut notes) = (FlowFailures::default(), Notes::new(1));
         for (start_ns, interval) in intervals {
             fold.add_flow_interval(0, Moment::UnderLoad(*start_ns), interval, 0, &layout, &mut notes);

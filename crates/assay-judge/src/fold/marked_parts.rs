@@ -52,6 +52,8 @@ pub(crate) struct MarkedPartsFold {
     parts: Vec<Part>,
     /// What is being judged; nothing where nothing is asked of the part.
     judged: Option<JudgedPart>,
+    /// As what the time is judged, unless a disturbed part goes on for the criteria.
+    present: MarkedPart,
     /// Where the recovered part begins for the criteria, while a disturbed one goes on for them.
     recovers_at_ns: Option<u64>,
     findings: Vec<Finding>,
@@ -72,6 +74,7 @@ impl MarkedPartsFold {
             allowed_ns: layout.plan.recovery_at_most.as_ns(),
             parts: Vec::new(),
             judged: None,
+            present: MarkedPart::Healthy,
             recovers_at_ns: None,
             findings: Vec::new(),
         };
@@ -90,9 +93,8 @@ impl MarkedPartsFold {
 
     /// As what the time from a moment on is judged, which is not before what was measured last.
     pub(crate) fn kind_at(&self, at_ns: u64) -> MarkedPart {
-        let part = self.parts.last().map_or(MarkedPart::Healthy, |part| part.kind);
         let goes_on = self.recovers_at_ns.is_some_and(|recovers_at_ns| at_ns < recovers_at_ns);
-        if goes_on { MarkedPart::Disturbed } else { part }
+        if goes_on { MarkedPart::Disturbed } else { self.present }
     }
 
     /// Whether the load is asked for from a moment on.
@@ -136,13 +138,21 @@ impl MarkedPartsFold {
         self.end_recovery(layout);
         let healthy = self.healthy_level();
         self.add_part(kind, event.text.clone(), at_ns, layout);
-        // What completes while the run drains belongs to what was measured last.
+        // What completes while the run drains belongs to what was measured last, and is judged as that was.
         if layout.is_draining_at(at_ns) {
             return Ok(());
         }
-        let allowed_ns = if kind == MarkedPart::Recovered { self.allowed_ns } else { 0 };
-        let judged_as = if allowed_ns > 0 { MarkedPart::Disturbed } else { kind };
-        self.recovers_at_ns = (allowed_ns > 0).then(|| at_ns.saturating_add(allowed_ns));
+        let was_recovering_to = self.recovers_at_ns.filter(|recovers_at_ns| at_ns < *recovers_at_ns);
+        // Nobody is given time for a recovery from nothing, or twice for the same one.
+        self.recovers_at_ns = match (kind, self.present) {
+            (MarkedPart::Recovered, MarkedPart::Disturbed) => Some(at_ns.saturating_add(self.allowed_ns)),
+            (MarkedPart::Recovered, MarkedPart::Recovered) => was_recovering_to,
+            _ => None,
+        }
+        .filter(|recovers_at_ns| at_ns < *recovers_at_ns);
+        self.present = kind;
+        let allowed_ns = self.recovers_at_ns.map_or(0, |recovers_at_ns| recovers_at_ns - at_ns);
+        let judged_as = self.kind_at(at_ns);
         let goes_on = allowed_ns > 0 && self.judged.as_ref().is_some_and(|judged| judged.kind == judged_as);
         if !goes_on {
             self.end_stretch(Some(at_ns), layout);
@@ -195,7 +205,9 @@ impl MarkedPartsFold {
         if let Some(recovery) = &mut part.recovery {
             recovery.add_interval(placed, layout);
         }
-        if let Some(at_ns) = self.recovers_at_ns.filter(|at_ns| placed.at_ns >= *at_ns) {
+        // What drains is no part of its own.
+        let begins = |at_ns: &u64| placed.at_ns >= *at_ns && !layout.is_draining_at(placed.at_ns);
+        if let Some(at_ns) = self.recovers_at_ns.filter(begins) {
             self.begin_recovered(at_ns.max(placed.at_ns), layout);
         }
         let Some(judged) = &mut self.judged else { return };

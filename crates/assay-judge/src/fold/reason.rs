@@ -100,7 +100,7 @@ fn pass_reason(part: &StepFigures) -> String {
 
 /// The parts of the run of which the criteria ask something: `1 (healthy) and 3 (recovered)`.
 fn asked_parts(part: &StepFigures) -> String {
-    let numbered = part.course.parts.iter().enumerate().filter(|(_, part)| part.outcome.is_some());
+    let numbered = part.course.parts.iter().enumerate().filter(|(_, part)| part.is_asked_of());
     let named: Vec<String> = numbered.map(|(at, part)| format!("{} ({})", at + 1, part.kind)).collect();
     named.join(" and ")
 }

@@ -187,6 +187,10 @@ impl StepFold {
     }
 
     fn check_same(&self, header: &Header) -> Result<(), String> {
+        // A process that continues it alone would carry what several ranks had carried, or a part of it.
+        if !self.header.hosts.is_empty() || !header.hosts.is_empty() {
+            return Err("continues a run of several ranks, which nobody can".into());
+        }
         let same = header.flows == self.header.flows
             && header.thresholds_ns == self.header.thresholds_ns
             && header.streams == self.header.streams
@@ -378,6 +382,10 @@ impl StepFold {
 
     /// A mark divides the step behind what was measured last. The error says why it makes no sense.
     pub(crate) fn take_mark(&mut self, event: Event) -> Result<(), String> {
+        if !self.header.takes_marks {
+            self.happened.events.keep_event(event);
+            return Err("a run that takes no marks has one".to_owned());
+        }
         let so_far = WholeStep { slices: &self.slices, totals: &self.measured.totals, layout: &self.layout };
         let taken = self.measured.parts.begin_part(&event, self.placement.reached_ns(), &so_far);
         self.happened.events.keep_event(event);

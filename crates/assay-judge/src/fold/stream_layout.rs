@@ -1,7 +1,8 @@
 //! What the header, the plan and the criteria say about one stream.
 
-use assay_base::{Bound, Criterion, MarkedParts, Share};
+use assay_base::{Bound, Criterion, MarkedPart, Share};
 use assay_record::{Header, PlanHead, PlannedAddress, StreamHead};
+use std::collections::BTreeMap;
 
 /// A stream, its flows, and what the plan and the criteria say about it.
 #[derive(Clone, Debug)]
@@ -16,10 +17,9 @@ pub struct StreamLayout {
     pub durable: bool,
     /// Whether it reads back what the run has written, after the measured time.
     pub reads_back: bool,
-    /// The share of its operations that a criterion allows to fail; `None` where none speaks of errors, and each fails the run.
-    pub may_fail: Option<Share>,
-    /// The parts of the run in which they may.
-    pub may_fail_in: MarkedParts,
+    /// The share of its operations that a criterion allows to fail in each kind of part of the run; in one that is not here none speaks
+    /// of errors, and each fails the run.
+    pub may_fail: BTreeMap<MarkedPart, Share>,
 }
 
 impl StreamLayout {
@@ -34,29 +34,23 @@ impl StreamLayout {
             durable: planned.is_some_and(|stream| stream.durable),
             reads_back: address == PlannedAddress::Written,
             may_fail: may_fail(&head.name, criteria),
-            may_fail_in: parts_with_failures(&head.name, criteria),
             head,
         }
     }
 }
 
-/// The smallest share of a stream's operations that a criterion allows to fail.
-fn may_fail(stream: &str, criteria: &[Criterion]) -> Option<Share> {
-    let about_stream = criteria.iter().filter(|criterion| criterion.stream == stream);
-    about_stream
-        .filter_map(|criterion| match criterion.bound {
+/// The smallest share of a stream's operations that a criterion allows to fail, in each kind of part of which one speaks.
+fn may_fail(stream: &str, criteria: &[Criterion]) -> BTreeMap<MarkedPart, Share> {
+    let share_in = |kind: MarkedPart| {
+        let about_part =
+            criteria.iter().filter(|criterion| criterion.stream == stream && criterion.parts.has_part(kind));
+        let shares = about_part.filter_map(|criterion| match criterion.bound {
             Bound::ErrorsAtMost(share) => Some(share),
             _ => None,
-        })
-        .min()
-}
-
-/// The parts of a run in which a criterion allows operations of a stream to fail.
-fn parts_with_failures(stream: &str, criteria: &[Criterion]) -> MarkedParts {
-    let about_stream = criteria.iter().filter(|criterion| criterion.stream == stream);
-    about_stream
-        .filter(|criterion| matches!(criterion.bound, Bound::ErrorsAtMost(_)))
-        .fold(MarkedParts::NONE, |sum, criterion| sum.joined_with(criterion.parts))
+        });
+        shares.min().map(|share| (kind, share))
+    };
+    MarkedPart::ALL.into_iter().filter_map(share_in).collect()
 }
 
 #[cfg(test)]

@@ -636,8 +636,7 @@ mod tests {
             flows: flows.to_vec(),
             sequential: false,
             durable,
-            may_fail: None,
-            may_fail_in: assay_base::MarkedParts::NONE,
+            may_fail: std::collections::BTreeMap::new(),
             reads_back: false,
         };
         let layout = Layout {

@@ -39,7 +39,7 @@ pub struct Gap {
 impl Course {
     /// Whether there is a part of the run of which no criterion asks anything.
     pub(crate) fn has_unasked_part(&self) -> bool {
-        self.parts.iter().any(|part| part.outcome.is_none() && part.measured_ns > 0)
+        self.parts.iter().any(|part| !part.is_asked_of() && part.measured_ns > 0)
     }
 
     /// The largest change of level within a period of measured time, and the stream it belongs to.

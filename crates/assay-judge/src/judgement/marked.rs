@@ -3,7 +3,7 @@
 use super::criteria::{CriterionOutcome, Outcome};
 use super::skip::is_zero;
 use super::streams::TimesSummary;
-use assay_base::MarkedPart;
+use assay_base::{Bound, MarkedPart};
 use serde::{Deserialize, Serialize};
 
 /// One part of a run: from a mark, or from the beginning, to the next mark.
@@ -109,6 +109,12 @@ impl RecoveryFigures {
 }
 
 impl PartFigures {
+    /// Whether the criteria ask something of it, besides how many errors they allow.
+    pub(crate) fn is_asked_of(&self) -> bool {
+        let allows = |outcome: &CriterionOutcome| matches!(outcome.asked.exact_bound, Some(Bound::ErrorsAtMost(_)));
+        self.criteria.iter().any(|outcome| !allows(outcome))
+    }
+
     /// Its name in a sentence: `part 2 (disturbed, "scrub begins")`.
     pub fn part_in_words(&self, number: usize) -> String {
         part_in_words(number, self.kind, &self.text)

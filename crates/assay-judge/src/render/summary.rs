@@ -279,6 +279,10 @@ fn next(judgement: &Judgement, following: &Following<'_>) -> String {
         Verdict::Invalid => preparation_command(&judgement.part).unwrap_or_else(|| "assay doctor".to_owned()),
         // A quick look takes only a minute, and its scratch file has been removed.
         Verdict::Incomplete if is_quick(judgement) => "the same command again".to_owned(),
+        // Nobody continues it.
+        Verdict::Incomplete if !judgement.part.generator.ranks.is_empty() => {
+            "the same command with another --out".to_owned()
+        }
         Verdict::Incomplete => {
             following.again.map_or_else(|| format!("the same command with --resume {log}"), str::to_owned)
         }

@@ -79,7 +79,7 @@ impl Scope {
 
     /// Whether some operations may fail.
     fn may_fail(self, layout: &Layout) -> bool {
-        self.stream_range(layout).any(|stream| layout.streams[stream].may_fail.is_some())
+        self.stream_range(layout).any(|stream| !layout.streams[stream].may_fail.is_empty())
     }
 
     /// For how long any of them lives in a stretch of time.

@@ -311,6 +311,20 @@ pub fn judge_with(bytes: &[u8], options: &Options) -> Judgement {
     judge_log(Reader::new(bytes), options).unwrap()
 }
 
+/// A third of the operations are slow.
+pub const BAD: Minute = Minute {
+    slow: 200,
+    own_us: 0,
+    pushed: 0,
+    queue_us: 0,
+    errors: 0,
+    short: 0,
+    stuck: 0,
+    waiting: 0,
+    in_flight: 0,
+    unscheduled: 0,
+};
+
 /// A device that always answers in 200 µs, except for 1 % of the operations.
 pub fn good(_: u64, _: usize) -> Minute {
     Minute { slow: 10, ..Minute::default() }

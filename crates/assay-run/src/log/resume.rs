@@ -81,8 +81,10 @@ pub(crate) fn scan_log(file: &File, path: &Path) -> Result<Scan, Failure> {
     while let Some(item) = reader.next_entry().map_err(|e| unreadable_log(path, &e))? {
         match item {
             Ok(entry) => {
-                if let Entry::Event(event) = &entry {
-                    scan.marks.count_event(event);
+                match &entry {
+                    Entry::Event(event) => scan.marks.count_event(event),
+                    Entry::Header(header) if !header.hosts.is_empty() => return Err(is_of_several_ranks(path)),
+                    _ => {}
                 }
                 segment.take_entry(entry, &mut scan.steps);
             }
@@ -99,6 +101,11 @@ pub(crate) fn scan_log(file: &File, path: &Path) -> Result<Scan, Failure> {
         return Err(unreadable_log(path, &"it holds no run"));
     }
     Ok(scan)
+}
+
+/// A process alone would measure something else than the ranks together.
+fn is_of_several_ranks(log: &Path) -> Failure {
+    unreadable_log(log, &"it is of a run of several ranks").with_advice("repeat the command with another --out")
 }
 
 fn unreadable_log(log: &Path, why: &dyn std::fmt::Display) -> Failure {

@@ -91,17 +91,6 @@ impl<'a> Several<'a> {
         Several::open_named(verb, workload, vec![(name, Named::Directory(directory))], settings, &|_, _| Ok(()))
     }
 
-    /// The same for runs that differ by the number of tiles; `check` looks at the plan of one tile before anything is opened.
-    pub(crate) fn open_tiles(
-        verb: &str,
-        workload: Workload,
-        targets: &[String],
-        settings: Settings<'a>,
-        check: PlanCheck<'_>,
-    ) -> Result<Several<'a>, Failure> {
-        Several::open_checked(verb, workload, targets, settings, check)
-    }
-
     /// How many tiles fit on each of its targets; zero where it has no tiles.
     pub(crate) fn count_tiles_that_fit(&self) -> u64 {
         let Some(tiles) = self.plan.load.tiles() else { return 0 };
@@ -115,7 +104,8 @@ impl<'a> Several<'a> {
         self.has_room_for(&plan)
     }
 
-    fn open_checked(
+    /// The same, where `check` looks at the plan of one run before anything is opened.
+    pub(crate) fn open_checked(
         verb: &str,
         workload: Workload,
         targets: &[String],

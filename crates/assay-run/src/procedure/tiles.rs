@@ -34,7 +34,7 @@ impl<'a> TilesToSearch<'a> {
         bounds: Bounds,
     ) -> Result<TilesToSearch<'a>, Failure> {
         let asked = bounds.to.or(bounds.from);
-        let several = Several::open_tiles("limit", workload, targets, settings, &|plan, named| {
+        let several = Several::open_checked("limit", workload, targets, settings, &|plan, named| {
             refuse_tiles_beyond(&plan_of_tiles(plan, asked), named)
         })?;
         let fit = several.count_tiles_that_fit();

@@ -136,10 +136,12 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<u8, Failure> {
     let clock = Clock::start();
     let common_time = compare_clocks(link, clock)?;
     let ranks = link.world_size() as u64;
-    let own_seed = plan_for_ranks(args, &args.pace, ranks).map(|planned| planned.tasks[0].plan.load.seed);
+    let planned = plan_for_ranks(args, &args.pace, ranks);
+    let own_seed = planned.as_ref().map(|planned| planned.tasks[0].plan.load.seed).map_err(Clone::clone);
     // Where none is given, each rank draws one: that of rank 0 holds.
-    let pace = Pace { seed: Some(seed_of_all(link, own_seed)?), ..args.pace.clone() };
-    let planned = plan_for_ranks(args, &pace, ranks);
+    let seed = seed_of_all(link, own_seed.clone())?;
+    let pace = Pace { seed: Some(seed), ..args.pace.clone() };
+    let planned = if own_seed? == seed { planned } else { plan_for_ranks(args, &pace, ranks) };
     let offer = planned.as_ref().map(|planned| own_offer(args, planned)).map_err(Clone::clone);
     let agreed = AgreedRanks::greet_all(link, offer)?;
     let planned = planned?;

@@ -144,6 +144,18 @@ fn the_shares_of_the_ranks_are_those_of_the_result() {
     assert!(page.contains("Ranks side by side") && page.contains("class=\"strip\""));
 }
 
+/// A bound that every rank breaks is broken by all together: that is the reason, and not what one of them says.
+#[test]
+fn a_bound_that_all_break_is_the_reason() {
+    let place = Place::with_workload(&WORKLOAD.replace("p99_at_most = \"50ms\"", "p99_at_most = \"10us\""));
+    let output = place.run("--local 3", "run");
+    assert_eq!(output.status.code(), Some(10), "{}", told(&output));
+    let verdict: Value = serde_json::from_slice(&std::fs::read(place.path("run/verdict.json")).unwrap()).unwrap();
+    let reason = verdict["reason"].as_str().unwrap();
+    assert!(!reason.starts_with("rank ") && reason.contains("reads"), "{reason}");
+    assert!(verdict["ranks"].as_array().unwrap().iter().all(|rank| rank["verdict"] == "FAIL"), "{}", verdict["ranks"]);
+}
+
 #[test]
 fn the_log_is_made_once_more_from_those_of_the_ranks() {
     let place = Place::with_workload(WORKLOAD);
@@ -159,6 +171,17 @@ fn the_log_is_made_once_more_from_those_of_the_ranks() {
     assert!(merged == lines_of_kind(&place.path("run/run.jsonl"), &["interval", "histograms", "close"]));
     // Nothing is overwritten.
     assert_eq!(merge(&[]).status.code(), Some(5), "{}", told(&merge(&[])));
+
+    // Nobody continues one of these logs: a process alone would measure something else.
+    for log in ["run", "run/hosts/0001"] {
+        let log = place.path(log);
+        let before = std::fs::read(log.join("run.jsonl")).unwrap();
+        let words = ["run", &place.workload.display().to_string(), "sim:flash", "--resume", &log.display().to_string()];
+        let refused = Command::new(env!("CARGO_BIN_EXE_assay")).args(words).output().unwrap();
+        assert_eq!(refused.status.code(), Some(3), "{}", told(&refused));
+        assert!(told(&refused).contains("it is of a run of several ranks"), "{}", told(&refused));
+        assert!(std::fs::read(log.join("run.jsonl")).unwrap() == before, "nothing is written");
+    }
 
     // A rank's log that was cut: all that every rank has is there, and the rest is not made up.
     let own = place.path("run/hosts/0001/run.jsonl");

@@ -37,9 +37,14 @@ impl Offer {
         Offer { host, boot, process: std::process::id(), parts, plans: digest_of_plans(plans), targets }
     }
 
+    /// Whether both are on one host. One that does not say which boot it is of shares none.
+    fn is_on_host_of(&self, other: &Offer) -> bool {
+        !self.boot.is_empty() && self.boot == other.boot
+    }
+
     /// Whether both are on one host, and the same targets are there for both.
     fn has_same_targets(&self, other: &Offer) -> bool {
-        (&self.boot, &self.targets) == (&other.boot, &other.targets)
+        self == other || (self.is_on_host_of(other) && self.targets == other.targets)
     }
 }
 
@@ -142,7 +147,7 @@ impl AgreedRanks {
         let own = &all[self.own];
         let is_beside = |rank: &usize| {
             *rank != self.own
-                && self.offers[*rank].boot == self.offers[self.own].boot
+                && self.offers[*rank].is_on_host_of(&self.offers[self.own])
                 && all[*rank].iter().any(|disk| own.contains(disk))
         };
         Ok((0..all.len()).filter(is_beside).map(|rank| rank as u32).collect())

@@ -145,10 +145,17 @@ fn joint_header(headers: &[Header]) -> Header {
     }
     let parts: u64 = joint.hosts.iter().map(|host| host.parts).sum();
     joint.engine.insert("workers".to_owned(), parts.to_string());
-    (joint.meters, joint.watched, joint.unwatched) = (Vec::new(), Vec::new(), Vec::new());
+    (joint.meters, joint.watched) = (Vec::new(), Vec::new());
+    joint.unwatched = headers.iter().flat_map(unwatched_by_rank).collect();
     joint.durability = joint_durability(headers);
     joint.clocks = None;
     joint
+}
+
+/// Where a rank cannot tell whether others use its disks.
+fn unwatched_by_rank(header: &Header) -> impl Iterator<Item = String> {
+    let rank = header.hosts.first().map_or(0, |host| host.rank);
+    header.unwatched.iter().map(move |why| format!("rank {rank}: {why}"))
 }
 
 /// What makes data durable for all ranks. The flushes of a block device that is the target are counted in the log of all, for all ranks
