@@ -38,6 +38,14 @@ pub(crate) fn loop_streams_text(names: &[&str]) -> String {
     }
 }
 
+/// `1, 2 and 3`
+pub(crate) fn list_in_words(all: &[String]) -> String {
+    match all.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => all.concat(),
+    }
+}
+
 /// A time for people, with three digits: `1.23 ms`.
 pub(crate) fn human_time(ns: u64) -> String {
     Span::from_ns(ns).human_text()

@@ -18,6 +18,7 @@ mod fits;
 mod flush;
 pub mod generator;
 pub mod geometric;
+pub mod hosts;
 pub mod joint;
 pub mod journal;
 pub mod life;

@@ -114,6 +114,12 @@ fn check_agreement(whole: &Plan, plan: &Plan) -> Result<(), String> {
         let both = (whole.timing.recovery_at_most, plan.timing.recovery_at_most);
         return Err(describe_difference(whole, plan, "the longest recovery", both, "write the same into both files"));
     }
+    if whole.hosts != plan.hosts {
+        return Err(format!(
+            "for {a} {}, and for {b} {}: write the same [hosts] into both files",
+            whole.hosts, plan.hosts
+        ));
+    }
     Ok(())
 }
 
@@ -130,7 +136,7 @@ fn with_names<'a>(prefix: &str, all: impl IntoIterator<Item = &'a String>) -> Ve
 
 /// The name of all of a plan in the whole: its prefix without the sign at the end.
 fn name_of_all(prefix: &str) -> String {
-    prefix.trim_end_matches(['.', '/']).to_owned()
+    prefix.strip_suffix(['.', '/']).unwrap_or(prefix).to_owned()
 }
 
 /// A life that waits for the renamed streams.

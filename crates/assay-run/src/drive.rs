@@ -62,12 +62,14 @@ pub fn drive_plan(
 ) -> Result<CloseReason, Failure> {
     let ready = integrity::refuse_impossible(plan, targets)
         .and_then(|()| caching::refuse_impossible(plan, targets))
-        .and_then(|()| how.refuse_parts_without_marks(plan))
+        .and_then(|()| how.refuse_parts_without_marks(plan, targets))
         .and_then(|()| log.reserve_room(log_room(plan, how)))
         .and_then(|()| targets.recheck_gate())
         .and_then(|()| with_unseen_blocks(plan, targets));
-    let plan = ready.inspect_err(|_| log.forget_unbegun())?;
-    let plan = plan.as_ref();
+    let whole = ready.inspect_err(|_| log.forget_unbegun())?;
+    let whole = whole.as_ref();
+    let carried = how.plan_carried_here(whole, targets).inspect_err(|_| log.forget_unbegun())?;
+    let plan = carried.as_ref();
     let cache = lookaside::open_lookaside(plan, targets).inspect_err(|_| log.forget_unbegun())?;
     if let Some(cache) = &cache {
         lookaside::announce_empty_start(cache, |line| observer.warn_user(line));
@@ -79,13 +81,15 @@ pub fn drive_plan(
     let result = match targets {
         Targets::Simulated(all) => {
             let specs = all.iter().take(with_cache(plan)).map(|(_, spec)| spec.clone()).collect();
-            let run = Simulated { plan, targets, cache: cache.as_ref(), how, log, observer, stop };
+            let run = Simulated { plan, whole, targets, cache: cache.as_ref(), how, log, observer, stop };
             run.run_on_devices(specs)
         }
         Targets::Directory(directory) => {
             DirectoryRun { plan, targets, directory, how, stop }.carry_out_run(log, observer)
         }
-        _ => RealTimeRun::new(plan, targets, cache.as_ref(), how, stop).carry_out_run(log, observer),
+        _ => {
+            RealTimeRun::new(plan, targets, cache.as_ref(), how, stop).within_whole(whole).carry_out_run(log, observer)
+        }
     };
     if let Some(cache) = cache {
         cache.keep_for_next_run(targets, |line| observer.warn_user(line));

@@ -128,6 +128,11 @@ impl Failure {
         self.gate_refusal().is_some_and(|refusal| refusal.rule == RuleId::Consent && refusal.also.is_empty())
     }
 
+    /// Whether one of several ranks that fails so leaves the others behind, which may wait for it.
+    pub fn leaves_others_behind(&self) -> bool {
+        self.code == code::HOST || self.code == code::INCOMPLETE
+    }
+
     /// The message for the user.
     pub fn user_message(&self) -> &str {
         &self.message

@@ -3,6 +3,7 @@
 //! Source: ACT's README, "Process for Certifying Device(s)". That text is about `act-storage` at 30x; nothing in the
 //! procedure depends on that workload, so `act-index`, an ACT configuration or a workload file can replace it.
 
+pub mod carrier;
 pub mod certainty;
 pub mod certifying;
 pub mod curving;

@@ -107,6 +107,7 @@ fn plan(rate: Option<u64>, seconds: u64) -> Plan {
         criteria: vec!["new-order response over 5s at most 10% per 1s".parse().unwrap()],
         verification: PlannedVerification::default(),
         caches: Caches::default(),
+        hosts: assay_model::hosts::HostTargets::default(),
         carried_over: CarriedOver::default(),
         notes: Notes::default(),
     }

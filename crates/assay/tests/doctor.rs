@@ -7,11 +7,15 @@
     reason = "a test, which must say what it skipped"
 )]
 
+#[path = "hosts/host_targets.rs"]
+mod host_targets;
 mod hosts;
 #[path = "hosts/joint_runs.rs"]
 mod joint_runs;
 #[path = "../../assay-device/tests/safety_common/losetup.rs"]
 mod losetup;
+#[path = "hosts/procedures.rs"]
+mod procedures;
 #[path = "hosts/pypi.rs"]
 mod pypi;
 #[path = "hosts/real_targets.rs"]

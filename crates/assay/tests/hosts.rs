@@ -77,21 +77,31 @@ impl Mpi {
     /// The program with these arguments in so many processes.
     pub(crate) fn command(&self, processes: u32, arguments: &[String]) -> Command {
         let mut command = self.launcher_command();
-        self.add_processes(&mut command, processes, arguments);
+        self.add_processes(&mut command, processes, &[], arguments);
         command
     }
 
     /// The program in two processes with different arguments.
     pub(crate) fn command_of_two(&self, first: &[String], second: &[String]) -> Command {
+        self.command_of_two_hosts([&[], &[]], first, second)
+    }
+
+    /// The same, with what is before the program in each of them.
+    pub(crate) fn command_of_two_hosts(
+        &self,
+        prefixes: [&[String]; 2],
+        first: &[String],
+        second: &[String],
+    ) -> Command {
         let mut command = self.launcher_command();
-        self.add_processes(&mut command, 1, first);
+        self.add_processes(&mut command, 1, prefixes[0], first);
         command.arg(":");
-        self.add_processes(&mut command, 1, second);
+        self.add_processes(&mut command, 1, prefixes[1], second);
         command
     }
 
-    fn add_processes(&self, command: &mut Command, processes: u32, arguments: &[String]) {
-        command.args(["-np", &processes.to_string()]).arg(env!("CARGO_BIN_EXE_assay")).args(arguments);
+    fn add_processes(&self, command: &mut Command, processes: u32, prefix: &[String], arguments: &[String]) {
+        command.args(["-np", &processes.to_string()]).args(prefix).arg(env!("CARGO_BIN_EXE_assay")).args(arguments);
         if let Some(library) = &self.library {
             command.arg("--mpi").arg(library);
         }

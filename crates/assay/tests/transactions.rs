@@ -300,6 +300,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         criteria: vec![criterion.parse().unwrap()],
         verification: PlannedVerification::default(),
         caches: Caches::default(),
+        hosts: assay_model::hosts::HostTargets::default(),
         carried_over: CarriedOver::default(),
         notes: Notes::default(),
     }

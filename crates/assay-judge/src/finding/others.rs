@@ -1,6 +1,6 @@
 //! What others did on a disk of the run, or to a database, in words: which one, how much of what, and when.
 
-use crate::words::clock_text;
+use crate::words::{clock_text, list_in_words};
 use assay_record::DiskWork;
 use std::fmt;
 
@@ -86,8 +86,7 @@ impl OthersUse {
             .collect();
         let more = self.more + (self.stretches.len() - named.len()) as u64;
         let more = if more > 0 { format!(" and {more} more times") } else { String::new() };
-        let (last, first) = said.split_last().map_or(("", &[][..]), |(last, first)| (last, first));
-        let list = if first.is_empty() { last.to_owned() } else { format!("{} and {last}", first.join(", ")) };
+        let list = list_in_words(&said);
         format!("{} {list}{more}", if late { "from" } else { "in seconds" })
     }
 }

@@ -4,7 +4,7 @@ use crate::finding::{Class, Finding, deciding_finding};
 use crate::judgement::{Counts, Course, CriterionOutcome, Deciding, StepFigures, StreamFigures};
 use crate::rules::value::bound_as_number;
 use crate::verdict::Verdict;
-use crate::words::{change_sentence, clock_text, event_in_words};
+use crate::words::{change_sentence, clock_text, event_in_words, human_time, list_in_words};
 use assay_base::Span;
 use assay_record::EventKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,7 +102,10 @@ fn pass_reason(part: &StepFigures) -> String {
 fn asked_parts(part: &StepFigures) -> String {
     let numbered = part.course.parts.iter().enumerate().filter(|(_, part)| part.is_asked_of());
     let named: Vec<String> = numbered.map(|(at, part)| format!("{} ({})", at + 1, part.kind)).collect();
-    named.join(" and ")
+    let allowed =
+        part.course.parts.iter().filter_map(|part| part.recovery.as_ref()).map(|recovery| recovery.allowed_ns).max();
+    let allowed = allowed.filter(|ns| *ns > 0).map(|ns| format!(", after {} allowed for a recovery", human_time(ns)));
+    list_in_words(&named) + &allowed.unwrap_or_default()
 }
 
 /// How near a criterion came to its bound, and what was measured.

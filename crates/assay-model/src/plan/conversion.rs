@@ -56,7 +56,7 @@ impl ApplicationMembers {
 impl From<Plan> for PlanFormat {
     fn from(plan: Plan) -> PlanFormat {
         // Without `..`, so that no member of a part is forgotten.
-        let Plan { name, model, load, timing, criteria, verification, caches, carried_over, notes } = plan;
+        let Plan { name, model, load, timing, criteria, verification, caches, hosts, carried_over, notes } = plan;
         let PlannedLoad {
             multiple,
             multiples,
@@ -106,6 +106,7 @@ impl From<Plan> for PlanFormat {
             backlog: backlog_allowed,
             recovery_at_most,
             check_all,
+            hosts,
             derivation,
             before: carried_over,
             notes: remarks,
@@ -151,6 +152,7 @@ impl TryFrom<PlanFormat> for Plan {
                 check_all: plan.check_all,
             },
             caches: Caches { simulated: plan.cache, device: plan.cache_device, page: plan.page_cache },
+            hosts: plan.hosts,
             carried_over: plan.before,
             notes: Notes { derivation: plan.derivation, remarks: plan.notes, watermarks: plan.watermarks },
         })

@@ -11,6 +11,7 @@ use super::stream::Stream;
 use super::timing::Phase;
 use crate::cache::{CacheDevice, Caching};
 use crate::files::PlannedFiles;
+use crate::hosts::HostTargets;
 use crate::mail::Mail;
 use crate::mix::Loop;
 use crate::oltp::Oltp;
@@ -92,6 +93,8 @@ plan_format! {
     recovery_at_most: Span,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     check_all: Vec<String>,
+    #[serde(default, skip_serializing_if = "HostTargets::is_shared")]
+    hosts: HostTargets,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     derivation: Vec<Derivation> => Identity::Indifferent,
     // What a run that is continued carries over differs from that of its first segment.

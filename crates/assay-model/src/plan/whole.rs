@@ -9,6 +9,7 @@ use super::notes::Notes;
 use super::stream::Stream;
 use super::timing::PlannedTiming;
 use super::verification::PlannedVerification;
+use crate::hosts::HostTargets;
 use assay_base::{Bytes, Criterion, Span};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,8 @@ pub struct Plan {
     pub verification: PlannedVerification,
     /// The caches between the load and its targets.
     pub caches: Caches,
+    /// What the hosts of a run with several ranks have of its targets.
+    pub hosts: HostTargets,
     /// What earlier segments and runs have already done of the patterns that continue from one to the next. Set when a
     /// run is opened: from the log that it continues, or from the preparation records of its targets.
     pub carried_over: CarriedOver,

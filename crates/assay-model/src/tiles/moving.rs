@@ -12,7 +12,7 @@ const BLOCK: u32 = 4096;
 
 impl TileRange {
     /// A target that is as large as the range.
-    pub(super) fn as_target(self) -> Geometry {
+    pub(crate) fn as_target(self) -> Geometry {
         Geometry { size: self.size.get(), block: BLOCK }
     }
 
@@ -24,7 +24,7 @@ impl TileRange {
     }
 
     /// Moves the streams of a plan, which must fit, to the range.
-    pub(super) fn move_plan(self, plan: &mut Plan) {
+    pub(crate) fn move_plan(self, plan: &mut Plan) {
         for stream in &mut plan.load.streams {
             if let Work::Block(block) = &mut stream.work {
                 block.extent = Some(self.part_within(block.extent));
@@ -33,7 +33,7 @@ impl TileRange {
     }
 
     /// Moves the storage of an OLTP load to the range.
-    pub(super) fn move_oltp(self, oltp: &mut Oltp) {
+    pub(crate) fn move_oltp(self, oltp: &mut Oltp) {
         for storage in oltp.asus.iter_mut().flatten() {
             storage.extent = Some(self.part_within(storage.extent));
         }

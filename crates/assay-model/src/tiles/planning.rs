@@ -63,6 +63,7 @@ impl Tiles {
                 application: Some(PlannedApplication::Tiles(tiles)),
                 ..plan.load
             },
+            hosts: whole.hosts,
             notes: Notes { remarks, ..plan.notes },
             ..plan
         })
@@ -123,19 +124,12 @@ impl TileMember {
 impl MemberPlan<'_> {
     /// Whether it fits on a range of this size of each target.
     fn check_fits_in(&self, size: Bytes) -> Result<(), String> {
-        let target = TileRange { begin: Bytes::new(0), size }.as_target();
-        let targets = self.plan.load.targets;
-        let needed = (0..targets).map(|at| self.plan.smallest_target(at, target.block)).max().unwrap_or(0);
-        if needed > size.get() {
-            return Err(format!(
-                "it needs {} of each target, and a tile gives it {size}: write a larger size",
-                Bytes::new(needed)
-            ));
-        }
-        let geometries = vec![target; usize::from(targets)];
-        self.plan.check_fits(&geometries).map_err(|why| format!("in a range of {size}: {why}"))?;
+        let why = |why: String| format!("in a range of {size}: {why}");
+        self.plan.check_fits_in(size).map_err(why)?;
+        let geometries =
+            vec![TileRange { begin: Bytes::new(0), size }.as_target(); usize::from(self.plan.load.targets)];
         let oltp = self.oltp.as_ref().map_or(Ok(()), |oltp| oltp.check_fits(&geometries));
-        oltp.map_err(|why| format!("in a range of {size}: {why}"))
+        oltp.map_err(why)
     }
 }
 

@@ -228,9 +228,9 @@ fn what_cannot_run_in_tiles_is_refused_in_words() {
         (tile("1GiB", "model = \"seek\"\nthreads = [1, 2]"), "w: it has steps"),
         (
             tile("1MiB", &stream("size = \"2MiB\"\nrate = \"1/s\"")),
-            "w: it needs 2MiB of each target, and a tile gives it 1MiB",
+            "w: in a range of 1MiB: 2MiB of each target are needed",
         ),
-        (tile("1MiB", &stream("size = \"4KiB\"\nrate = \"1/s\"\nrange = { from = \"2MiB\" }")), "a tile gives it 1MiB"),
+        (tile("1MiB", &stream("size = \"4KiB\"\nrate = \"1/s\"\nrange = { from = \"2MiB\" }")), "in a range of 1MiB: "),
         (tile("100MiB", MAIL), "in a range of 100MiB: the stream"),
         (format!("{}[[background]]\nworkload = \"orders.toml\"\n", tile("4GiB", MAIL)), "the duration of orders is"),
     ] {

@@ -2,6 +2,7 @@
 
 use super::cached::CacheKind;
 use super::definition::{LONGEST_RUN, SHORTEST_SLICE, Workload};
+use crate::hosts::HostTargets;
 use assay_base::Span;
 
 /// The largest bound that is accepted: an io_uring ring holds 32768 entries.
@@ -21,8 +22,9 @@ macro_rules! workload_file {
                 in_flight_bound: Option<toml::Spanned<u32>>,
                 scheduler: Option<String>,
                 cache: Option<toml::Spanned<super::cached::CacheKeys>>,
+                hosts: Option<super::hosts::HostsKeys>,
             }
-            and of devices: in_flight_bound, scheduler, cache;
+            and of devices: in_flight_bound, scheduler, cache, hosts;
         }
     };
     (
@@ -103,6 +105,7 @@ pub(super) struct Common {
     pub verify: Option<bool>,
     pub seed: Option<u64>,
     pub cache: Option<toml::Spanned<super::cached::CacheKeys>>,
+    pub hosts: Option<super::hosts::HostsKeys>,
     pub criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
     pub certify: Option<toml::Spanned<super::certify::CertifyKeys>>,
     pub limits: std::collections::BTreeMap<String, toml::Spanned<super::certify::LimitKeys>>,
@@ -144,6 +147,7 @@ impl Workload {
         self.targets.scheduler = common.scheduler;
         self.verification.verify = common.verify.unwrap_or(false);
         self.seed = common.seed;
+        self.hosts = common.hosts.map_or(Ok(HostTargets::default()), |keys| keys.meant_targets(source))?;
         match common.cache.as_ref().map(|keys| super::cached::read_cache(source, keys)).transpose()? {
             Some(CacheKind::Simulated(cache)) => self.caches.simulated = Some(cache),
             Some(CacheKind::Device(device)) => self.caches.device = Some(device),

@@ -3,6 +3,7 @@
 use super::certificate::{Certificate, Limits};
 use super::step::Step;
 use crate::files::{PlannedFiles, SourceFound};
+use crate::hosts::HostTargets;
 use crate::lives;
 use crate::mail::Mail;
 use crate::mix::Loop;
@@ -48,6 +49,8 @@ pub struct Workload {
     pub verification: Verification,
     /// The caches between the load and its targets.
     pub caches: Caches,
+    /// See [`Plan::hosts`](crate::plan::Plan::hosts).
+    pub hosts: HostTargets,
     /// The file's own seed.
     pub seed: Option<u64>,
     /// What decides the verdict.
@@ -279,6 +282,7 @@ impl Workload {
             timing: Timing::default(),
             verification: Verification::default(),
             caches: Caches::default(),
+            hosts: HostTargets::default(),
             seed: None,
             criteria: criteria(SLICE),
             certificate: None,

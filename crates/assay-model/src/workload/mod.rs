@@ -18,6 +18,7 @@ mod files_phases;
 mod files_tree;
 mod fitted;
 mod flush;
+mod hosts;
 mod life;
 mod looped;
 mod mail;

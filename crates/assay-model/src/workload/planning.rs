@@ -68,6 +68,9 @@ impl Workload {
             // What passes one cache is one sequence.
             load.lanes = Vec::new();
         }
+        if !self.hosts.is_shared() {
+            remarks.push(format!("with several ranks {}", self.hosts));
+        }
         if verification.leave_sealed {
             remarks.push("what is written is sealed and not read back: a later run that verifies compares it".into());
         }
@@ -86,6 +89,7 @@ impl Workload {
             timing: timing.planned(phases),
             verification,
             caches: self.caches.clone(),
+            hosts: self.hosts,
             carried_over: self.load.carried_over(adjust.seed),
             notes: Notes { derivation: self.derivation.clone(), remarks, watermarks: self.watermarks.clone() },
         };

@@ -113,6 +113,7 @@ impl Workload {
             timing: Timing { steps: Vec::new(), phases: self.timing.phases.clone(), ..self.timing },
             verification: Verification { verify, if_possible, sealed: Vec::new(), check_all: check_all.clone() },
             caches: self.caches.clone(),
+            hosts: self.hosts,
             seed: self.seed,
             criteria: Vec::new(),
             certificate: None,

@@ -16,6 +16,7 @@ use assay_engine::Limits;
 use assay_engine::shell::Spin;
 use assay_model::Plan;
 use assay_record::{ClockSample, StepHead};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The way in which operations are carried out, whatever the plan.
@@ -133,9 +134,9 @@ pub struct Drive {
 
 impl Drive {
     /// Refuses criteria that name parts of a run where no mark can divide it: nothing would ever be measured in some of them.
-    pub(crate) fn refuse_parts_without_marks(&self, plan: &Plan) -> Result<(), Failure> {
+    pub(crate) fn refuse_parts_without_marks(&self, plan: &Plan, targets: &Targets) -> Result<(), Failure> {
         let naming = plan.criteria.iter().find(|criterion| !criterion.parts.is_every());
-        match naming.filter(|_| !self.may_take_marks()) {
+        match naming.filter(|_| !self.may_take_marks(targets)) {
             Some(criterion) => Err(Failure::bad_workload(format!(
                 "the criterion \"{criterion}\" names parts of a run, into which assay mark divides a single run of one workload, and this one \
                  takes no marks\n  = remove in from the criteria, or use assay run"
@@ -144,9 +145,20 @@ impl Drive {
         }
     }
 
-    /// Whether it is a single run, whose log this process writes alone.
-    fn may_take_marks(&self) -> bool {
-        self.takes_marks && self.step.is_none() && self.share.is_none()
+    /// What is carried here of a plan: the whole, unless this is one of several ranks that do not all do the same.
+    pub(super) fn plan_carried_here<'a>(&self, plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failure> {
+        match &self.share {
+            Some(share) if !plan.hosts.is_shared() => {
+                share.place.plan_carried_here(plan, &targets.geometries_of_first(plan.load.targets)).map(Cow::Owned)
+            }
+            _ => Ok(Cow::Borrowed(plan)),
+        }
+    }
+
+    /// Whether it is a single run, whose log this process writes alone. In virtual time it is over before anybody could mark it.
+    fn may_take_marks(&self, targets: &Targets) -> bool {
+        let is_single = self.takes_marks && self.step.is_none() && self.share.is_none();
+        is_single && !matches!(targets, Targets::Simulated(_))
     }
 }
 
@@ -179,8 +191,7 @@ pub(crate) fn header_facts(
         step: StepFacts {
             head: how.step.clone(),
             measured_before_ns: how.measured_before_ns,
-            // In virtual time a run is over before anybody could mark it.
-            takes_marks: how.may_take_marks() && !matches!(targets, Targets::Simulated(_)),
+            takes_marks: how.may_take_marks(targets),
         },
         clocks,
         signer: how.signer.clone(),

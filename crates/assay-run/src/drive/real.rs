@@ -57,7 +57,10 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// A run in real time.
 pub(super) struct RealTimeRun<'a> {
+    /// What is carried here.
     plan: &'a Plan,
+    /// What all ranks carry.
+    whole: &'a Plan,
     targets: &'a Targets,
     cache: Option<&'a Lookaside>,
     how: &'a Drive,
@@ -92,6 +95,7 @@ impl<'a> RealTimeRun<'a> {
         let (own, phase_end, pulse) = (StopCell::default(), AtomicU64::new(0), Pulse::default());
         RealTimeRun {
             plan,
+            whole: plan,
             targets,
             cache,
             how,
@@ -102,6 +106,11 @@ impl<'a> RealTimeRun<'a> {
             accounts: targets.all_databases().iter().map(|_| OnceLock::new()).collect(),
             commits: OnceLock::new(),
         }
+    }
+
+    /// The same as a part of what several ranks carry.
+    pub(super) fn within_whole(self, whole: &'a Plan) -> RealTimeRun<'a> {
+        RealTimeRun { whole, ..self }
     }
 
     fn plan_staffing(&self) -> Staffing<'_> {
@@ -207,7 +216,7 @@ impl<'a> RealTimeRun<'a> {
             };
             let facts = HeaderFacts { in_real_time, ..facts };
             let mut collector =
-                Collector::open_segment(self.plan, header::make_header(self.plan, facts), log, observer);
+                Collector::open_segment(self.plan, header::make_header(self.whole, facts), log, observer);
             self.record_health(clock, collector.log);
             for (carried, commits) in carried.iter().zip(&self.how.committed_before) {
                 carried.lost_before(commits, clock.now()).into_iter().for_each(|event| collector.write_event(event));

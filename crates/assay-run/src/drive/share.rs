@@ -1,8 +1,11 @@
 //! Which part of a load is carried here, where it comes from several ranks.
 
-use assay_base::{Instant, Prng};
+use crate::failure::Failure;
+use assay_base::{Geometry, Instant, Prng};
 use assay_device::clock::Clock;
+use assay_model::Plan;
 use assay_model::arrival::Part;
+use assay_model::hosts::PlaceAmong;
 use assay_record::{DiskCounters, HostHead};
 use std::sync::Arc;
 
@@ -20,8 +23,12 @@ pub struct RankPlace {
     pub first_part: u64,
     /// How many parts it carries.
     pub parts: u64,
-    /// How many parts all ranks carry.
+    /// How many parts there are, on all ranks that carry the load of the same targets.
     pub all_parts: u64,
+    /// Its place among all ranks.
+    pub among_ranks: PlaceAmong,
+    /// The place of its host among all hosts.
+    pub among_hosts: PlaceAmong,
 }
 
 /// The share that a rank carries, and how it begins with the others.
@@ -68,6 +75,14 @@ pub trait AgreeOnStart: std::fmt::Debug + Send + Sync {
 const FOR_DEVICES: u64 = 0x0064_6576_6963_6573;
 
 impl RankPlace {
+    /// What this rank does of a plan whose targets have these geometries.
+    ///
+    /// # Errors
+    /// The plan does not fit in the range that the rank has.
+    pub fn plan_carried_here(&self, plan: &Plan, geometries: &[Geometry]) -> Result<Plan, Failure> {
+        plan.as_carried_by(self.among_ranks, self.among_hosts, geometries).map_err(Failure::bad_workload)
+    }
+
     /// The part of a worker, by its number on this rank.
     pub(super) fn part_of_worker(&self, worker: u64) -> Part {
         Part { index: self.first_part + worker, of: self.all_parts }

@@ -84,7 +84,10 @@ impl Sink for ChannelSink {
 
 /// A run in virtual time.
 pub(super) struct Simulated<'a> {
+    /// What is carried here.
     pub(super) plan: &'a Plan,
+    /// What all ranks carry.
+    pub(super) whole: &'a Plan,
     pub(super) targets: &'a Targets,
     /// The cache before the targets.
     pub(super) cache: Option<&'a Lookaside>,
@@ -110,7 +113,8 @@ impl Simulated<'_> {
             ("clock".to_owned(), "virtual".to_owned()),
             ("in-flight bound".to_owned(), format!("{}{}", plan.load.in_flight_bound, plan.load.lanes_in_words())),
         ]);
-        let header = header::make_header(plan, header_facts(plan, self.targets, self.cache, self.how, engine, None));
+        let header =
+            header::make_header(self.whole, header_facts(plan, self.targets, self.cache, self.how, engine, None));
         let setup = |part: Part| Setup {
             part,
             thresholds: header::exact_thresholds(plan),

@@ -3,6 +3,7 @@
 
 pub mod agreement;
 pub mod carrying;
+pub mod group;
 mod joint_writer;
 mod judged_lines;
 pub mod merging;

@@ -64,6 +64,20 @@ impl StopCell {
         self.1.get().map(String::as_str)
     }
 
+    /// Takes over what was requested in another cell, where that is more urgent than what was requested here.
+    pub fn take_over(&self, other: &StopCell) {
+        match other.0.load(Ordering::Relaxed) {
+            0 => {}
+            AT_ONCE => self.0.store(AT_ONCE, Ordering::Relaxed),
+            number => {
+                if let Some(why) = other.stop_reason().filter(|_| !self.is_set()) {
+                    let _ = self.1.set(why.to_owned());
+                }
+                let _ = self.0.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// A signal arrived: the first requests the end, the second does not wait for operations in flight.
     fn note_signal(&self) {
         if self.0.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_err() {
@@ -124,5 +138,21 @@ mod tests {
         assert_eq!(cell.stop_request(), Some(Stop::Drain(CloseReason::DeviceLag)));
         cell.note_signal();
         assert_eq!(cell.stop_request(), Some(Stop::Now(CloseReason::Interrupted)));
+    }
+
+    #[test]
+    fn what_ends_a_program_ends_its_run_and_not_the_other_way_round() {
+        let (program, run) = (StopCell::default(), StopCell::default());
+        run.take_over(&program);
+        assert_eq!(run.stop_request(), None);
+        run.ask_because("another rank ended before its time");
+        run.take_over(&program);
+        assert_eq!((program.is_set(), run.stop_reason()), (false, Some("another rank ended before its time")));
+        program.request_stop(CloseReason::LogFailed);
+        run.take_over(&program);
+        assert_eq!(run.stop_request(), Some(Stop::Drain(CloseReason::Interrupted)), "the first reason stays");
+        program.note_signal();
+        run.take_over(&program);
+        assert_eq!(run.stop_request(), Some(Stop::Now(CloseReason::Interrupted)));
     }
 }

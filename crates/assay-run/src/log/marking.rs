@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, escaped_path};
 use crate::files;
+use crate::host::signals::StopCell;
 use crate::log::marks::{LARGEST_REQUEST, MarkRequest, REQUEST};
 use crate::log::{reading, rundir};
 use assay_base::{Instant, MarkedPart, Span};
@@ -41,8 +42,9 @@ pub struct MarkWish {
 /// Has the run in `dir` write the mark; returns the mark as the log has it.
 ///
 /// # Errors
-/// No run goes on there, it takes no marks, or it did not take this one in time; then there is no such mark.
-pub fn mark_run(dir: &Path, wish: &MarkWish) -> Result<Event, Failure> {
+/// No run goes on there, it takes no marks, it did not take this one in time, or `stop` has ended the waiting; then there is no such
+/// mark.
+pub fn mark_run(dir: &Path, wish: &MarkWish, stop: &StopCell) -> Result<Event, Failure> {
     let request = MarkRequest { id: new_id(), text: wish.text.clone(), part: wish.part };
     if let Some(why) = request.fault() {
         return Err(Failure::bad_usage(why));
@@ -64,6 +66,7 @@ pub fn mark_run(dir: &Path, wish: &MarkWish) -> Result<Event, Failure> {
         request: &request,
         patience: wish.patience.unwrap_or(usual),
         clock,
+        stop,
     }
     .ask_and_wait()
 }
@@ -113,6 +116,7 @@ struct Asking<'a> {
     request: &'a MarkRequest,
     patience: Span,
     clock: Clock,
+    stop: &'a StopCell,
 }
 
 impl Asking<'_> {
@@ -126,6 +130,11 @@ impl Asking<'_> {
             let goes_on = reading::is_being_written(self.log.file);
             if let Some(mark) = self.find_mark()? {
                 return Ok(mark);
+            }
+            if self.stop.is_set() && self.withdraw() {
+                return Err(Failure::cut_short(
+                    "a signal asked for the end, and the request is withdrawn: nothing was marked",
+                ));
             }
             let now = self.clock.now();
             if !goes_on {
@@ -154,6 +163,11 @@ impl Asking<'_> {
             // A link, or anything else that is no request, is not waited for.
             files::check_replaceable(&self.request_path).map_err(|e| self.cannot_ask(&e))?;
             match files::create_with(&self.request_path, &bytes, 0o644) {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists && self.stop.is_set() => {
+                    return Err(Failure::cut_short(
+                        "a signal asked for the end while somebody else's mark was waited for: nothing was marked",
+                    ));
+                }
                 Err(e) if e.kind() == ErrorKind::AlreadyExists && self.clock.now() < until => {
                     if !reading::is_being_written(self.log.file) {
                         return Err(Failure::host_unable("the run ended before it took the mark of somebody else"));

@@ -204,6 +204,11 @@ impl Targets {
         }
     }
 
+    /// Those of so many first targets.
+    pub fn geometries_of_first(&self, count: u16) -> Vec<Geometry> {
+        (0..usize::from(count)).map(|index| self.target_geometry(index)).collect()
+    }
+
     /// The databases; none where the targets are something else.
     pub fn all_databases(&self) -> &[Database] {
         match self {

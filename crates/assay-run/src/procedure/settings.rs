@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::log::rundir;
 use crate::observer::Tell;
 use crate::open::prepared::Opener;
+use crate::procedure::carrier::CarryRuns;
 use crate::procedure::pace::Pace;
 use assay_base::Measure;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ pub struct Settings<'a> {
     pub place: ResultsPlace,
     /// Opens the targets.
     pub open: Box<Opener<'a>>,
+    /// The ranks that carry each run together; `None` where this process carries it alone.
+    pub carrier: Option<&'a dyn CarryRuns>,
     /// Takes messages for the user that belong to no run.
     pub tell: Tell,
 }
@@ -49,7 +52,12 @@ impl ResultsPlace {
     pub fn planned_directory(&self, name: &str) -> Result<PathBuf, Failure> {
         rundir::refuse_taken(self.out.as_deref())?;
         self.resume.as_deref().map_or(Ok(()), rundir::refuse_used_directory)?;
-        Ok(rundir::planned_directory(self.resume.as_deref().or(self.out.as_deref()), name))
+        Ok(self.directory_of_another_rank(name))
+    }
+
+    /// The same directory for a rank that neither makes nor holds it.
+    pub(crate) fn directory_of_another_rank(&self, name: &str) -> PathBuf {
+        rundir::planned_directory(self.resume.as_deref().or(self.out.as_deref()), name)
     }
 
     /// Creates a planned directory.

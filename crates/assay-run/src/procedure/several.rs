@@ -15,6 +15,7 @@ use crate::log::rundir;
 use crate::observer::Observer;
 use crate::open::prepared::Prepared;
 use crate::open::targets::{self, Named, TargetNeeds, refuse_number_on};
+use crate::procedure::carrier::{OpenedForRuns, RunToCarry};
 use crate::procedure::pace::{Pace, fit_to_blocks};
 use crate::procedure::settings::Settings;
 use crate::procedure::steps::{self, Course, Task, never_decided};
@@ -135,11 +136,23 @@ impl<'a> Several<'a> {
         settings.pace = with_length(settings.pace, &workload);
         let (plan, plan_sum) = plan_with_checksum(&workload, &named, &settings)?;
         check(&plan, &named)?;
-        let planned = settings.place.planned_directory(&format!("{verb}-{}", plan.name))?;
+        let directory = format!("{verb}-{}", plan.name);
+        let planned = match settings.carrier {
+            Some(carrier) if !carrier.is_first_rank() => settings.place.directory_of_another_rank(&directory),
+            _ => settings.place.planned_directory(&directory)?,
+        };
         let all = targets::with_cache_device(&names, &named, workload.caches.device.as_ref())?;
         let beside = all.len() - named.len();
         let needs = TargetNeeds { beside, page_cache: &plan.caches.page, ..TargetNeeds::for_plan(&plan, &planned) };
-        let mut prepared = Prepared::open_named(&all, needs, settings.open.as_ref())?;
+        let open = settings.open.as_ref();
+        let mut prepared = match settings.carrier {
+            None => Prepared::open_named(&all, needs, open)?,
+            Some(carrier) => {
+                refuse_scheduler_of_ranks(&workload)?;
+                Prepared::open_named(&all, needs, &|named, needs| carrier.open_targets(&plan, named, needs, open))?
+            }
+        };
+        Drive::default().refuse_parts_without_marks(&plan, &prepared.targets)?;
         prepared.set_scheduler(workload.targets.scheduler.as_deref(), settings.tell)?;
         Ok(Several { settings, workload, named, names, plan, plan_sum, planned, prepared })
     }
@@ -335,6 +348,26 @@ impl<'a> Several<'a> {
         self.prepared.targets.target_heads(1).remove(0)
     }
 
+    fn way_of_driving(&self) -> Drive {
+        let Settings { manner, tell, .. } = &self.settings;
+        Drive {
+            manner: manner.clone(),
+            prepared: Records::for_host().preparations_of_targets(self.prepared.targets.real_targets(), *tell),
+            ..Drive::default()
+        }
+    }
+
+    fn opened_for_runs<'b>(&'b self, how: &'b Drive) -> OpenedForRuns<'b> {
+        OpenedForRuns { targets: &self.prepared.targets, how, stop: &self.prepared.stop }
+    }
+
+    /// As another rank than the first: carries this rank's share of each run that the procedure of the first one makes.
+    pub fn follow_first_rank(&self) -> Result<(), Failure> {
+        let how = self.way_of_driving();
+        let carrier = self.settings.carrier.ok_or_else(|| Failure::internal_bug("there are no other ranks"))?;
+        carrier.follow_first_rank(self.opened_for_runs(&how))
+    }
+
     /// Makes a run in a new directory below `below`, and judges it, and each of these phases by itself.
     pub(crate) fn make_run(
         &self,
@@ -343,20 +376,35 @@ impl<'a> Several<'a> {
         phases: &[Phase],
         observer: &mut dyn Observer,
     ) -> Result<(Judged, PathBuf), Failure> {
-        let Settings { manner, judge_on, tell, .. } = &self.settings;
+        let Settings { judge_on, tell, .. } = &self.settings;
         let tasks = self.tasks_of_run(planned)?;
         tasks.iter().try_for_each(|task| self.has_room_for(&task.plan))?;
         let (dir, _held) = rundir::create_held(&below.join(&planned.name), false)?;
         let mut log = LogFile::create_new(&dir.join("run.jsonl"))?;
-        let how = Drive {
-            manner: manner.clone(),
-            prepared: Records::for_host().preparations_of_targets(self.prepared.targets.real_targets(), *tell),
-            ..Drive::default()
-        };
-        let course = Course { targets: &self.prepared.targets, how: &how, stop: &self.prepared.stop };
-        course.run_tasks(tasks, &mut log, observer, &never_decided)?;
+        let how = self.way_of_driving();
+        let opened = self.opened_for_runs(&how);
+        match self.settings.carrier {
+            None => {
+                let OpenedForRuns { targets, how, stop } = opened;
+                Course { targets, how, stop }.run_tasks(tasks, &mut log, observer, &never_decided)?;
+            }
+            Some(carrier) => {
+                let run = RunToCarry { tasks: &tasks, directory: &dir };
+                carrier.carry_run(&run, opened, &mut log, observer)?;
+            }
+        }
         let (judged, _) = results::write_judged_results(&dir, *judge_on, phases, *tell)?;
         Ok((judged, dir))
+    }
+}
+
+/// Several ranks would set it at the same time.
+fn refuse_scheduler_of_ranks(workload: &Workload) -> Result<(), Failure> {
+    match &workload.targets.scheduler {
+        None => Ok(()),
+        Some(_) => Err(Failure::bad_workload(
+            "the workload sets the I/O scheduler of its devices, which several ranks would do at the same time; set it by hand before",
+        )),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Options of everything that touches a target.
 
+use super::consent_file;
 use crate::confirm::confirm_destruction;
 use crate::screen::print_to_stderr;
 use assay_base::Bytes;
@@ -7,6 +8,7 @@ use assay_device::safety::{Examination, RuleId, Standing};
 use assay_device::select::Choice;
 use assay_run::failure::{Failure, one_line};
 use assay_run::open::targets::{Allowed, Named, TargetNeeds, Targets};
+use std::path::PathBuf;
 
 /// Options of everything that touches a target.
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -15,6 +17,9 @@ pub(crate) struct Access {
     /// device, separated by commas or by repeating the option
     #[arg(long, value_name = "TOKEN", value_delimiter = ',')]
     pub destroy_data: Vec<String>,
+    /// Take the tokens of this host from a file with lines of HOST TOKEN, which `assay devices --consent` prints on each host
+    #[arg(long, value_name = "FILE")]
+    pub consent_file: Option<PathBuf>,
     /// Ignore this safety rule: S6 (another process has the device open for writing), S7 (it has a file system, RAID, volume or partition
     /// table) or S8 (it holds unknown data). The result lists the override
     #[arg(long = "override", value_name = "RULE", value_delimiter = ',')]
@@ -35,25 +40,23 @@ pub(crate) struct Access {
     /// Consents given in advance (for a drop-in).
     #[arg(skip)]
     pub standing: Vec<Standing>,
-    /// Processes of the other ranks of the same run on this host.
-    #[arg(skip)]
-    pub ranks: Vec<u32>,
 }
 
 impl Access {
-    /// The permissions that these options give for the targets; `confirm` is asked last.
-    pub(crate) fn allowed_access<'a>(
-        &'a self,
-        confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>,
-    ) -> Allowed<'a> {
-        let Access { destroy_data: tokens, overrides, create, in_container, standing, ranks, .. } = self;
-        Allowed { tokens, standing, overrides, create: *create, in_container: *in_container, ranks, confirm }
+    /// The tokens that are given, with those that a file has for this host.
+    fn tokens_of_host(&self) -> Result<Vec<String>, Failure> {
+        let mut tokens = self.destroy_data.clone();
+        if let Some(file) = &self.consent_file {
+            tokens.extend(consent_file::tokens_of_this_host(file)?);
+        }
+        Ok(tokens)
     }
 
     /// Refuses what makes no sense on a database.
     fn suits_databases(&self) -> Result<(), Failure> {
         let given = [
             (!self.destroy_data.is_empty(), "--destroy-data", "nothing but what assay prep has loaded is used"),
+            (self.consent_file.is_some(), "--consent-file", "nothing but what assay prep has loaded is used"),
             (!self.overrides.is_empty(), "--override", "its gate has no rules that could be overridden"),
             (self.create.is_some(), "--create", "assay prep makes a database"),
             (self.engine != Choice::Auto, "--engine", "its sessions carry the transactions"),
@@ -69,8 +72,18 @@ impl Access {
         if let [(_, Named::Database(_))] = named {
             self.suits_databases()?;
         }
-        let confirm = |devices: &[&Examination]| confirm_destruction(devices, self.typed);
-        let opened = Targets::open_named(named, needs, self.allowed_access(&confirm))?;
+        let (tokens, confirm) =
+            (self.tokens_of_host()?, |devices: &[&Examination]| confirm_destruction(devices, self.typed));
+        let Access { overrides, create, in_container, standing, .. } = self;
+        let allowed = Allowed {
+            tokens: &tokens,
+            standing,
+            overrides,
+            create: *create,
+            in_container: *in_container,
+            confirm: &confirm,
+        };
+        let opened = Targets::open_named(named, needs, allowed)?;
         opened
             .shared_targets()
             .for_each(|(name, who)| print_to_stderr(&format!("assay: {}: {}", one_line(name), one_line(who))));

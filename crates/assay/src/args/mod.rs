@@ -2,6 +2,7 @@
 
 mod access;
 mod behind;
+pub(crate) mod consent_file;
 mod jobs;
 mod judged;
 mod lookaside;
@@ -21,7 +22,7 @@ pub(crate) use lookaside::Lookaside;
 pub(crate) use on_directory::OnDirectory;
 pub(crate) use output::Output;
 pub(crate) use pace::Pace;
-pub(crate) use ranks::{Ranks, join_hosts};
+pub(crate) use ranks::{Ranks, join_hosts, leave_or_abort};
 pub(crate) use search::Search;
 pub(crate) use subject::Subject;
 pub(crate) use tiles::TileCount;

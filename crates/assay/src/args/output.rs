@@ -1,5 +1,6 @@
 //! How a run is carried out, and where its results go.
 
+use super::ranks::as_carrier;
 use super::{Access, OnDirectory, Pace};
 use crate::screen::print_to_stderr;
 use assay_base::{Measure, Span};
@@ -9,6 +10,7 @@ use assay_device::select::Choice;
 use assay_engine::Limits;
 use assay_engine::shell::Spin;
 use assay_run::drive::Manner;
+use assay_run::host::ranks::group::RankGroup;
 use assay_run::procedure::settings::{ResultsPlace, Settings};
 use std::path::{Path, PathBuf};
 
@@ -72,6 +74,17 @@ impl Output {
         ResultsPlace { out: self.out.clone(), resume: self.resume.clone() }
     }
 
+    /// The same for runs that are carried by several ranks, where there are some.
+    pub(crate) fn settings_with_ranks<'a>(
+        &self,
+        access: &'a Access,
+        pace: &Pace,
+        criteria: &'a [String],
+        ranks: Option<&'a RankGroup<'_>>,
+    ) -> Settings<'a> {
+        Settings { carrier: as_carrier(ranks), ..self.run_settings(access, pace, criteria) }
+    }
+
     /// The settings of runs by these options and those of other groups.
     pub(crate) fn run_settings<'a>(&self, access: &'a Access, pace: &Pace, criteria: &'a [String]) -> Settings<'a> {
         Settings {
@@ -81,6 +94,7 @@ impl Output {
             judge_on: self.judge_on,
             place: self.results_place(),
             open: Box::new(|named, needs| access.open_targets(named, needs)),
+            carrier: None,
             tell: print_to_stderr,
         }
     }

@@ -133,7 +133,7 @@ impl TestRun<'_> {
         let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
         let log_dir = self.log_dir.as_deref().unwrap_or(Path::new(NOWHERE));
         let smallest = SmallestTarget::ForPlans(&plans);
-        let needs = TargetNeeds { writes: true, smallest, beside: 0, log_dir, page_cache: &[] };
+        let needs = TargetNeeds { writes: true, smallest, beside: 0, log_dir, page_cache: &[], fellows: &[] };
         let access = Access::default();
         let prepared = Prepared::from_opened(access.open_targets(&named, needs)?, self.stop.clone());
         let directory = self.log_dir.as_deref().map(|dir| rundir::create_held(dir, true)).transpose()?;

@@ -1,6 +1,6 @@
 //! `assay curve`: throughput against response, a run for each share of a maximum that is given or searched for.
 
-use crate::args::{Access, Judged, Output, Pace, Search, Subject};
+use crate::args::{Access, Judged, Output, Pace, Ranks, Search, Subject};
 use crate::progress::Progress;
 use crate::stdout::print_json;
 use assay_base::{Criterion, Multiple, Rate, Share};
@@ -10,6 +10,7 @@ use assay_model::Plan;
 use assay_model::plan::PlannedLoad;
 use assay_run::databases::by_sessions::{self, with_sessions};
 use assay_run::failure::{Failure, escaped_path, one_line};
+use assay_run::host::ranks::group::RankGroup;
 use assay_run::observer::Observer;
 use assay_run::procedure::curving::{CurveRequest, Curving, FILE, PAGE, make_directory, write_curve};
 use assay_run::procedure::searching::first_load;
@@ -55,6 +56,8 @@ pub(crate) struct Curve {
     pub judged: Judged,
     #[command(flatten)]
     pub access: Access,
+    #[command(flatten)]
+    pub ranks: Ranks,
     #[command(flatten)]
     pub output: Output,
 }
@@ -106,12 +109,26 @@ const BESIDE: &str = "beside";
 /// Runs the points, shows the curve, and leaves it in the run directory.
 pub(crate) fn measure_curve(args: &Curve) -> Result<u8, Failure> {
     if !args.sessions.is_empty() {
+        if args.ranks.are_given() {
+            return Err(Failure::bad_usage(
+                "--sessions measures a database, which one process drives: leave out --hosts and --local",
+            ));
+        }
         return by_sessions(args);
     }
+    let lead = |ranks: Option<&RankGroup<'_>>| measure_with_ranks(args, ranks);
+    args.ranks.carry_procedure(args.output.workers, lead, |ranks| open_targets(args, Some(ranks))?.follow_first_rank())
+}
+
+fn open_targets<'a>(args: &'a Curve, ranks: Option<&'a RankGroup<'_>>) -> Result<Several<'a>, Failure> {
+    let settings = args.output.settings_with_ranks(&args.access, &args.pace, &args.judged.criteria, ranks);
+    args.subject.open_several("curve", settings)
+}
+
+fn measure_with_ranks(args: &Curve, ranks: Option<&RankGroup<'_>>) -> Result<u8, Failure> {
     let shares = sorted_shares(&args.points)?;
     first_load(&args.search.search_bounds()?, Multiple::ONE)?;
-    let settings = args.output.run_settings(&args.access, &args.pace, &args.judged.criteria);
-    let mut several = args.subject.open_several("curve", settings)?;
+    let mut several = open_targets(args, ranks)?;
     if args.beside.is_some() && !several.has_cache() {
         let remedy = "--beside compares a cache with none, and there is no cache: give one with --cache PATH";
         return Err(Failure::bad_usage(remedy));

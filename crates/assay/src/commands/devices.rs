@@ -1,5 +1,6 @@
 //! `assay devices`: the devices, what each safety rule says about them, and the consent tokens.
 
+use crate::args::consent_file::line_for_token;
 use crate::candidates;
 use crate::stdout::{print_document, print_json};
 use assay_base::Bytes;
@@ -23,6 +24,9 @@ pub(crate) struct Devices {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    /// Print a line with the name of this host and the token for each accepted device, for --consent-file
+    #[arg(long, conflicts_with_all = ["json", "rules"])]
+    pub consent: bool,
 }
 
 /// Examines the named targets or all block devices. Writes nothing.
@@ -36,6 +40,12 @@ pub(crate) fn list_devices(args: &Devices) -> Result<u8, Failure> {
     let exams: Vec<Examination> = candidates.iter().map(|path| gate.examine_path(path)).collect();
     if args.json {
         print_json(&exams.iter().map(examination_json).collect::<Vec<_>>())?;
+        return Ok(code::DONE);
+    }
+    if args.consent {
+        let accepted = exams.iter().filter(|exam| exam.accepted);
+        let lines: String = accepted.filter_map(|exam| exam.token.as_deref()).map(line_for_token).collect();
+        print_document(&lines);
         return Ok(code::DONE);
     }
     if exams.is_empty() {

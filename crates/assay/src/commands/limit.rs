@@ -2,13 +2,14 @@
 //!
 //! The search itself is [`assay_run::procedure::searching`]; this shows its path.
 
-use crate::args::{self, Access, Judged, Output, Pace, Subject};
+use crate::args::{self, Access, Judged, Output, Pace, Ranks, Subject};
 use crate::progress::Progress;
 use crate::stdout::{print_json, show_lines};
 use assay_base::{Multiple, Span};
 use assay_judge::Verdict;
 use assay_judge::limit::{Outcome, Run, Trail};
 use assay_run::failure::{Failure, escaped_path, one_line};
+use assay_run::host::ranks::group::RankGroup;
 use assay_run::observer::Observer;
 use assay_run::procedure::searching::{FILE, PAGE, Searching, first_load};
 use assay_run::procedure::tiles::TilesToSearch;
@@ -31,6 +32,8 @@ pub(crate) struct Limit {
     #[command(flatten)]
     pub access: Access,
     #[command(flatten)]
+    pub ranks: Ranks,
+    #[command(flatten)]
     pub output: Output,
 }
 
@@ -40,17 +43,31 @@ const BAR: usize = 40;
 /// Searches, shows the path, and leaves it in the run directory. The exit code is 0 when a load that passes was found,
 /// 10 when even the lowest fails or an operation failed, otherwise that of the run that proved nothing.
 pub(crate) fn search_limit(args: &Limit) -> Result<u8, Failure> {
+    let lead = |ranks: Option<&RankGroup<'_>>| search_with_ranks(args, ranks);
+    args.ranks.carry_procedure(args.output.workers, lead, |ranks| {
+        let TilesToSearch { several, .. } = open_targets(args, Some(ranks))?;
+        several.follow_first_rank()
+    })
+}
+
+/// Opens the targets; `most_sentence` is empty where no tiles are searched.
+fn open_targets<'a>(args: &'a Limit, ranks: Option<&'a RankGroup<'_>>) -> Result<TilesToSearch<'a>, Failure> {
     let bounds = if args.tiles { args.search.tile_bounds()? } else { args.search.search_bounds()? };
     first_load(&bounds, Multiple::ONE)?;
-    let settings = args.output.run_settings(&args.access, &args.pace, &args.judged.criteria);
+    let settings = args.output.settings_with_ranks(&args.access, &args.pace, &args.judged.criteria, ranks);
+    if args.tiles {
+        return args.subject.open_tiles(settings, bounds);
+    }
+    let several = args.subject.open_several("limit", settings)?;
+    Ok(TilesToSearch { several, bounds, most_sentence: String::new() })
+}
+
+fn search_with_ranks(args: &Limit, ranks: Option<&RankGroup<'_>>) -> Result<u8, Failure> {
+    let TilesToSearch { several, bounds, most_sentence } = open_targets(args, ranks)?;
     let mut progress = Progress::new(false);
-    let (several, bounds) = if args.tiles {
-        let TilesToSearch { several, bounds, most_sentence } = args.subject.open_tiles(settings, bounds)?;
+    if !most_sentence.is_empty() {
         progress.say_line(&most_sentence);
-        (several, bounds)
-    } else {
-        (args.subject.open_several("limit", settings)?, bounds)
-    };
+    }
     let dir = several.choose_directory()?;
     progress.say_line(&several.length_sentence());
     let mut searching = Searching::begin_or_resume(&several, bounds, dir.clone(), args.output.resume.is_some())?;

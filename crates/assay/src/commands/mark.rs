@@ -4,6 +4,7 @@ use crate::stdout::show_text;
 use assay_base::{MarkedPart, Span};
 use assay_record::PART;
 use assay_run::failure::{Failure, code, one_line};
+use assay_run::host::signals::stop_on_signals;
 use assay_run::log::marking::{self, MarkWish};
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Exit code: 0 when the mark is in the log, 2 when no run is in progress there or it takes no marks, \
-                        5 when the run did not take it in time; then nothing was marked."
+                        5 when the run did not take it in time, 12 when a signal ended the waiting; then nothing was marked."
 )]
 pub(crate) struct Mark {
     /// The directory of a run in progress
@@ -30,7 +31,7 @@ pub(crate) struct Mark {
 /// Has the run write the mark, and says where it is.
 pub(crate) fn mark_run(args: &Mark) -> Result<u8, Failure> {
     let wish = MarkWish { text: args.text.clone(), part: args.part, patience: args.wait };
-    let mark = marking::mark_run(&args.dir, &wish)?;
+    let mark = marking::mark_run(&args.dir, &wish, &stop_on_signals()?)?;
     let at = Span::from_ns(mark.at_ns).human_text();
     let part = mark.details.get(PART).map_or("", String::as_str);
     show_text(&format!("{at} into the run: {} (the {part} part begins)\n", one_line(&mark.text)));

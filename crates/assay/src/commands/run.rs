@@ -102,7 +102,7 @@ pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
         return Err(Failure::bad_usage(reason));
     }
     let directory = place.planned_directory(&planned.tasks[0].plan.name)?;
-    let prepared = open_targets(args, &args.access, &mut planned, &directory)?;
+    let prepared = open_targets(args, &mut planned, &directory, &[])?;
     let PlannedRun { signer, named, tasks, .. } = planned;
     let mut progress = Progress::for_one_run(if args.stop_when_certain { "" } else { GOES_ON });
     if args.prep && place.resume.is_none() {
@@ -168,9 +168,9 @@ pub(super) fn way_of_driving(args: &Run, prepared: &Prepared, signer: Option<&Si
 /// Opens the targets for all tasks, and the cache device, and gives them the scheduler that is asked for.
 pub(super) fn open_targets(
     args: &Run,
-    access: &Access,
     planned: &mut PlannedRun,
     log_dir: &Path,
+    fellows: &[u32],
 ) -> Result<Prepared, Failure> {
     let PlannedRun { request, named, tasks, .. } = planned;
     let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
@@ -181,9 +181,10 @@ pub(super) fn open_targets(
         log_dir,
         // The steps of a workload use its targets in one way.
         page_cache: &plans[0].caches.page,
+        fellows,
     };
     let all = targets::with_cache_device(&request.names, named, request.cache_device())?;
-    let mut prepared = Prepared::open_named(&all, needs, &|named, needs| access.open_targets(named, needs))?;
+    let mut prepared = Prepared::open_named(&all, needs, &|named, needs| args.access.open_targets(named, needs))?;
     let notes = prepared.set_scheduler(request.asked_scheduler()?, print_to_stderr)?;
     tasks.iter_mut().for_each(|task| task.plan.notes.remarks.extend(notes.clone()));
     Ok(prepared)

@@ -2,9 +2,8 @@
 
 use super::result;
 use super::run::{PlannedRun, Run, open_targets, plan_run, warn_of_blank, way_of_driving};
-use crate::args::{Access, Pace};
+use crate::args::{Pace, leave_or_abort};
 use crate::progress::Progress;
-use crate::screen::print_to_stderr;
 use assay_base::Span;
 use assay_device::clock::Clock;
 use assay_hosts::Link;
@@ -16,14 +15,14 @@ use assay_run::drive::{Drive, watched_disks};
 use assay_run::failure::{Failure, code};
 use assay_run::host::ranks::agreement::{AgreedRanks, Offer, agree_on_directory, seed_of_all};
 use assay_run::host::ranks::carrying::{CarriedRank, JointRun};
+use assay_run::host::ranks::compare_clocks;
+use assay_run::host::ranks::group::{LEAD_IN_PROCESS, LEAD_OF_HOSTS};
 use assay_run::host::ranks::places::{begin_joint_log, make_place_for_rank};
-use assay_run::host::ranks::sharing::{places_of_targets, prove_sharing};
+use assay_run::host::ranks::sharing::{places_of_targets, prove_apart, prove_sharing};
 use assay_run::host::ranks::suited::refuse_unsuited;
-use assay_run::host::ranks::{compare_clocks, link_failure};
 use assay_run::open::prepared::Prepared;
-use assay_run::open::targets::Named;
 use assay_run::procedure::steps::Task;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What a rank has when it could begin.
 struct Ready {
@@ -39,16 +38,8 @@ pub(crate) fn run_with_ranks(args: &Run) -> Result<u8, Failure> {
     match args.ranks.join_given_hosts()? {
         None => run_local_ranks(args),
         Some(mut link) => {
-            let own_rank = link.own_rank();
-            match run_as_rank(args, &mut link) {
-                // The others may wait for this rank for ever. Nothing is said after this.
-                Err(failure) if failure.code == code::HOST || failure.code == code::INCOMPLETE => {
-                    print_to_stderr(&format!("error: rank {own_rank}: {}", failure.user_message()));
-                    link.abort_world(failure.code);
-                    Ok(failure.code)
-                }
-                code => link.leave_world().map_err(|error| link_failure(&error)).and(code),
-            }
+            let ended = run_as_rank(args, &mut link);
+            leave_or_abort(link, ended)
         }
     }
 }
@@ -82,20 +73,15 @@ fn plan_for_ranks(args: &Run, pace: &Pace, ranks: u64) -> Result<PlannedRun, Fai
 
 /// What this process brings.
 fn own_offer(args: &Run, planned: &PlannedRun) -> Offer {
-    let path = |named: &Named| match named {
-        Named::Path(path) => Some(path.clone()),
-        _ => None,
-    };
-    let paths: Vec<PathBuf> = planned.named.iter().filter_map(|(_, named)| path(named)).collect();
-    let places = places_of_targets(&paths.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+    let paths: Vec<&Path> = planned.named.iter().filter_map(|(_, named)| named.as_path()).collect();
+    let places = places_of_targets(&paths);
     Offer::of_this_process(parts_each(args), planned.tasks.iter().map(|task| &task.plan), places)
 }
 
 /// Everything up to the first operation, as in a run of one process. `fellows` are processes of other ranks, with which targets are
 /// shared.
 fn make_ready(args: &Run, mut planned: PlannedRun, directory: &Path, fellows: Vec<u32>) -> Result<Ready, Failure> {
-    let access = Access { ranks: fellows, ..args.access.clone() };
-    let prepared = open_targets(args, &access, &mut planned, directory)?;
+    let prepared = open_targets(args, &mut planned, directory, &fellows)?;
     let PlannedRun { signer, tasks, .. } = planned;
     let mut how = way_of_driving(args, &prepared, signer.as_ref());
     // A part is carried by one worker.
@@ -111,10 +97,13 @@ fn parts_each(args: &Run) -> u64 {
 fn run_local_ranks(args: &Run) -> Result<u8, Failure> {
     let ranks = args.ranks.local.unwrap_or(1) as usize;
     let planned = plan_for_ranks(args, &args.pace, ranks as u64)?;
-    let agreed = AgreedRanks::within_process(own_offer(args, &planned), ranks);
+    let agreed = AgreedRanks::within_process(own_offer(args, &planned), ranks, planned.tasks[0].plan.hosts);
     let directory = args.output.results_place().planned_directory(&planned.tasks[0].plan.name)?;
     warn_of_blank(&planned.named, &planned.tasks);
     let ready = make_ready(args, planned, &directory, Vec::new())?;
+    for rank in 0..ranks {
+        agreed.check_part_of_rank(rank, &ready.tasks[0].plan, &ready.prepared.targets)?;
+    }
     let directory = args.output.results_place().create_directory(&directory)?;
     let mut links = Exchange::within_process(ranks).links();
     let mut carried = Vec::new();
@@ -143,7 +132,8 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<u8, Failure> {
     let pace = Pace { seed: Some(seed), ..args.pace.clone() };
     let planned = if own_seed? == seed { planned } else { plan_for_ranks(args, &pace, ranks) };
     let offer = planned.as_ref().map(|planned| own_offer(args, planned)).map_err(Clone::clone);
-    let agreed = AgreedRanks::greet_all(link, offer)?;
+    let targets_of_hosts = planned.as_ref().map(|planned| planned.tasks[0].plan.hosts).unwrap_or_default();
+    let agreed = AgreedRanks::greet_all(link, offer, targets_of_hosts)?;
     let planned = planned?;
     let is_first = link.own_rank() == 0;
     if is_first {
@@ -152,7 +142,9 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<u8, Failure> {
     let directory = args.output.results_place().planned_directory(&planned.tasks[0].plan.name)?;
     let open = || make_ready(args, planned, &directory, agreed.fellow_processes());
     let mut ready = agreed.open_in_turns(link, open)?;
-    ready.how.watermarks.extend(prove_sharing(link, &agreed, &ready.prepared.targets)?);
+    agreed.agree_on_parts(link, &ready.tasks[0].plan, &ready.prepared.targets)?;
+    let prove = if targets_of_hosts.are_own() { prove_apart } else { prove_sharing };
+    ready.how.watermarks.extend(prove(link, &agreed, &ready.prepared.targets)?);
     let disks = watched_disks(&ready.tasks[0].plan, &ready.prepared.targets, &directory);
     let beside = agreed.ranks_on_disks(link, disks)?;
     let directory = agree_on_directory(link, || args.output.results_place().create_directory(&directory))?;
@@ -168,11 +160,6 @@ struct Carried<'a> {
     /// From the moment when all ranks can begin to the start.
     lead: Span,
 }
-
-/// Messages of one process arrive at once.
-const LEAD_IN_PROCESS: Span = Span::from_ms(50);
-/// A message between hosts takes far less.
-const LEAD_OF_HOSTS: Span = Span::from_secs(2);
 
 /// Carries the ranks of this process. The result is that of all, where rank 0 is among them: `directory` is its run's.
 fn carry(args: &Run, ready: &Ready, carried: Carried<'_>, directory: Option<&Path>) -> Result<u8, Failure> {

@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-const WORKLOAD: &str = r#"
+pub(crate) const WORKLOAD: &str = r#"
 name = "mixed"
 model = "streams"
 duration = "3s"
@@ -39,29 +39,29 @@ p99_at_most = "60s"
 const SIZE: u64 = 16 << 20;
 
 /// PASS, FAIL or INVALID: a busy machine may be late, and what is tested is what was carried and counted.
-const ENDED: [Option<i32>; 3] = [Some(0), Some(10), Some(11)];
+pub(crate) const ENDED: [Option<i32>; 3] = [Some(0), Some(10), Some(11)];
 
-struct Bench {
+pub(crate) struct Bench {
     directory: tempfile::TempDir,
 }
 
 impl Bench {
-    fn new() -> Bench {
+    pub(crate) fn new() -> Bench {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         std::fs::write(directory.path().join("mixed.toml"), WORKLOAD).unwrap();
         Bench { directory }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn assay(&self, words: &[&str]) -> Output {
+    pub(crate) fn assay(&self, words: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
         command.current_dir(self.directory.path()).args(words).stdin(Stdio::null()).output().unwrap()
     }
 
-    fn run_words(&self, target: &str, more: &str) -> Vec<String> {
+    pub(crate) fn run_words(&self, target: &str, more: &str) -> Vec<String> {
         let workload = self.path("mixed.toml").display().to_string();
         let out = self.path("run").display().to_string();
         let words = ["run".to_owned(), workload, target.to_owned(), "--out".to_owned(), out];
@@ -69,14 +69,14 @@ impl Bench {
     }
 
     /// A file of this program's own, which `assay prep` has filled.
-    fn prepare_file(&self, name: &str) -> PathBuf {
+    pub(crate) fn prepare_file(&self, name: &str) -> PathBuf {
         let path = self.path(name);
         let output = self.assay(&["prep", &path.display().to_string(), "--create", "16MiB"]);
         assert_eq!(output.status.code(), Some(0), "{}", told(&output));
         path
     }
 
-    fn loop_device(&self, name: &str) -> Option<LoopDevice> {
+    pub(crate) fn loop_device(&self, name: &str) -> Option<LoopDevice> {
         let backing = self.path(name);
         File::create(&backing).unwrap().set_len(SIZE).unwrap();
         let attached = losetup::attach(&backing, &["--direct-io=on"]);
@@ -84,46 +84,46 @@ impl Bench {
         Some(LoopDevice { device, backing })
     }
 
-    fn token_of(&self, device: &LoopDevice) -> String {
+    pub(crate) fn token_of(&self, device: &LoopDevice) -> String {
         let output = self.assay(&["devices", "--json", &device.device]);
         let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", told(&output)));
         shown[0]["token"].as_str().unwrap().to_owned()
     }
 
-    fn lines_of_kind(&self, log: &str, kind: &str) -> Vec<Value> {
+    pub(crate) fn lines_of_kind(&self, log: &str, kind: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.path(log)).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.filter(|line| line["kind"] == kind).collect()
     }
 
     /// The sum of a number of a flow over all intervals of a log.
-    fn sum_of(&self, log: &str, flow: usize, number: &str) -> u64 {
+    pub(crate) fn sum_of(&self, log: &str, flow: usize, number: &str) -> u64 {
         let intervals = self.lines_of_kind(log, "interval");
         intervals.iter().map(|line| line["flows"][flow][number].as_u64().unwrap()).sum()
     }
 
     /// The log of all is what the ranks' logs make.
-    fn check_merged(&self) {
+    pub(crate) fn check_merged(&self) {
         let output = self.assay(&["merge", "run"]);
         assert_eq!(output.status.code(), Some(0), "{}", told(&output));
         assert!(told(&output).contains("the same as in"), "{}", told(&output));
     }
 }
 
-struct LoopDevice {
-    device: String,
+pub(crate) struct LoopDevice {
+    pub(crate) device: String,
     backing: PathBuf,
 }
 
 impl LoopDevice {
     /// Bytes that the kernel has counted as written.
-    fn bytes_written(&self) -> u64 {
+    pub(crate) fn bytes_written(&self) -> u64 {
         let name = self.device.rsplit('/').next().unwrap();
         let text = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
         text.split_whitespace().nth(6).unwrap().parse::<u64>().unwrap() * 512
     }
 
-    fn content(&self) -> Vec<u8> {
+    pub(crate) fn content(&self) -> Vec<u8> {
         std::fs::read(&self.backing).unwrap()
     }
 }
@@ -142,10 +142,10 @@ impl Drop for LoopDevice {
 }
 
 /// Two mounts of one directory, each with numbers of its own.
-struct TwoMounts([PathBuf; 2]);
+pub(crate) struct TwoMounts([PathBuf; 2]);
 
 impl TwoMounts {
-    fn of_directory(bench: &Bench, directory: &Path) -> Option<TwoMounts> {
+    pub(crate) fn of_directory(bench: &Bench, directory: &Path) -> Option<TwoMounts> {
         let points = ["one", "two"].map(|name| bench.path(name));
         for point in &points {
             std::fs::create_dir(point).unwrap();
@@ -158,7 +158,7 @@ impl TwoMounts {
         Some(TwoMounts(points))
     }
 
-    fn targets(&self, name: &str) -> [String; 2] {
+    pub(crate) fn targets(&self, name: &str) -> [String; 2] {
         self.0.each_ref().map(|point| point.join(name).display().to_string())
     }
 }

@@ -38,7 +38,7 @@ pub struct JointRun<'a> {
     pub targets: &'a Targets,
     /// The way in which they are carried out.
     pub how: &'a Drive,
-    /// Ends them early.
+    /// Ends them early, and whatever would follow them.
     pub stop: &'a StopCell,
     /// From the moment when all ranks can begin to the start: each must have heard of it before.
     pub lead: Span,
@@ -94,6 +94,8 @@ impl JointRun<'_> {
             joint.keep_in_memory(self.how.manner.judge_on);
         }
         let mut writer = joint.map(|log| JointWriter::begin_log(log, observer));
+        // What ends this run, because another rank has ended, does not end those that may follow it.
+        let stop = &StopCell::default();
         std::thread::scope(|scope| {
             let mut carried = Vec::new();
             for CarriedRank { link, place, beside, log, common_time } in ranks {
@@ -103,7 +105,7 @@ impl JointRun<'_> {
                 let (start_of_rank, start) = start_channel();
                 let share = RankShare { place, start: Arc::new(start_of_rank), beside };
                 let work = move || {
-                    let _ = end.send(self.carry_own_share(share, &log, lines));
+                    let _ = end.send(self.carry_own_share(share, &log, lines, stop));
                 };
                 let log = RankLog::begin_listening(Patience::default(), link.world_size(), clock.now());
                 let log = log.with_lead(self.lead);
@@ -111,10 +113,10 @@ impl JointRun<'_> {
                 carried.push(Carrying { link, log, judged, lines: heard, ended, start, common_time, has_ended: false });
                 spawn_scoped(scope, name, work)?;
             }
-            let joined = self.join_logs(&mut carried, writer.as_mut(), clock);
+            let joined = self.join_logs(&mut carried, writer.as_mut(), clock, stop);
             if let Err(failure) = &joined {
                 // No rank goes on alone.
-                self.stop.ask_because("the ranks do not go on together");
+                stop.ask_because("the ranks do not go on together");
                 if let Some(writer) = &mut writer {
                     for held in carried.iter_mut().filter_map(|rank| rank.log.take_held()) {
                         writer.receive_news(held)?;
@@ -132,10 +134,11 @@ impl JointRun<'_> {
         share: RankShare,
         log: &std::path::Path,
         lines: SyncSender<Entry>,
+        stop: &StopCell,
     ) -> Result<(), Failure> {
         let mut log = LogFile::create_new(log)?.heard_by(Box::new(SendLines(lines)));
         let how = Drive { share: Some(share), ..self.how.clone() };
-        let course = Course { targets: self.targets, how: &how, stop: self.stop };
+        let course = Course { targets: self.targets, how: &how, stop };
         course.run_tasks(self.tasks.to_vec(), &mut log, &mut Unobserved, &never_decided)
     }
 
@@ -145,9 +148,11 @@ impl JointRun<'_> {
         ranks: &mut [Carrying<'_>],
         mut writer: Option<&mut JointWriter<'_>>,
         clock: Clock,
+        stop: &StopCell,
     ) -> Result<(), Failure> {
         let mut shown = clock.now();
         loop {
+            stop.take_over(self.stop);
             let mut has_moved = false;
             for rank in ranks.iter_mut() {
                 has_moved |= rank.hear_own_lines().inspect_err(|failure| rank.tell_failure(failure, clock))?;
@@ -157,14 +162,14 @@ impl JointRun<'_> {
                 let stepped = rank.log.step(rank.link, clock.now()).map_err(|error| link_failure(&error))?;
                 has_moved |= stepped.has_moved;
                 for news in stepped.news {
-                    rank.obey_news(&news, self.stop, clock)?;
+                    rank.obey_news(&news, stop, clock)?;
                     if let Some(writer) = writer.as_deref_mut().filter(|_| rank.link.own_rank() == 0) {
                         writer.receive_news(news)?;
                     }
                 }
             }
             if writer.as_ref().is_some_and(|writer| writer.has_failed()) {
-                self.stop.ask_because("the log of all ranks could not be kept");
+                stop.ask_because("the log of all ranks could not be kept");
             }
             let done = ranks.iter_mut().map(Carrying::is_done).collect::<Result<Vec<bool>, LinkError>>();
             if done.map_err(|error| link_failure(&error))?.into_iter().all(|is_done| is_done) {

@@ -25,7 +25,7 @@ struct Shown {
     name: String,
     /// Where that leads.
     path: String,
-    /// The claim that rank 0 has written; nothing from the others, and nothing for a target that is only read.
+    /// The claim that this rank has written; nothing where another one claims, and nothing for a target that is only read.
     claim: Option<[u8; CLAIM_BYTES]>,
     /// What tells it from every other target wherever it is seen; `None` where nothing does.
     identity: Option<String>,
@@ -63,7 +63,86 @@ pub fn prove_sharing(link: &mut dyn Link, ranks: &AgreedRanks, targets: &Targets
     found
 }
 
-/// What stood where rank 0 has written its claims.
+/// Proves that no two hosts have the same target, which are open. One host after another writes its claims, and no other one may find
+/// them. Returns what limits the result.
+///
+/// # Errors
+/// Two hosts have the same target, or somebody on a host that takes no part writes to one. Nothing but claims was written, which are put
+/// back.
+pub fn prove_apart(link: &mut dyn Link, ranks: &AgreedRanks, targets: &Targets) -> Result<Vec<String>, Failure> {
+    let reals = targets.real_targets();
+    let hosts = ranks.first_ranks_of_hosts();
+    if hosts.len() == 1 || reals.is_empty() {
+        return prove_sharing(link, ranks, targets);
+    }
+    let quiet = if hosts.contains(&link.own_rank()) { look_twice(reals) } else { Ok(()) };
+    share_statements(link, quiet)?;
+    let mut limits = Vec::new();
+    for host in hosts {
+        let mut claimed = Claimed::default();
+        match claim_alone(link, ranks, reals, host, &mut claimed) {
+            Ok(unproven) => limits.extend(unproven),
+            Err(failure) => {
+                claimed.put_back();
+                return Err(failure);
+            }
+        }
+    }
+    limits.sort();
+    limits.dedup();
+    Ok(limits)
+}
+
+/// The host of this rank writes its claims, and every other one looks whether they are on its targets.
+fn claim_alone<'a>(
+    link: &mut dyn Link,
+    ranks: &AgreedRanks,
+    reals: &'a [RealTarget],
+    host: usize,
+    claimed: &mut Claimed<'a>,
+) -> Result<Vec<String>, Failure> {
+    let is_claiming = link.own_rank() == host;
+    let shown = show_targets(link, ranks, reals, is_claiming, claimed)?;
+    let of_host = &shown[host];
+    let name = ranks.host_of_rank(host);
+    let found = reals.iter().zip(&shown[link.own_rank()]).zip(of_host).map(|((real, own), there)| {
+        if ranks.share_a_host(link.own_rank(), host) {
+            compare_with_first(real, own, there, name)
+        } else {
+            find_no_claim(real, own, of_host, name)
+        }
+    });
+    let found = found.collect::<Result<Vec<Option<String>>, Failure>>();
+    Ok(share_statements(link, found)?.into_iter().flatten().flatten().collect())
+}
+
+/// Whether a target is none of those that another host shows. Returns what limits the result, where nothing tells.
+fn find_no_claim(real: &RealTarget, own: &Shown, others: &[Shown], host: &str) -> Result<Option<String>, Failure> {
+    let is_seen = |other: &Shown, how: &str| {
+        Failure::refused_for_safety(format!(
+            "{} ({}) is not of this host alone: {host} has it as {} ({}), {how}; nothing else was written, and that was put back",
+            one_line(&own.name),
+            own.path,
+            one_line(&other.name),
+            other.path
+        ))
+    };
+    if let TargetPermit::Write(permit) = &real.access {
+        let found = permit.read_claim().map_err(|error| unreadable(real, &error))?;
+        let same = others.iter().find(|other| found.is_some() && other.claim == found);
+        return same.map_or(Ok(None), |other| Err(is_seen(other, "and what it has written there is here")));
+    }
+    let Some(identity) = &own.identity else {
+        return Ok(Some(format!(
+            "SHARING NOT EXCLUDED: nothing tells whether {} is another target on each host",
+            one_line(&own.name)
+        )));
+    };
+    let same = others.iter().find(|other| other.identity.as_ref() == Some(identity));
+    same.map_or(Ok(None), |other| Err(is_seen(other, "by its identity")))
+}
+
+/// What stood where a rank has written its claims.
 #[derive(Default)]
 struct Claimed<'a>(Vec<(&'a RealTarget, Vec<u8>)>);
 
@@ -84,13 +163,8 @@ fn claim_and_compare<'a>(
     reals: &'a [RealTarget],
     claimed: &mut Claimed<'a>,
 ) -> Result<Vec<String>, Failure> {
-    let seed = ranks.own_place().boot;
     let is_first = link.own_rank() == 0;
-    let shown = reals.iter().enumerate().map(|(at, real)| {
-        let claim = if is_first { claim_target(real, &format!("{seed} {at}"), claimed)? } else { None };
-        Ok(show_target(real, claim))
-    });
-    let shown = share_statements(link, shown.collect::<Result<Vec<Shown>, Failure>>())?;
+    let shown = show_targets(link, ranks, reals, is_first, claimed)?;
     let found = reals.iter().enumerate().map(|(at, real)| {
         let (own, first) = (&shown[link.own_rank()][at], &shown[0][at]);
         compare_with_first(real, own, first, ranks.host_of_rank(0))
@@ -101,6 +175,22 @@ fn claim_and_compare<'a>(
     limits.sort();
     limits.dedup();
     Ok(limits)
+}
+
+/// Shows the targets of this rank to all others; returns those of all ranks. One that is claiming writes its claims before.
+fn show_targets<'a>(
+    link: &mut dyn Link,
+    ranks: &AgreedRanks,
+    reals: &'a [RealTarget],
+    is_claiming: bool,
+    claimed: &mut Claimed<'a>,
+) -> Result<Vec<Vec<Shown>>, Failure> {
+    let seed = ranks.own_place().boot;
+    let shown = reals.iter().enumerate().map(|(at, real)| {
+        let claim = if is_claiming { claim_target(real, &format!("{seed} {at}"), claimed)? } else { None };
+        Ok(show_target(real, claim))
+    });
+    share_statements(link, shown.collect::<Result<Vec<Shown>, Failure>>())
 }
 
 /// Whether what the targets hold stays as it is while nobody of this run writes.
@@ -171,7 +261,7 @@ fn show_target(real: &RealTarget, claim: Option<[u8; CLAIM_BYTES]>) -> Shown {
 fn compare_with_first(real: &RealTarget, own: &Shown, first: &Shown, host: &str) -> Result<Option<String>, Failure> {
     let other = || {
         Failure::refused_for_safety(format!(
-            "{} ({}) is not the target that {host}, the host of rank 0, has as {} ({}): what rank 0 has written there is not here; nothing else was written, and that was put back",
+            "{} ({}) is not the target that {host} has as {} ({}): what was written there is not here; nothing else was written, and that was put back",
             one_line(&own.name),
             own.path,
             one_line(&first.name),

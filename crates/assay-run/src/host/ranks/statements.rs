@@ -17,6 +17,9 @@ const MOST_OF_A_REFUSAL: usize = 2_000;
 /// How long the others may take: the safety rules of a host look at all of its devices and processes.
 const PATIENCE: Span = Span::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(1);
+const LOOK_SELDOM: Duration = Duration::from_millis(20);
+/// A wait after which one looks less often.
+const LONG: Span = Span::from_secs(1);
 
 /// What a rank says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,8 +38,17 @@ pub(super) fn share_statements<T: Serialize + DeserializeOwned>(
     link: &mut dyn Link,
     own: Result<T, Failure>,
 ) -> Result<Vec<T>, Failure> {
+    share_statements_within(link, own, PATIENCE)
+}
+
+/// The same, where another rank may take as long as this.
+pub(super) fn share_statements_within<T: Serialize + DeserializeOwned>(
+    link: &mut dyn Link,
+    own: Result<T, Failure>,
+    patience: Span,
+) -> Result<Vec<T>, Failure> {
     let bytes = serde_json::to_vec(&statement_of(&own)).map_err(|error| Failure::internal_bug(error.to_string()))?;
-    let all = gather_for_all(link, bytes)?;
+    let all = gather_for_all(link, bytes, patience)?;
     // Whoever cannot says so in its own words.
     own?;
     let statements = all.iter().enumerate().map(|(rank, bytes)| read_statement(rank, bytes));
@@ -82,18 +94,18 @@ fn not_of_this_version(rank: usize) -> Failure {
 }
 
 /// The bytes of all ranks, by rank: every rank gives as many as the one that has most, filled up with spaces.
-fn gather_for_all(link: &mut dyn Link, mut bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Failure> {
+fn gather_for_all(link: &mut dyn Link, mut bytes: Vec<u8>, patience: Span) -> Result<Vec<Vec<u8>>, Failure> {
     let ranks = link.world_size();
-    let longest = finish_collective(link, Collective::MaximumForAll(vec![bytes.len() as u64]))?;
+    let longest = finish_collective(link, Collective::MaximumForAll(vec![bytes.len() as u64]), patience)?;
     let Collective::MaximumForAll(longest) = longest else { return Err(no_answer()) };
     let each = longest.first().copied().unwrap_or_default().max(1) as usize;
     bytes.resize(each, b' ');
-    let mut all = match finish_collective(link, Collective::Gather(bytes))? {
+    let mut all = match finish_collective(link, Collective::Gather(bytes), patience)? {
         Collective::Gather(all) => all,
         _ => return Err(no_answer()),
     };
     all.resize(each * ranks, b' ');
-    match finish_collective(link, Collective::Broadcast(all))? {
+    match finish_collective(link, Collective::Broadcast(all), patience)? {
         Collective::Broadcast(all) => Ok(all.chunks(each).map(<[u8]>::to_vec).collect()),
         _ => Err(no_answer()),
     }
@@ -104,7 +116,7 @@ fn no_answer() -> Failure {
 }
 
 /// Begins an operation of all ranks, and waits for its result.
-fn finish_collective(link: &mut dyn Link, operation: Collective) -> Result<Collective, Failure> {
+fn finish_collective(link: &mut dyn Link, operation: Collective, patience: Span) -> Result<Collective, Failure> {
     let clock = Clock::start();
     let since = clock.now();
     link.begin_collective(operation).map_err(|error| link_failure(&error))?;
@@ -112,11 +124,12 @@ fn finish_collective(link: &mut dyn Link, operation: Collective) -> Result<Colle
         if let Some(result) = link.collective_result().map_err(|error| link_failure(&error))? {
             return Ok(result);
         }
-        if clock.now().since(since) > PATIENCE {
+        if clock.now().since(since) > patience {
             return Err(Failure::host_unable(format!(
-                "not all ranks have answered within {PATIENCE}; assay doctor --hosts names those that do not"
+                "not all ranks have answered within {patience}; assay doctor --hosts names those that do not"
             )));
         }
-        std::thread::park_timeout(LOOK_EVERY);
+        // Whoever waits long may look less often.
+        std::thread::park_timeout(if clock.now().since(since) < LONG { LOOK_EVERY } else { LOOK_SELDOM });
     }
 }

@@ -27,9 +27,10 @@ fn refuse_unsuited_plan(plan: &Plan, all_parts: u64) -> Result<(), Failure> {
             "a cache before the targets is one for all operations, and several ranks cannot share it",
         ));
     }
-    if plan.verification.verify {
+    if plan.verification.verify && !plan.hosts.are_known_to_one() {
         return Err(Failure::bad_workload(
-            "whether reads return what was written is known to one process only: several ranks cannot verify",
+            "whether reads return what was written is known to one process only: several ranks cannot verify what they share; write \
+             ranges = \"disjoint\" in [hosts]",
         ));
     }
     if plan.load.has_lives() {
@@ -40,6 +41,12 @@ fn refuse_unsuited_plan(plan: &Plan, all_parts: u64) -> Result<(), Failure> {
     if Settling::new(plan).is_some() {
         return Err(Failure::bad_workload("a warm-up until the load is steady needs one process; give --warm-up TIME"));
     }
+    // How many parts a host has that has targets of its own shows when all ranks have said where they are.
+    if plan.hosts.are_own() { Ok(()) } else { refuse_few_slots(plan, all_parts) }
+}
+
+/// Refuses a plan with fewer operations in flight than there are parts of it.
+pub(super) fn refuse_few_slots(plan: &Plan, all_parts: u64) -> Result<(), Failure> {
     let lanes = plan.load.lane_bounds().into_iter().flatten().filter(|bound| *bound > 0);
     let bound = lanes.min().map_or(u64::from(plan.load.in_flight_bound), u64::from);
     if bound < all_parts {

@@ -30,6 +30,14 @@ pub enum Named {
 }
 
 impl Named {
+    /// The path that it is, where it is one.
+    pub fn as_path(&self) -> Option<&Path> {
+        match self {
+            Named::Path(path) => Some(path),
+            _ => None,
+        }
+    }
+
     /// Size and block size, where these are known before it is created.
     pub fn known_geometry(&self) -> Option<(u64, u32)> {
         match self {

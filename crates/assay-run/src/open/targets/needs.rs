@@ -22,20 +22,22 @@ pub struct TargetNeeds<'a> {
     pub log_dir: &'a Path,
     /// The targets that are used through the page cache of the kernel.
     pub page_cache: &'a [PageCached],
+    /// Processes of the other ranks of the same run on this host, with which targets are shared.
+    pub fellows: &'a [u32],
 }
 
 impl<'a> TargetNeeds<'a> {
     /// What a plan requires: none of its targets is a cache device, and none is used through the page cache.
     pub fn for_plan(plan: &'a Plan, log_dir: &'a Path) -> TargetNeeds<'a> {
         let smallest = SmallestTarget::ForPlan(plan);
-        TargetNeeds { writes: plan.load.writes_targets(), smallest, beside: 0, log_dir, page_cache: &[] }
+        TargetNeeds { writes: plan.load.writes_targets(), smallest, beside: 0, log_dir, page_cache: &[], fellows: &[] }
     }
 
     /// What filling targets with data requires. It keeps no log, only records: these must not be on a device that is
     /// overwritten.
     pub fn for_preparation(records: &'a Path) -> TargetNeeds<'a> {
         let smallest = SmallestTarget::OneBlock;
-        TargetNeeds { writes: true, smallest, beside: 0, log_dir: records, page_cache: &[] }
+        TargetNeeds { writes: true, smallest, beside: 0, log_dir: records, page_cache: &[], fellows: &[] }
     }
 }
 
@@ -88,8 +90,6 @@ pub struct Allowed<'a> {
     pub create: Option<Bytes>,
     /// The user confirmed that processes outside this container are invisible.
     pub in_container: bool,
-    /// Processes of the other ranks of the same run on this host, with which targets are shared.
-    pub ranks: &'a [u32],
     /// Called last, before devices are overwritten; it asks the user at the terminal.
     pub confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>,
 }

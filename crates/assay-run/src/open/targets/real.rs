@@ -110,7 +110,7 @@ impl RealTarget {
             log_dir: Some(needs.log_dir),
             page_cache: needs.page_cache.iter().any(|cached| usize::from(cached.target) == index),
             in_container: allowed.in_container,
-            ranks: allowed.ranks,
+            ranks: needs.fellows,
             ..Request::new(path)
         };
         let gate = Gate::of_machine();

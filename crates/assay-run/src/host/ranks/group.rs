@@ -1,0 +1,299 @@
+//! A group of ranks that carries one run after another, as the procedure of rank 0 decides: the other ranks know neither the procedure
+//! nor what follows. Rank 0 sends each run as its log will have it, and where its results go; then all carry it as they carry a single
+//! run.
+
+use super::agreement::{AgreedRanks, Offer};
+use super::carrying::{CarriedRank, JointRun};
+use super::compare_clocks;
+use super::places::make_place_for_rank;
+use super::sharing::{places_of_targets, prove_apart, prove_sharing};
+use super::statements::{share_statements, share_statements_within};
+use super::suited::refuse_unsuited;
+use crate::drive::{Drive, watched_disks};
+use crate::failure::Failure;
+use crate::log::logfile::LogFile;
+use crate::observer::{Observer, Unobserved};
+use crate::open::prepared::Opener;
+use crate::open::targets::{Named, TargetNeeds, Targets};
+use crate::procedure::carrier::{CarryRuns, OpenedForRuns, RunToCarry};
+use crate::procedure::steps::Task;
+use assay_base::Span;
+use assay_device::clock::Clock;
+use assay_hosts::Link;
+use assay_hosts::clock::ClockMap;
+use assay_hosts::exchange::Exchange;
+use assay_hosts::mpi::MpiLink;
+use assay_model::Plan;
+use assay_model::hosts::HostTargets;
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+
+/// From the moment when all ranks can begin to the start. Messages of one process arrive at once; one between hosts takes far less.
+pub const LEAD_IN_PROCESS: Span = Span::from_ms(50);
+/// The same between hosts.
+pub const LEAD_OF_HOSTS: Span = Span::from_secs(2);
+/// How long rank 0 may take between two runs, in which it judges one and plans the next.
+const BETWEEN_RUNS: Span = Span::from_secs(600);
+
+/// A run that all ranks carry next.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Order {
+    /// Where its results go, on the host of rank 0.
+    directory: PathBuf,
+    plan: Plan,
+    /// See [`Task`].
+    whole: Option<Span>,
+    /// See [`Task`].
+    usual_slice: Option<Span>,
+}
+
+impl Order {
+    fn of_run(run: &RunToCarry<'_>) -> Result<Order, Failure> {
+        let [task] = run.tasks else { return Err(Failure::internal_bug("ranks are given a run of several steps")) };
+        let Task { plan, whole, usual_slice, .. } = task.clone();
+        Ok(Order { directory: run.directory.to_owned(), plan, whole, usual_slice })
+    }
+
+    fn into_task(self) -> Task {
+        let Order { plan, whole, usual_slice, .. } = self;
+        Task { head: None, plan, whole, usual_slice, measured_before_ns: None, committed_before: Vec::new() }
+    }
+}
+
+/// What joins the ranks.
+enum Joined<'a> {
+    /// All are ranks of this process, so many.
+    InProcess(usize),
+    /// This is one of several processes.
+    ByMpi(RefCell<&'a mut MpiLink>),
+}
+
+/// Ranks that carry the runs of a procedure.
+pub struct RankGroup<'a> {
+    joined: Joined<'a>,
+    /// How many parts of the load each rank carries.
+    parts_each: u64,
+    agreed: RefCell<Option<AgreedRanks>>,
+    /// What limits each result.
+    watermarks: RefCell<Vec<String>>,
+    /// Whether the other ranks know how this one has begun.
+    has_greeted: Cell<bool>,
+    /// Whether nothing more is said between the ranks.
+    is_over: Cell<bool>,
+}
+
+impl std::fmt::Debug for RankGroup<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RankGroup({:?})", self.agreed.borrow())
+    }
+}
+
+impl<'a> RankGroup<'a> {
+    /// So many ranks of this process.
+    pub fn within_process(ranks: usize, parts_each: u64) -> RankGroup<'a> {
+        RankGroup::new(Joined::InProcess(ranks), parts_each)
+    }
+
+    /// This process and those that it has joined.
+    pub fn over_hosts(link: &'a mut MpiLink, parts_each: u64) -> RankGroup<'a> {
+        RankGroup::new(Joined::ByMpi(RefCell::new(link)), parts_each)
+    }
+
+    fn new(joined: Joined<'a>, parts_each: u64) -> RankGroup<'a> {
+        let (agreed, watermarks) = (RefCell::default(), RefCell::default());
+        RankGroup { joined, parts_each, agreed, watermarks, has_greeted: Cell::new(false), is_over: Cell::new(false) }
+    }
+
+    /// What the ranks have agreed upon when they opened their targets.
+    fn agreed_ranks(&self) -> Result<AgreedRanks, Failure> {
+        self.agreed
+            .borrow()
+            .clone()
+            .ok_or_else(|| Failure::internal_bug("ranks carry a run on targets that are not open"))
+    }
+
+    /// Whether the other ranks have opened their targets, and wait for what the first one decides.
+    fn is_waited_for(&self) -> bool {
+        self.agreed.borrow().is_some()
+    }
+
+    fn rank_count(&self) -> usize {
+        match &self.joined {
+            Joined::InProcess(ranks) => *ranks,
+            Joined::ByMpi(link) => link.borrow().world_size(),
+        }
+    }
+
+    /// Ends the work with the other ranks, where they still wait for what this one says: the first rank says that no run follows, and
+    /// whoever has failed says why.
+    ///
+    /// # Errors
+    /// The others do not answer.
+    pub fn end_together(&self, failure: Option<&Failure>) -> Result<(), Failure> {
+        let Joined::ByMpi(link) = &self.joined else { return Ok(()) };
+        let link: &mut dyn Link = &mut **link.borrow_mut();
+        let ended = match failure {
+            Some(failure) if !self.has_greeted.replace(true) => {
+                AgreedRanks::greet_all(link, Err(failure.clone()), HostTargets::default()).map(|_| ())
+            }
+            _ if !self.is_waited_for() || self.is_over.get() => Ok(()),
+            Some(failure) => self.say_what_follows(link, Err(failure.clone()), BETWEEN_RUNS).map(|_| ()),
+            None => self.say_what_follows(link, Ok(None), BETWEEN_RUNS).map(|_| ()),
+        };
+        // What this rank has said is known here.
+        if failure.is_some() { Ok(()) } else { ended }
+    }
+
+    /// One round before each run, in which the first rank says which one follows; the others say nothing, or that they cannot. With a
+    /// refusal, or where none follows, all is over.
+    fn say_what_follows(
+        &self,
+        link: &mut dyn Link,
+        own: Result<Option<Order>, Failure>,
+        patience: Span,
+    ) -> Result<Option<Order>, Failure> {
+        let said = share_statements_within(link, own, patience);
+        let order = said.map(|said| said.into_iter().next().flatten());
+        self.is_over.set(!matches!(order, Ok(Some(_))));
+        order
+    }
+}
+
+impl RankGroup<'_> {
+    /// How each rank carries a run.
+    fn way_of_carrying(&self, how: &Drive) -> Drive {
+        let mut own = how.clone();
+        own.watermarks.extend(self.watermarks.borrow().iter().cloned());
+        // A part is carried by one worker.
+        own.manner.workers = u16::try_from(self.parts_each).ok();
+        own
+    }
+
+    fn carry_in_process(
+        &self,
+        ranks: usize,
+        order: Order,
+        opened: OpenedForRuns<'_>,
+        joint: &mut LogFile,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Failure> {
+        let agreed = self.agreed_ranks()?;
+        let directory = order.directory.clone();
+        let (task, how) = (order.into_task(), self.way_of_carrying(opened.how));
+        (0..ranks).try_for_each(|rank| agreed.check_part_of_rank(rank, &task.plan, opened.targets))?;
+        let are_real = !opened.targets.real_targets().is_empty();
+        let mut links = Exchange::within_process(ranks).links();
+        let mut carried = Vec::new();
+        for (rank, link) in links.iter_mut().enumerate() {
+            let beside = (0..ranks as u32).filter(|other| are_real && *other as usize != rank).collect();
+            let log = make_place_for_rank(&directory, rank)?;
+            let (place, common_time) = (agreed.place_of_rank(rank), ClockMap::of_rank_zero());
+            carried.push(CarriedRank { link, place, beside, log, common_time });
+        }
+        let OpenedForRuns { targets, stop, .. } = opened;
+        let run = JointRun { tasks: &[task], targets, how: &how, stop, lead: LEAD_IN_PROCESS };
+        run.carry_ranks(carried, Some(joint), observer, Clock::start())
+    }
+
+    /// Carries this rank's share of a run. The log of all is written into `joint`, on the first rank.
+    fn carry_over_hosts(
+        &self,
+        link: &mut MpiLink,
+        order: Order,
+        opened: OpenedForRuns<'_>,
+        joint: Option<(&mut LogFile, &mut dyn Observer)>,
+    ) -> Result<(), Failure> {
+        let agreed = self.agreed_ranks()?;
+        let directory = order.directory.clone();
+        let (task, how) = (order.into_task(), self.way_of_carrying(opened.how));
+        agreed.agree_on_parts(link, &task.plan, opened.targets)?;
+        let beside = agreed.ranks_on_disks(link, watched_disks(&task.plan, opened.targets, &directory))?;
+        let log = make_place_for_rank(&directory, link.own_rank());
+        share_statements(link, log.as_ref().map(|_| ()).map_err(Clone::clone))?;
+        // Clocks of hosts drift apart: they are compared before each run.
+        let clock = Clock::start();
+        let common_time = compare_clocks(link, clock)?;
+        let OpenedForRuns { targets, stop, .. } = opened;
+        let run = JointRun { tasks: &[task], targets, how: &how, stop, lead: LEAD_OF_HOSTS };
+        let ranks = vec![CarriedRank { link, place: agreed.own_place(), beside, log: log?, common_time }];
+        match joint {
+            Some((log, observer)) => run.carry_ranks(ranks, Some(log), observer, clock),
+            None => run.carry_ranks(ranks, None, &mut Unobserved, clock),
+        }
+    }
+}
+
+impl CarryRuns for RankGroup<'_> {
+    fn is_first_rank(&self) -> bool {
+        match &self.joined {
+            Joined::InProcess(_) => true,
+            Joined::ByMpi(link) => link.borrow().own_rank() == 0,
+        }
+    }
+
+    fn open_targets(
+        &self,
+        plan: &Plan,
+        named: &[(String, Named)],
+        needs: TargetNeeds<'_>,
+        open: &Opener<'_>,
+    ) -> Result<Targets, Failure> {
+        let task = Task::single_run(plan.clone(), Span::ZERO);
+        refuse_unsuited(&[task], named, self.parts_each * self.rank_count() as u64)?;
+        let paths: Vec<&Path> = named.iter().filter_map(|(_, named)| named.as_path()).collect();
+        // What a run is comes from the first rank, so that plans need not be compared.
+        let offer = Offer::of_this_process(self.parts_each, std::iter::empty(), places_of_targets(&paths));
+        let link = match &self.joined {
+            Joined::InProcess(ranks) => {
+                let agreed = AgreedRanks::within_process(offer, *ranks, plan.hosts);
+                let targets = open(named, needs)?;
+                (0..*ranks).try_for_each(|rank| agreed.check_part_of_rank(rank, plan, &targets))?;
+                *self.agreed.borrow_mut() = Some(agreed);
+                return Ok(targets);
+            }
+            Joined::ByMpi(link) => link,
+        };
+        let link: &mut dyn Link = &mut **link.borrow_mut();
+        self.has_greeted.set(true);
+        let agreed = AgreedRanks::greet_all(link, Ok(offer), plan.hosts)?;
+        let fellows = agreed.fellow_processes();
+        let targets = agreed.open_in_turns(link, || open(named, TargetNeeds { fellows: &fellows, ..needs }))?;
+        agreed.agree_on_parts(link, plan, &targets)?;
+        let prove = if plan.hosts.are_own() { prove_apart } else { prove_sharing };
+        *self.watermarks.borrow_mut() = prove(link, &agreed, &targets)?;
+        *self.agreed.borrow_mut() = Some(agreed);
+        Ok(targets)
+    }
+
+    fn carry_run(
+        &self,
+        run: &RunToCarry<'_>,
+        opened: OpenedForRuns<'_>,
+        log: &mut LogFile,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Failure> {
+        let order = Order::of_run(run)?;
+        match &self.joined {
+            Joined::InProcess(ranks) => self.carry_in_process(*ranks, order, opened, log, observer),
+            Joined::ByMpi(link) => {
+                let link: &mut MpiLink = &mut link.borrow_mut();
+                self.say_what_follows(link, Ok(Some(order.clone())), BETWEEN_RUNS)?;
+                self.carry_over_hosts(link, order, opened, Some((log, observer)))
+            }
+        }
+    }
+
+    fn follow_first_rank(&self, opened: OpenedForRuns<'_>) -> Result<(), Failure> {
+        let Joined::ByMpi(link) = &self.joined else { return Ok(()) };
+        let link: &mut MpiLink = &mut link.borrow_mut();
+        while let Some(order) = self.say_what_follows(link, Ok(None), BETWEEN_RUNS)? {
+            match self.carry_over_hosts(link, order, opened, None) {
+                Err(failure) if failure.leaves_others_behind() => return Err(failure),
+                // All ranks have heard of any other failure; the first one says how it goes on.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
