@@ -2,7 +2,8 @@
 //!
 //! The search itself is [`assay_run::procedure::searching`]; this shows its path.
 
-use crate::args::{self, Access, Judged, Output, Pace, Subject};
+use crate::args::{self, Access, BesideRun, Judged, Output, Pace, Subject};
+use crate::live_page::PageBesideRun;
 use crate::progress::Progress;
 use crate::stdout::{print_json, show_lines};
 use assay_base::{Multiple, Span};
@@ -32,6 +33,8 @@ pub(crate) struct Limit {
     pub access: Access,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub page: BesideRun,
 }
 
 /// Length of the longest bar, in characters.
@@ -42,8 +45,9 @@ const BAR: usize = 40;
 pub(crate) fn search_limit(args: &Limit) -> Result<u8, Failure> {
     let bounds = if args.tiles { args.search.tile_bounds()? } else { args.search.search_bounds()? };
     first_load(&bounds, Multiple::ONE)?;
+    let page = PageBesideRun::listen_if_asked(&args.page, args.output.judge_on)?;
     let settings = args.output.run_settings(&args.access, &args.pace, &args.judged.criteria);
-    let mut progress = Progress::new(false);
+    let mut progress = Progress::new(false).with_page(page);
     let (several, bounds) = if args.tiles {
         let TilesToSearch { several, bounds, most_sentence } = args.subject.open_tiles(settings, bounds)?;
         progress.say_line(&most_sentence);
@@ -52,6 +56,7 @@ pub(crate) fn search_limit(args: &Limit) -> Result<u8, Failure> {
         (args.subject.open_several("limit", settings)?, bounds)
     };
     let dir = several.choose_directory()?;
+    progress.begin_directory(&dir);
     progress.say_line(&several.length_sentence());
     let mut searching = Searching::begin_or_resume(&several, bounds, dir.clone(), args.output.resume.is_some())?;
     let outcome = searching.run_search(&mut progress)?;
