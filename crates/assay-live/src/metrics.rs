@@ -218,8 +218,10 @@ impl<'m> Families<'m, '_> {
         let metrics: &'m Metrics = self.metrics;
         let state = &metrics.state;
         let certain = state.standing.verdict();
-        let mut family = self
-            .begin_gauge("assay_verdict", "The verdict that is certain has the value 1; before the end only FAIL can be")?;
+        let mut family = self.begin_gauge(
+            "assay_verdict",
+            "The verdict that is certain has the value 1; before the end only FAIL can be",
+        )?;
         for verdict in [Verdict::Pass, Verdict::Fail, Verdict::Invalid, Verdict::Incomplete] {
             let text = verdict.to_string();
             let labels: Labels<'_> = vec![("verdict", &text)];
@@ -323,6 +325,6 @@ fn buckets_between(times: &TimeCounts, bounds_ns: &[u64], wanted: &[u64]) -> Vec
         buckets.push(((bound - 1) as f64 / 1e9, below.saturating_sub(below_before)));
         below_before = below.max(below_before);
     }
-    buckets.push((f64::MAX, total.saturating_sub(below_before)));
+    buckets.push((f64::INFINITY, total.saturating_sub(below_before)));
     buckets
 }

@@ -2,7 +2,7 @@
 
 use super::bed::{Place, until};
 use super::chromedriver::Browser;
-use super::growing::{Live, Writer, lines_of};
+use super::growing::{Live, Writer, lines_of, renamed};
 use serde_json::Value;
 
 const RUN: [&str; 11] = [
@@ -211,25 +211,13 @@ fn hostile_names_are_text_and_nothing_else() {
     let Some(browser) = Browser::start() else { return };
     let place = Place::new();
     let hostile = "<img src=x onerror=hacked=1><script>hacked=1</script>";
-    place.write(
-        "hostile.toml",
-        &format!("name = \"{hostile}\"\nmodel = \"streams\"\n[[stream]]\nname = \"{hostile}\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"500/s\"\n[[criterion]]\nstream = \"{hostile}\"\nmeasure = \"response\"\nshare_over = \"1ms\"\nat_most = \"5%\"\n"),
-    );
-    let said = place.assay(&[
-        "run",
-        "hostile.toml",
-        "sim:flash",
-        "--for",
-        "12s",
-        "--slice",
-        "4s",
-        "--seed",
-        "1",
-        "--out",
-        "run",
-    ]);
-    assert!(place.path("run/run.jsonl").exists(), "{said:?}");
-    let live = Live::serve(&place, &["run"]);
+    place.assay(&["run", "act-storage", "sim:flash", "--for", "12s", "--slice", "4s", "--seed", "1", "--out", "whole"]);
+    let lines = lines_of(&place, "whole");
+    let lines = ["act-storage", "sim:flash", "large-block-reads"]
+        .iter()
+        .fold(lines, |lines, name| renamed(&lines, name, hostile));
+    Writer::begin(&place, "live").append(&lines);
+    let live = Live::serve(&place, &["live"]);
     live.at_end();
     browser.open(&live.url);
     until("the page of the end", || Shown::by(&browser).ready.ends_with("over"));

@@ -13,8 +13,26 @@ use std::process::{ChildStdout, Command, Stdio};
 pub struct Browser {
     port: u16,
     session: String,
-    running: Running,
+    group: Group,
     _said: BufReader<ChildStdout>,
+}
+
+/// The processes that this test started, which are one group.
+struct Group {
+    leader: Running,
+}
+
+impl Group {
+    fn signal(&self, signal: i32) {
+        // SAFETY: the group of processes that this test started, whose leader was not waited for.
+        assert_eq!(unsafe { libc::kill(-self.leader.pid(), signal) }, 0);
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(libc::SIGKILL);
+    }
 }
 
 impl Browser {
@@ -28,6 +46,7 @@ impl Browser {
             return None;
         };
         let mut said = BufReader::new(child.stdout.take().unwrap());
+        let group = Group { leader: Running::of(child) };
         let port = loop {
             let mut line = String::new();
             assert!(said.read_line(&mut line).unwrap() > 0, "chromedriver ended at once");
@@ -55,7 +74,7 @@ impl Browser {
                 .json();
         let session =
             answer["value"]["sessionId"].as_str().unwrap_or_else(|| panic!("no session: {answer}")).to_owned();
-        Some(Browser { port, session, running: Running::of(child), _said: said })
+        Some(Browser { port, session, group, _said: said })
     }
 
     fn send(&self, what: &str, data: &Value) -> Value {
@@ -106,14 +125,6 @@ impl Browser {
 
     /// Sends a signal to all its processes.
     pub fn signal(&self, signal: i32) {
-        // SAFETY: the group of processes that this test started.
-        assert_eq!(unsafe { libc::kill(-self.running.pid(), signal) }, 0);
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        self.signal(libc::SIGCONT);
-        self.signal(libc::SIGKILL);
+        self.group.signal(signal);
     }
 }

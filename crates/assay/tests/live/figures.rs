@@ -82,7 +82,12 @@ fn moment_is_newest_point(snapshot: &Value, judgement: &Value, place: &str) {
         let operations = stream["operations"].as_f64().unwrap();
         let share = (operations > 0.0).then(|| stream["over"][over].as_f64().unwrap() / operations);
         assert_eq!(share, newest(line, "share_over").as_f64(), "{place}");
-        let heat: u64 = stream["heat"].as_array().unwrap().chunks(2).map(|pair| pair[1].as_u64().unwrap()).sum();
+        let heat: u64 = stream["heat"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice)
+            .chunks(2)
+            .map(|pair| pair[1].as_u64().unwrap())
+            .sum();
         assert_eq!(heat as f64, operations, "{place}: each response has its place in the heat map");
     }
 }
@@ -209,7 +214,8 @@ fn a_stream_tells_everything_once_and_then_what_is_new() {
             "interval" => seen += 1,
             _ => {}
         }
-        assert!(event.kind == "end" || !event.data["standing"].to_string().contains("PASS"));
+        let standing = &event.data["standing"];
+        assert!(standing["ended"] == true || !standing.to_string().contains("PASS"), "never before the end");
         kinds.insert(event.kind);
     }
     let intervals = lines.iter().filter(|line| line.contains("\"kind\":\"interval\"")).count();
@@ -223,7 +229,7 @@ fn a_stream_tells_everything_once_and_then_what_is_new() {
 fn many_streams_keep_an_interval_short() {
     let place = Place::new();
     let streams: String = (0..40)
-        .map(|n| format!("[[stream]]\nname = \"a stream with quite a long name, number {n}\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"50/s\"\n"))
+        .map(|n| format!("[[stream]]\nname = \"a-stream-with-quite-a-long-name-number-{n}\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"50/s\"\n"))
         .collect();
     place.write("many.toml", &format!("name = \"many\"\nmodel = \"streams\"\n{streams}"));
     let said = place.assay(&["run", "many.toml", "sim:flash", "--for", "5s", "--seed", "1", "--out", "run"]);

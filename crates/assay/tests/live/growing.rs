@@ -81,3 +81,13 @@ pub fn port_in(url: &str) -> u16 {
     let after = url.rsplit_once(':').unwrap_or_else(|| panic!("no port in {url:?}")).1;
     after.split('/').next().unwrap().parse().unwrap()
 }
+
+/// The same lines with another name in the place of one: names of streams may not be hostile, but a log may be forged.
+pub fn renamed(lines: &[String], from: &str, to: &str) -> Vec<String> {
+    let (from, to) = (serde_json::json!(from).to_string(), serde_json::json!(to).to_string());
+    let sealed = lines.iter().map(|line| {
+        let rest = line[18..].trim_end().replace(&from, &to);
+        format!("{{\"crc\":\"{:08x}\",{rest}\n", crc_fast::crc32_iscsi(rest.as_bytes()))
+    });
+    sealed.collect()
+}

@@ -79,8 +79,8 @@ fn head(reader: &mut impl BufRead) -> (u16, Vec<(String, String)>) {
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
-        match line.trim_end().split_once(": ") {
-            Some((name, value)) => headers.push((name.to_lowercase(), value.to_owned())),
+        match line.trim_end().split_once(':') {
+            Some((name, value)) => headers.push((name.to_lowercase(), value.trim().to_owned())),
             None => return (status, headers),
         }
     }

@@ -2,7 +2,7 @@
 //! that Prometheus evaluates.
 
 use super::bed::{Place, Running, until};
-use super::growing::{Live, Writer, lines_of};
+use super::growing::{Live, Writer, lines_of, renamed};
 use super::http::get;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -252,16 +252,12 @@ fn a_prometheus_reads_them_and_the_dashboard_finds_all_that_it_asks_for() {
 #[test]
 fn names_that_look_like_markup_or_labels_stay_names() {
     let place = Place::new();
-    let hostile = "r\\\"} 1\\nassay_up 1 <script>";
-    place.write(
-        "hostile.toml",
-        &format!("name = \"{hostile}\"\nmodel = \"streams\"\n[[stream]]\nname = \"{hostile}\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"500/s\"\n"),
-    );
-    let said = place.assay(&["run", "hostile.toml", "sim:flash", "--for", "3s", "--seed", "1", "--out", "run"]);
-    if !place.path("run/run.jsonl").exists() {
-        panic!("{said:?}");
-    }
-    let live = Live::serve(&place, &["run"]);
+    let hostile = "r\"} 1\nassay_up 1 \\<script>";
+    place.assay(&["run", "random-read", "sim:flash", "--for", "5s", "--slice", "2s", "--seed", "1", "--out", "whole"]);
+    let lines = lines_of(&place, "whole");
+    let stream = serde_json::from_str::<Value>(&lines[0]).unwrap()["streams"][0]["name"].as_str().unwrap().to_owned();
+    Writer::begin(&place, "live").append(&renamed(&lines, &stream, hostile));
+    let live = Live::serve(&place, &["live"]);
     live.at_end();
     let text = get(live.port, "/metrics").body;
     assert!(!text.lines().any(|line| line.starts_with("assay_up")), "{text}");
