@@ -137,7 +137,7 @@
       const worst = criterion.worst ?? criterion.measured;
       const place = criterion.worst ? "worst" : "measured";
       const value = kind && worst ? figure("td", `${base}/${place}/value`, kind) : make("td", worst ? worst.text : "–", "n");
-      return row(make("td", criterion.title), make("td", criterion.bound, "n"), value, figure("td", `${base}/windows`, "count"), figure("td", `${base}/broken`, "count"), make("td", wordOf(criterion), `state ${CLASSES[criterion.outcome]}`));
+      return row(make("td", criterion.title), make("td", criterion.bound, "n"), value, figure("td", `${base}/windows`, "count"), figure("td", `${base}/broken`, "count"), stateOf(criterion));
     }));
     items("tiles", judged.slices.map(tile));
     showStreams(judged);
@@ -151,9 +151,10 @@
   }
 
   // Before the end nobody knows that a bound is kept: none was broken so far.
-  function wordOf(criterion) {
-    if (criterion.outcome === "fail" || S.standing?.ended) return WORDS[criterion.outcome];
-    return criterion.broken > 0 ? "broken" : "not broken so far";
+  function stateOf(criterion) {
+    const outcome = criterion.outcome;
+    if (outcome === "fail" || S.standing?.ended) return make("td", WORDS[outcome], `state ${CLASSES[outcome]}`);
+    return criterion.broken > 0 ? make("td", "broken", "state fail") : make("td", "not broken so far", "state incomplete");
   }
 
   function tile(slice) {
@@ -168,13 +169,16 @@
     const names = ["stream", "target", "asked", "achieved", "operations", "failed", "response p50", "p99", "p99.9", "max", ...over.map((span) => `over ${span}`), "service p50", "p99", "p99.9"];
     const head = row(...names.map((name, index) => make("th", name, index > 1 ? "n" : null)));
     at("streams").tHead.replaceChildren(head);
+    // What is asked for is asked of all targets of a stream together.
+    const all = new Set(judged.streams.filter((stream) => stream.target == null).map((stream) => stream.name));
     rows("streams", judged.streams.map((stream, index) => {
+      const isPart = stream.target != null && all.has(stream.name);
       const base = `/judged/streams/${index}`;
       const failed = Object.values(stream.errors).reduce((sum, n) => sum + n, stream.short);
       const times = (kind, list) => list.map((name) => figure("td", `${base}/${kind}/${name}`, "time"));
       return row(
         make("td", stream.name), make("td", stream.target ?? "all"),
-        figure("td", `${base}/rate_asked`, "rate"), figure("td", `${base}/rate_achieved`, "rate"),
+        isPart ? make("td", "", "n") : figure("td", `${base}/rate_asked`, "rate"), figure("td", `${base}/rate_achieved`, "rate"),
         figure("td", `${base}/operations`, "count"), make("td", SHOWN.count(failed), failed > 0 ? "n bad" : "n"),
         ...times("response", ["p50_ns", "p99_ns", "p99_9_ns", "max_ns"]),
         ...over.map((span) => figure("td", `${base}/response/over/${span}`, "share", `${base}/operations`)),
