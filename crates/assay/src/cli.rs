@@ -1,7 +1,7 @@
 //! The command line as a whole: the verbs, and the function that carries each of them out. Each verb's own arguments
 //! are in its file in `commands`, those of several verbs in `args`.
 
-use crate::args::Output;
+use crate::args::{LiveLog, Output};
 use crate::commands::{
     cache_curve, certify, check, clean, compare, consent, curve, devices, doctor, drop_in, explain, export, fit,
     follow, import, judge, limit, links, live, manual, mark, matrix, merge, new, prep, report, run, run_ranks, size,
@@ -62,7 +62,7 @@ pub(crate) enum Command {
     /// Follow a run from another terminal: show its progress, and its result at the end
     Watch(follow::Watch),
     /// Serve what the log of a run says, while it is written or later: a page for browsers, and metrics for Prometheus
-    Live(live::Live),
+    Live(LiveLog),
     /// Divide a run in progress into parts that are judged by themselves: before, during and after a disturbance
     Mark(mark::Mark),
     /// Write a report of a log, as one self-contained HTML file

@@ -102,11 +102,12 @@ fn read_token(path: &Path) -> Result<String, Failure> {
     let unusable = |why: &dyn std::fmt::Display| {
         Failure::bad_usage(format!("the token in {} cannot be used: {why}", escaped_path(path)))
     };
+    // Read first: this refuses what is no regular file, in words.
+    let text = files::read_text(path, 4096).map_err(|e| unusable(&e))?;
     let mode = path.metadata().map_err(|e| unusable(&e))?.mode();
     if mode & 0o077 != 0 {
         return Err(unusable(&"others may read the file; chmod 0600 it"));
     }
-    let text = files::read_text(path, 4096).map_err(|e| unusable(&e))?;
     let token = text.trim();
     let is_plain = token.chars().all(|c| c.is_ascii_alphanumeric() || "-_.~".contains(c));
     if !is_plain || !TOKEN_LENGTH.contains(&token.len()) {

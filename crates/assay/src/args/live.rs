@@ -1,9 +1,27 @@
 //! Where a live page is served, and to whom.
 
-use assay_base::Span;
+use assay_base::{Measure, Span};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
+
+/// `assay live`
+#[derive(clap::Args, Debug)]
+pub(crate) struct LiveLog {
+    /// The directory of a run, of a limit, curve, matrix, fit or size; or the run.jsonl of a run
+    pub dir: PathBuf,
+    /// Where to serve it: an address and a port, or a port of 127.0.0.1 [default: 127.0.0.1 and a free port, which is printed]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", hide_default_value = true)]
+    pub listen: ListenAddress,
+    #[command(flatten)]
+    pub serving: Serving,
+    /// Judge all criteria by this time: response or service [default: the time that each criterion names]
+    #[arg(long = "judge", value_name = "MEASURE")]
+    pub judge_on: Option<Measure>,
+    /// Listen with standard input, as the process wants it that starts this one
+    #[arg(long, hide = true)]
+    pub inherited: bool,
+}
 
 /// A live page beside a run.
 #[derive(clap::Args, Debug, Clone, Default)]

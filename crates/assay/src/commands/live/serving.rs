@@ -1,6 +1,6 @@
 //! Follows the log of a run, or those of a procedure, and serves what they say.
 
-use super::Live;
+use crate::args::LiveLog;
 use crate::commands::follow_procedure::{DEPTH, LOOK, is_worked_in, logs_below};
 use crate::environment::environment_variable;
 use crate::live_page::{Listening, TOKEN};
@@ -21,7 +21,7 @@ use std::time::Duration;
 const NICE: i32 = 19;
 
 /// Serves until some time behind the end of what is followed.
-pub(super) fn serve_log(args: &Live) -> Result<u8, Failure> {
+pub(super) fn serve_log(args: &LiveLog) -> Result<u8, Failure> {
     refuse_what_is_no_log(&args.dir)?;
     let listening = if args.inherited {
         // Everything that this process does can wait.
