@@ -54,7 +54,7 @@ enum Page {
     /// It is served as soon as there is a directory.
     Waits(PageBesideRun),
     /// A process serves it.
-    Served(#[expect(dead_code, reason = "kept as long as the run goes on")] ServingProcess),
+    Served(#[allow(dead_code, reason = "kept as long as the run goes on")] ServingProcess),
 }
 
 /// The progress of a stage.

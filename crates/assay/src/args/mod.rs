@@ -18,7 +18,9 @@ pub(crate) use access::Access;
 pub(crate) use behind::BehindCache;
 pub(crate) use jobs::{ActTest, Jobs};
 pub(crate) use judged::Judged;
-pub(crate) use live::{BesideRun, ListenAddress, LiveLog, Serving};
+pub(crate) use live::{BesideRun, LiveLog};
+#[cfg(feature = "live")]
+pub(crate) use live::{ListenAddress, Serving};
 pub(crate) use lookaside::Lookaside;
 pub(crate) use on_directory::OnDirectory;
 pub(crate) use output::Output;
