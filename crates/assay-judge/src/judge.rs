@@ -11,6 +11,7 @@ use crate::rules::disk;
 use crate::same_run::foreign_step;
 use crate::verdict::Verdict;
 use crate::words::human_time;
+use assay_base::Span;
 use assay_record::{CloseReason, Damage, Entry, EventKind, Header, PhaseKind, Reader};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -65,9 +66,18 @@ pub fn judge_log<R: BufRead>(mut reader: Reader<R>, options: &Options) -> Result
     fold.finish()
 }
 
+/// How far the step that a log is in has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoFar {
+    /// Measured time of the step up to the newest interval, nanoseconds.
+    pub measured_ns: u64,
+    /// Measured time that is planned for it, nanoseconds.
+    pub planned_ns: u64,
+}
+
 /// The state machine behind [`judge_log`]: it takes the entries one by one, so that a log may also be judged while it
 /// grows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fold {
     options: Options,
     head: Option<Header>,
@@ -221,6 +231,22 @@ impl Fold {
     pub fn certain_failure(&self) -> Option<String> {
         let ended = self.finished.iter().find(|done| done.step.verdict == Verdict::Fail);
         ended.map(|done| done.step.reason.clone()).or_else(|| self.current.as_ref().and_then(StepFold::certain_failure))
+    }
+
+    /// How far the step has come that the log is in; `None` before the first header.
+    pub fn so_far(&self) -> Option<SoFar> {
+        let step = self.current.as_ref()?;
+        Some(SoFar { measured_ns: step.placement.reached_ns(), planned_ns: step.layout.planned_ns })
+    }
+
+    /// The thresholds over which the result of this step shows counts, ascending; none before the first header.
+    pub fn shown_thresholds(&self) -> Vec<Span> {
+        self.current.iter().flat_map(|step| step.layout.times.shown.iter().copied()).collect()
+    }
+
+    /// What the log would come to if it ended here. The error says why there is nothing to judge.
+    pub fn judgement_so_far(&self) -> Result<Judgement, JudgeError> {
+        self.clone().finish()
     }
 
     /// Ends the log. The error says why there is nothing to judge.

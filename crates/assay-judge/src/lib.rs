@@ -31,7 +31,7 @@ mod words;
 
 pub use assay_base::text::printable_char;
 pub use fold::rank_verdicts::details_of_rank;
-pub use judge::{Fold, JudgeError, judge_log};
+pub use judge::{Fold, JudgeError, SoFar, judge_log};
 pub use judgement::{Judgement, is_too_blank};
 pub use options::Options;
 pub use verdict::Verdict;

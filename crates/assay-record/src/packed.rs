@@ -162,6 +162,13 @@ impl Default for Unpacker {
     }
 }
 
+/// What it has is memory to work in, of which nothing is of use for the next text.
+impl Clone for Unpacker {
+    fn clone(&self) -> Unpacker {
+        Unpacker::default()
+    }
+}
+
 impl fmt::Debug for Unpacker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Unpacker").finish_non_exhaustive()

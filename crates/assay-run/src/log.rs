@@ -2,6 +2,7 @@
 //! beside it.
 
 mod act_log;
+pub mod growing;
 pub mod header;
 pub mod judging;
 mod lock;

@@ -2,9 +2,15 @@
 
 use assay_base::Span;
 use assay_record::{Event, Header, Interval};
+use std::path::Path;
 
 /// Receives the progress of a run or of a preparation. An implementation overrides only the methods it needs.
 pub trait Observer {
+    /// The results of what is done are in this directory, which has just been created, or is continued.
+    fn begin_directory(&mut self, dir: &Path) {
+        let _ = dir;
+    }
+
     /// The next part of the work begins; it is called `title`.
     fn begin_part(&mut self, title: &str) {
         let _ = title;

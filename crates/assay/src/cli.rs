@@ -1,11 +1,11 @@
 //! The command line as a whole: the verbs, and the function that carries each of them out. Each verb's own arguments
 //! are in its file in `commands`, those of several verbs in `args`.
 
-use crate::args::Output;
+use crate::args::{LiveLog, Output};
 use crate::commands::{
     cache_curve, certify, check, clean, compare, consent, curve, devices, doctor, drop_in, explain, export, fit,
-    follow, import, judge, limit, links, manual, mark, matrix, merge, new, prep, report, run, run_ranks, size, suite,
-    verify, workloads,
+    follow, import, judge, limit, links, live, manual, mark, matrix, merge, new, prep, report, run, run_ranks, size,
+    suite, verify, workloads,
 };
 use crate::{detach, screen, stdout, terminal};
 use assay_run::failure::Failure;
@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Judge(judge::Judge),
     /// Follow a run from another terminal: show its progress, and its result at the end
     Watch(follow::Watch),
+    /// Serve what the log of a run says, while it is written or later: a page for browsers, and metrics for Prometheus
+    Live(LiveLog),
     /// Divide a run in progress into parts that are judged by themselves: before, during and after a disturbance
     Mark(mark::Mark),
     /// Write a report of a log, as one self-contained HTML file
@@ -156,6 +158,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Explain(args) => explain::explain_plan(&args),
         Command::Judge(args) => judge::judge_log(&args),
         Command::Watch(args) => follow::watch_run(&args),
+        Command::Live(args) => live::serve_log(&args),
         Command::Mark(args) => mark::mark_run(&args),
         Command::Report(args) => report::write_report(&args),
         Command::Verify(args) => verify::verify_certificate(&args),

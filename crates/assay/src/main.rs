@@ -18,6 +18,11 @@ mod detach;
 mod elsewhere;
 mod environment;
 mod help;
+#[cfg(feature = "live")]
+mod live_page;
+#[cfg(not(feature = "live"))]
+#[path = "live_page_absent.rs"]
+mod live_page;
 mod pblio;
 mod progress;
 mod screen;

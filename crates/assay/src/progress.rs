@@ -3,6 +3,7 @@
 
 mod running;
 
+use crate::live_page::{PageBesideRun, ServingProcess};
 use crate::screen::{print_to_stderr, without_control_characters};
 use crate::terminal;
 use assay_base::{Bytes, Instant, Span};
@@ -11,6 +12,7 @@ use assay_record::{Event, EventKind, Header, Interval, PART};
 use assay_run::failure::one_line;
 use assay_run::observer::Observer;
 use running::{READING_BACK, Running};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,6 +43,18 @@ pub(crate) struct Progress {
     fails: bool,
     /// Thousandths that are done, for a display elsewhere.
     shared: Option<Arc<AtomicU64>>,
+    page: Page,
+}
+
+/// The page of the run for browsers.
+#[derive(Debug)]
+enum Page {
+    /// Nobody asked for one.
+    None,
+    /// It is served as soon as there is a directory.
+    Waits(PageBesideRun),
+    /// A process serves it.
+    Served(#[expect(dead_code, reason = "kept as long as the run goes on")] ServingProcess),
 }
 
 /// The progress of a stage.
@@ -67,7 +81,14 @@ impl Progress {
             failure_note: None,
             fails: false,
             shared: None,
+            page: Page::None,
         }
+    }
+
+    /// The same with a page for browsers, where one is asked for.
+    pub(crate) fn with_page(mut self, page: Option<PageBesideRun>) -> Progress {
+        self.page = page.map_or(Page::None, Page::Waits);
+        self
     }
 
     /// For a single run, whose certain failure is news; `note` is said behind its reason.
@@ -144,6 +165,13 @@ impl Observer for Progress {
         if !self.quiet {
             print_to_stderr(text);
         }
+    }
+
+    fn begin_directory(&mut self, dir: &Path) {
+        self.page = match std::mem::replace(&mut self.page, Page::None) {
+            Page::Waits(page) => page.serve_directory(dir).map_or(Page::None, Page::Served),
+            other => other,
+        };
     }
 
     fn begin_part(&mut self, title: &str) {

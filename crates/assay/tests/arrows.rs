@@ -38,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("assay-sql", &["assay-base", "assay-model", "assay-record", "assay-judge"]),
     ("assay-files", &["assay-base", "assay-model", "assay-record", "assay-judge"]),
     ("assay-hosts", &["assay-base", "assay-record"]),
+    ("assay-live", &["assay-base", "assay-record", "assay-judge"]),
     // The disk that fails on demand. It uses no other room, so that it cannot share a mistake with the code it tests.
     ("assay-faultfs", &[]),
 ];

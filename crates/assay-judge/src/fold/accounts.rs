@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// The accounts of one segment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Accounts {
     next_index: u64,
     /// Where the previous interval ended.
@@ -27,7 +27,7 @@ pub(crate) struct Accounts {
 }
 
 /// How an interval follows the one before it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// It is the one that was expected.
     Next,

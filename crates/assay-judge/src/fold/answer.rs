@@ -7,7 +7,7 @@ use assay_base::{Criterion, Measure};
 use assay_record::{Filled, Times};
 
 /// Collects the times of one stream, window by window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct AnswerFold {
     criterion: Criterion,
     /// Index of its stream.

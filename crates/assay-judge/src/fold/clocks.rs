@@ -18,7 +18,7 @@ const BENT_PPM: i128 = 1000;
 const EVENTS: usize = 100;
 
 /// What a reading shows, compared with the one before.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClockNotice {
     /// Nothing special.
     Nothing,
@@ -31,7 +31,7 @@ pub(crate) enum ClockNotice {
 }
 
 /// Follows the readings of a step.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ClockFold {
     clocks: Option<Clocks>,
     last: Option<ClockSample>,

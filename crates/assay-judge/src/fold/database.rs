@@ -12,7 +12,7 @@ const SERVER: &str = "server";
 const COMMITS: &str = "commits";
 
 /// What was found of the databases of one step, in the order of the targets.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Databases(Vec<DatabaseState>);
 
 /// What was found of one database.

@@ -10,7 +10,7 @@ const FLOW_TIMES: usize = 64;
 pub(crate) type Three = [Times; 3];
 
 /// Sums the distributions of a step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Distributions {
     /// One for each flow, where its stream has several.
     pub(crate) flows: Vec<Option<Three>>,

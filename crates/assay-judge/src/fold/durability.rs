@@ -8,7 +8,7 @@ use assay_record::{DurabilityHead, Header, Interval};
 const FLUSHES: &str = "flushes";
 
 /// The durability of a step, target by target.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Durability {
     targets: Vec<TargetDurability>,
     /// Names of the targets and streams of the step.
@@ -17,7 +17,7 @@ pub(crate) struct Durability {
 }
 
 /// What was counted for one target.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct TargetDurability {
     head: DurabilityHead,
     /// For each meter of `head`, the place of its flushes among its counters.

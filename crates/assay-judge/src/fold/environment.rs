@@ -4,7 +4,7 @@ use crate::finding::flaw::Flaw;
 use crate::fold::clocks::ClockFold;
 
 /// Observes one step.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     /// What happened to the machine's time.
     pub(crate) clocks: ClockFold,

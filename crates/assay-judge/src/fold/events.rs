@@ -8,7 +8,7 @@ use assay_record::Event;
 const EVENTS: usize = 1000;
 
 /// The events of a step.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
     /// The first ones.
     pub(crate) kept: Vec<Event>,

@@ -16,7 +16,7 @@ use assay_record::FlowInterval;
 use std::collections::BTreeMap;
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FlowFailures {
     /// Index of each flow's finding.
     findings: BTreeMap<usize, usize>,
@@ -27,7 +27,7 @@ pub(crate) struct FlowFailures {
 }
 
 /// Errors of a flow that a criterion speaks of.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Allowed {
     failures: Failures,
     /// Operations that came back, well or not.

@@ -15,7 +15,7 @@ use crate::rules::{disk, durability, loops};
 use assay_record::CloseReason;
 
 /// A step that has ended.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Finished {
     /// Its result.
     pub step: Step,

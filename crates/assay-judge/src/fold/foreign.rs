@@ -13,7 +13,7 @@ const MOST_DISKS: usize = 4096;
 const WARN_FROM: u64 = 100;
 
 /// One disk.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Disk {
     figures: ForeignFigures,
     /// Work in notable intervals: of others, and of everybody.
@@ -26,7 +26,7 @@ struct Disk {
 }
 
 /// The figures of all disks of a step.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ForeignFold {
     disks: Vec<Disk>,
     /// For each disk that the open segment lists, its place in `disks`.

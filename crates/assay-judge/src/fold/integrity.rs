@@ -10,7 +10,7 @@ const LISTED: usize = 16;
 const KEPT: usize = 4096;
 
 /// Collects over one step.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct IntegrityFold {
     verified: u64,
     unverified: u64,

@@ -26,7 +26,7 @@ use assay_record::{Event, Header, PART};
 const MOST_PARTS: usize = 1000;
 
 /// One part while the log is read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Part {
     kind: MarkedPart,
     text: String,
@@ -43,7 +43,7 @@ struct Part {
 }
 
 /// The parts of a step. There are none until a mark divides it, unless its criteria name parts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MarkedPartsFold {
     step: u32,
     rules: PartRules,

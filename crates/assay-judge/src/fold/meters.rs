@@ -6,7 +6,7 @@ use crate::judgement::MeterFigures;
 use assay_record::{Header, Interval, MeterHead};
 
 /// The figures of all meters of a step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Meters {
     all: Vec<MeterFigures>,
     /// For each meter, what its counters rose by at the open point; none as long as it was not read there.

@@ -7,7 +7,7 @@ use crate::finding::{Finding, FindingKind, deciding_without_place};
 const WARNINGS: usize = 20;
 
 /// Collects over one step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Notes {
     step: u32,
     /// Reasons against PASS, in the order in which they were found.

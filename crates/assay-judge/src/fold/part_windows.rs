@@ -13,7 +13,7 @@ use assay_base::{Bound, Criterion, MarkedPart, MarkedParts};
 use assay_record::Header;
 
 /// Which criteria are judged in which parts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PartRules {
     step: u32,
     header: Header,
@@ -84,7 +84,7 @@ fn parts_with_load(criteria: &[Criterion]) -> MarkedParts {
 }
 
 /// A stretch that is being judged.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct JudgedPart {
     /// The part to which its outcome belongs, by its index.
     pub(crate) part: usize,
@@ -97,7 +97,7 @@ pub(crate) struct JudgedPart {
 }
 
 /// What was found in a stretch that has ended.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct EndedStretch {
     /// The part to which it belongs, by its index.
     pub(crate) part: usize,

@@ -11,7 +11,7 @@ use assay_record::{Filled, Header, PhaseKind, Times};
 const DISTRIBUTIONS: usize = 64;
 
 /// One phase.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sum {
     name: String,
     planned_ns: u64,
@@ -23,7 +23,7 @@ struct Sum {
 }
 
 /// Sums the measured phases of a step by their names, because a continued run lists only those that are left.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Phases {
     all: Vec<Sum>,
     /// For each phase of the current segment its index in `all`.

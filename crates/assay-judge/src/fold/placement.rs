@@ -41,7 +41,7 @@ impl Placed<'_> {
 }
 
 /// Gives the intervals of a step their places, segment by segment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Placement {
     phases: Vec<(PhaseKind, u64)>,
     measured_before: u64,

@@ -10,14 +10,14 @@ use assay_record::{Event, EventKind, HostHead};
 use std::collections::BTreeMap;
 
 /// The verdicts of the ranks of one segment.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RankVerdicts {
     ranks: Vec<HostHead>,
     heard: BTreeMap<u32, Heard>,
 }
 
 /// What a rank has said.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Heard {
     verdict: Verdict,
     why: String,

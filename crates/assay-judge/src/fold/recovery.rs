@@ -49,7 +49,7 @@ impl Level {
 }
 
 /// Follows a part in which a disturbance is over.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Recovery {
     since_ns: u64,
     allowed_ns: u64,

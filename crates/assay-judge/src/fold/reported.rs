@@ -17,7 +17,7 @@ const KINDS: usize = 64;
 const UNNAMED: &str = "other";
 
 /// The failures of one segment.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Reported {
     flows: BTreeMap<usize, Tally>,
     /// Why the target was given up.
@@ -36,7 +36,7 @@ pub(crate) struct Uncounted {
 }
 
 /// For one flow: what events report and what intervals count.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Tally {
     first_ns: u64,
     from_events: Kinds,
@@ -45,7 +45,7 @@ struct Tally {
     latest: BTreeMap<String, u64>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Kinds {
     errors: BTreeMap<String, u64>,
     short: u64,

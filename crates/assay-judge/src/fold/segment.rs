@@ -11,7 +11,7 @@ use crate::fold::warm_up::WarmUp;
 use assay_record::Header;
 
 /// One segment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Segment {
     /// Its accounts, which must add up.
     pub(crate) accounts: Accounts,
@@ -45,7 +45,7 @@ pub(crate) struct EndFacts {
 }
 
 /// What the end of a segment shows.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EndNews {
     /// A finding about the step.
     OfStep(FindingKind),

@@ -54,7 +54,7 @@ impl Point {
 }
 
 /// All that there is along the time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Lines {
     /// The lines of the streams.
     pub(crate) series: Series,
@@ -67,7 +67,7 @@ pub(crate) struct Lines {
 }
 
 /// Builds the lines.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SeriesFold {
     series: Series,
     meters: Meters,

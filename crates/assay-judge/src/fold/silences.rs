@@ -24,7 +24,7 @@ struct Target {
 }
 
 /// Observes the measured time of one step, to the length of an interval.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Silences {
     targets: Vec<Target>,
 }

@@ -59,7 +59,7 @@ pub(crate) struct SeenWindow {
 }
 
 /// What the criteria found in a window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Found {
     /// Whether every one of them holds.
     within: bool,

@@ -44,7 +44,7 @@ impl Value {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Watched {
     rounds: Rounds,
     begin_ns: Vec<u64>,
@@ -54,7 +54,7 @@ struct Watched {
 }
 
 /// Observes every stream of a step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SteadyFold {
     round_ns: u64,
     width_ns: u64,

@@ -46,7 +46,7 @@ use assay_record::{Close, CloseReason, Event, EventKind, Header, Histograms, Int
 use std::collections::BTreeSet;
 
 /// What is summed over the measured time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) totals: Totals,
     pub(crate) distributions: Distributions,
@@ -61,7 +61,7 @@ pub(crate) struct Measured {
 }
 
 /// One step while the log is read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StepFold {
     pub(crate) header: Header,
     pub(crate) layout: Layout,
@@ -78,7 +78,7 @@ pub(crate) struct StepFold {
 }
 
 /// Whether operations did what they should.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Correctness {
     failures: FlowFailures,
     pub(crate) integrity: IntegrityFold,
@@ -87,7 +87,7 @@ pub(crate) struct Correctness {
 }
 
 /// What the events of a step tell.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Happened {
     pub(crate) events: Events,
     /// Flows whose streams are done.

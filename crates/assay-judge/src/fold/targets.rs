@@ -57,7 +57,7 @@ pub(crate) struct BlankCheck {
 }
 
 /// The targets of a step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Targets {
     sums: Vec<TargetSums>,
     health: Vec<Option<Health>>,

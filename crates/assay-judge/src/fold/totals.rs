@@ -33,7 +33,7 @@ pub(crate) struct GroupTotals {
 }
 
 /// Sums the measured time of a step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Totals {
     /// One for each flow.
     pub(crate) flows: Vec<FlowTotals>,

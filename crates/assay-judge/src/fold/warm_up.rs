@@ -3,13 +3,13 @@
 use assay_record::{Event, EventKind, Header};
 
 /// Observes one segment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WarmUp {
     /// `None` where no phase waits, or after the outcome was taken.
     waited: Option<Waited>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Waited {
     Untold,
     Steady,

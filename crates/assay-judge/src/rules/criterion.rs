@@ -38,7 +38,7 @@ pub(crate) enum Excuse {
 }
 
 /// What a criterion found in one window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Observed {
     /// False where it is broken.
     pub(crate) holds: bool,

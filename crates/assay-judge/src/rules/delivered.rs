@@ -25,7 +25,7 @@ const PART_OF_A_WINDOW: u64 = 20;
 const TOO_FEW: u64 = 10;
 
 /// The outcome for the load of one stream in one slice, on one target or on all.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DeliveryCheck {
     /// Index of the target; `None` for all targets together.
     pub(crate) target: Option<usize>,

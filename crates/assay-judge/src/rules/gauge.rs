@@ -93,7 +93,7 @@ impl Scope {
 }
 
 /// A criterion's values for one window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Figures {
     /// Over all targets.
     pub(crate) together: Figure,
@@ -102,7 +102,7 @@ pub(crate) struct Figures {
 }
 
 /// A stream that does not keep the bound of a criterion in a window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Unkept {
     /// The stream with this index.
     pub(crate) stream: usize,

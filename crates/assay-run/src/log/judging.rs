@@ -4,6 +4,7 @@ use crate::certificate;
 use crate::failure::{Failure, escaped_path};
 use crate::log::{act_log, reading, reading_ahead};
 use assay_base::{Measure, Span};
+use assay_device::clock;
 use assay_formats::act::{import, latency};
 use assay_judge::compare::Sampled;
 use assay_judge::{Fold, Judgement, Options};
@@ -14,6 +15,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// ACT's banner is near the beginning.
 const START: usize = 64 << 10;
@@ -52,6 +54,17 @@ impl Log {
     /// Whether another process is writing it.
     pub fn is_being_written(&self) -> bool {
         reading::is_being_written(&self.file)
+    }
+
+    /// Its length by now, in bytes; 0 where the kernel does not say.
+    pub fn length(&self) -> u64 {
+        self.file.metadata().map_or(0, |meta| meta.len())
+    }
+
+    /// How long ago it was written to; zero where the kernel does not say, or says that it will be.
+    pub fn age(&self) -> Duration {
+        let written = self.file.metadata().and_then(|meta| meta.modified());
+        written.ok().and_then(|written| clock::wall_time().duration_since(written).ok()).unwrap_or_default()
     }
 
     /// The opened file, positioned at its beginning.

@@ -65,6 +65,7 @@ impl Certifying<'_> {
                 None => return Ok(dir.clone()),
             },
         };
+        observer.begin_directory(&dir);
         let (listener, certain) = Certainty::new(so_far, self.stop);
         let mut log = if self.to_the_end { log } else { log.heard_by(Box::new(listener)) };
         let mut watermarks = Vec::new();

@@ -2,7 +2,8 @@
 //! the steps of the procedure, and gives one verdict.
 
 use super::result;
-use crate::args::{Access, ActTest, Output, Pace};
+use crate::args::{Access, ActTest, BesideRun, Output, Pace};
+use crate::live_page::PageBesideRun;
 use crate::progress::Progress;
 use crate::screen::print_to_stderr;
 use crate::{again, candidates};
@@ -58,6 +59,8 @@ pub(crate) struct Certify {
     pub access: Access,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub page: BesideRun,
 }
 
 /// Size of a quick look's scratch file: enough to exceed a drive's own cache, and small enough to be written in
@@ -92,10 +95,11 @@ pub(crate) fn run_certification(args: &Certify) -> Result<u8, Failure> {
     if args.quick && args.output.resume.is_some() {
         return Err(Failure::bad_usage("a quick look takes only a minute and cannot be resumed; start it again"));
     }
+    let page = PageBesideRun::listen_if_asked(&args.page, args.output.judge_on)?;
     let settings = args.output.run_settings(&args.access, &args.pace, &[]);
     let planned = settings.place.planned_directory(if args.quick { "quick" } else { "certify" })?;
     let stop = signals::stop_on_signals()?;
-    let mut progress = Progress::new(false);
+    let mut progress = Progress::new(false).with_page(page);
     let mut named = procedure.parse_targets(&targets)?;
     targets::expect_file_system(&mut named, settings.manner.directory.expected_file_system.as_deref());
     settings.manner.check_suits_targets(&named)?;

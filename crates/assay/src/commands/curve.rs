@@ -1,6 +1,7 @@
 //! `assay curve`: throughput against response, a run for each share of a maximum that is given or searched for.
 
-use crate::args::{Access, Judged, Output, Pace, Ranks, Search, Subject};
+use crate::args::{Access, BesideRun, Judged, Output, Pace, Ranks, Search, Subject};
+use crate::live_page::PageBesideRun;
 use crate::progress::Progress;
 use crate::stdout::print_json;
 use assay_base::{Criterion, Multiple, Rate, Share};
@@ -60,6 +61,8 @@ pub(crate) struct Curve {
     pub ranks: Ranks,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub page: BesideRun,
 }
 
 /// In how many runs the points are measured.
@@ -128,6 +131,7 @@ fn open_targets<'a>(args: &'a Curve, ranks: Option<&'a RankGroup<'_>>) -> Result
 fn measure_with_ranks(args: &Curve, ranks: Option<&RankGroup<'_>>) -> Result<u8, Failure> {
     let shares = sorted_shares(&args.points)?;
     first_load(&args.search.search_bounds()?, Multiple::ONE)?;
+    let page = PageBesideRun::listen_if_asked(&args.page, args.output.judge_on)?;
     let mut several = open_targets(args, ranks)?;
     if args.beside.is_some() && !several.has_cache() {
         let remedy = "--beside compares a cache with none, and there is no cache: give one with --cache PATH";
@@ -139,7 +143,8 @@ fn measure_with_ranks(args: &Curve, ranks: Option<&RankGroup<'_>>) -> Result<u8,
     let in_one_run = args.runs.unwrap_or(usual) == Runs::One;
     let request = CurveRequest { shares, stream, maximum: given, in_one_run };
     let dir = several.choose_directory()?;
-    let mut progress = Progress::new(false);
+    let mut progress = Progress::new(false).with_page(page);
+    progress.begin_directory(&dir);
     progress.say_line(&several.length_sentence());
     let resumed = args.output.resume.is_some();
     let mut curve = measure_in_directory(args, &several, &request, &dir, resumed, &mut progress)?;
@@ -161,12 +166,14 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
     let mut numbers = args.sessions.clone();
     numbers.sort_unstable();
     numbers.dedup();
+    let page = PageBesideRun::listen_if_asked(&args.page, args.output.judge_on)?;
     let settings = args.output.run_settings(&args.access, &args.pace, &args.judged.criteria);
     let workload = args.subject.workload_for_verb("curve", args.pace.measure)?;
     let first = with_sessions(&workload, numbers[0])?;
     let several = Several::open_loops("curve", first, &args.subject.targets, settings)?;
     let dir = several.choose_directory()?;
-    let mut progress = Progress::new(false);
+    let mut progress = Progress::new(false).with_page(page);
+    progress.begin_directory(&dir);
     progress.say_line(&several.length_sentence());
     let resumed = args.output.resume.is_some();
     let curve = by_sessions::measure_by_sessions(&several, &workload, &numbers, &dir, resumed, &mut progress)?;

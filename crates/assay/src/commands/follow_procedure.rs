@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time between two looks for the next run.
-const LOOK: Duration = Duration::from_millis(200);
+pub(in crate::commands) const LOOK: Duration = Duration::from_millis(200);
 /// The depth of logs below the directory: `size` makes a directory for each candidate, and in it one for its search.
-const DEPTH: u32 = 4;
+pub(in crate::commands) const DEPTH: u32 = 4;
 
 /// Follows the runs in a directory until nobody works in it, and prints the result; the exit code is that of the procedure.
 pub(super) fn watch_procedure(dir: &Path) -> Result<u8, Failure> {
@@ -45,7 +45,7 @@ pub(super) fn watch_procedure(dir: &Path) -> Result<u8, Failure> {
 }
 
 /// Whether a process works in the directory.
-fn is_worked_in(dir: &Path) -> bool {
+pub(in crate::commands) fn is_worked_in(dir: &Path) -> bool {
     files::hold_directory(dir).is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
 }
 
@@ -58,7 +58,7 @@ fn running_log(dir: &Path, followed: &[PathBuf]) -> Option<(PathBuf, Log)> {
     open.map(|(log, path)| (path, log)).find(|(_, log)| log.is_being_written())
 }
 
-fn logs_below(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+pub(in crate::commands) fn logs_below(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         // Links are not followed: they may lead in a circle.

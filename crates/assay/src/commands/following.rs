@@ -4,19 +4,16 @@ use crate::progress::Progress;
 use assay_judge::{Fold, Options};
 use assay_record::{Entry, Reader};
 use assay_run::failure::{Failure, escaped_path};
+use assay_run::log::growing::GrowingFile;
 use assay_run::log::judging::Log;
 use assay_run::observer::Observer;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader};
 use std::path::Path;
-use std::time::Duration;
-
-/// Time between two checks of a log that has not grown.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// Shows the run of a log to its end.
 pub(super) fn follow_log(log: &Log, path: &Path, progress: &mut Progress) -> Result<(), Failure> {
     let (mut fold, mut is_certain) = (Fold::new(Options::default()), false);
-    let mut reader = Reader::new(BufReader::with_capacity(1 << 16, GrowingFile { log }));
+    let mut reader = Reader::new(BufReader::with_capacity(1 << 16, GrowingFile::new(log)));
     let mut begun = false;
     while let Some(item) = reader.next_entry().map_err(|e| cannot_be_followed(path, &e))? {
         // Distributions decide nothing, and are the largest part of a log.
@@ -45,25 +42,6 @@ pub(super) fn follow_log(log: &Log, path: &Path, progress: &mut Progress) -> Res
     }
     progress.finish_part();
     Ok(())
-}
-
-/// A file that does not end as long as another process writes it.
-struct GrowingFile<'a> {
-    log: &'a Log,
-}
-
-impl Read for GrowingFile<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            // Checked before reading: what the writer wrote before it ended is still read.
-            let grows = self.log.is_being_written();
-            let n = self.log.read_bytes(buffer)?;
-            if n > 0 || !grows {
-                return Ok(n);
-            }
-            std::thread::park_timeout(LOOK);
-        }
-    }
 }
 
 fn cannot_be_followed(log: &Path, why: &io::Error) -> Failure {

@@ -2,7 +2,8 @@
 //!
 //! The search itself is [`assay_run::procedure::searching`]; this shows its path.
 
-use crate::args::{self, Access, Judged, Output, Pace, Ranks, Subject};
+use crate::args::{self, Access, BesideRun, Judged, Output, Pace, Ranks, Subject};
+use crate::live_page::PageBesideRun;
 use crate::progress::Progress;
 use crate::stdout::{print_json, show_lines};
 use assay_base::{Multiple, Span};
@@ -35,6 +36,8 @@ pub(crate) struct Limit {
     pub ranks: Ranks,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub page: BesideRun,
 }
 
 /// Length of the longest bar, in characters.
@@ -63,12 +66,14 @@ fn open_targets<'a>(args: &'a Limit, ranks: Option<&'a RankGroup<'_>>) -> Result
 }
 
 fn search_with_ranks(args: &Limit, ranks: Option<&RankGroup<'_>>) -> Result<u8, Failure> {
+    let page = PageBesideRun::listen_if_asked(&args.page, args.output.judge_on)?;
     let TilesToSearch { several, bounds, most_sentence } = open_targets(args, ranks)?;
-    let mut progress = Progress::new(false);
+    let mut progress = Progress::new(false).with_page(page);
     if !most_sentence.is_empty() {
         progress.say_line(&most_sentence);
     }
     let dir = several.choose_directory()?;
+    progress.begin_directory(&dir);
     progress.say_line(&several.length_sentence());
     let mut searching = Searching::begin_or_resume(&several, bounds, dir.clone(), args.output.resume.is_some())?;
     let outcome = searching.run_search(&mut progress)?;

@@ -23,6 +23,7 @@ pub(crate) mod job;
 pub(crate) mod judge;
 pub(crate) mod limit;
 pub(crate) mod links;
+pub(crate) mod live;
 pub(crate) mod manual;
 pub(crate) mod mark;
 pub(crate) mod matrix;

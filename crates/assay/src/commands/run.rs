@@ -2,8 +2,9 @@
 
 use super::result;
 use crate::again;
-use crate::args::{Access, BehindCache, Jobs, Judged, Lookaside, Output, Pace, Ranks, TileCount};
+use crate::args::{Access, BehindCache, BesideRun, Jobs, Judged, Lookaside, Output, Pace, Ranks, TileCount};
 use crate::candidates;
+use crate::live_page::PageBesideRun;
 use crate::progress::Progress;
 use crate::screen::print_to_stderr;
 use assay_base::{Direction, Multiple, Span};
@@ -80,6 +81,8 @@ pub(crate) struct Run {
     pub ranks: Ranks,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub page: BesideRun,
 }
 
 /// The text about a run that goes on although its failure is certain.
@@ -87,6 +90,7 @@ const GOES_ON: &str = "; the run goes on (Ctrl-C ends it, and --stop-when-certai
 
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
+    let page = PageBesideRun::listen_if_asked(&args.page, args.output.judge_on)?;
     let mut planned = plan_run(args, &args.pace)?;
     if args.crash_test && args.output.no_check {
         return Err(Failure::bad_usage(
@@ -104,7 +108,7 @@ pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
     let directory = place.planned_directory(&planned.tasks[0].plan.name)?;
     let prepared = open_targets(args, &mut planned, &directory, &[])?;
     let PlannedRun { signer, named, tasks, .. } = planned;
-    let mut progress = Progress::for_one_run(if args.stop_when_certain { "" } else { GOES_ON });
+    let mut progress = Progress::for_one_run(if args.stop_when_certain { "" } else { GOES_ON }).with_page(page);
     if args.prep && place.resume.is_none() {
         fill_targets(args, &prepared, &named, &mut progress)?;
     } else {
@@ -115,6 +119,7 @@ pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
         None => begin_log(place.create_directory(&directory)?, tasks)?,
         Some(dir) => resume_log(dir, tasks, &prepared.targets, args.pace.seed.is_some())?,
     };
+    progress.begin_directory(&dir);
     let course = Course { targets: &prepared.targets, how: &how, stop: &prepared.stop };
     if args.stop_when_certain {
         run_until_certain(&course, tasks, log, place.resume.as_deref(), &mut progress)?;

@@ -51,6 +51,7 @@ fn refuse_options(args: &Run) -> Result<(), Failure> {
         (args.stop_when_certain, "--stop-when-certain"),
         (args.crash_test, "--crash-test"),
         (args.prep, "--prep"),
+        (args.page.live.is_some(), "--live"),
         (args.ranks.hosts.is_some() && args.access.create.is_some(), "--create"),
     ];
     match given.into_iter().find(|(is_given, _)| *is_given) {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const WAITS: Duration = Duration::from_secs(60);
 
 /// Command lines that read the file NAME.
-const READERS: [&[&str]; 27] = [
+const READERS: [&[&str]; 29] = [
     &["run", "NAME", "sim:flash", "--for", "1s"],
     &["explain", "NAME"],
     &["limit", "NAME", "sim:flash"],
@@ -27,6 +27,8 @@ const READERS: [&[&str]; 27] = [
     &["judge", "NAME"],
     &["check", "sqlite:shop.db", "--after", "NAME"],
     &["watch", "NAME"],
+    &["live", "NAME"],
+    &["live", "run", "--token-file", "NAME"],
     &["mark", "NAME", "text"],
     &["report", "NAME"],
     &["verify", "NAME"],

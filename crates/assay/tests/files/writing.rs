@@ -135,11 +135,12 @@ const FILES: [(&str, &str, Make); 48] = [
 ];
 
 /// Verbs that make no file, each with arguments that make it succeed.
-const NONE: [(&str, &[&str]); 14] = [
+const NONE: [(&str, &[&str]); 15] = [
     ("new", &["new", "--read", "70%"]),
     ("explain", &["explain", "random-read", "sim:flash"]),
     ("judge", &["judge", "run"]),
     ("watch", &["watch", "run"]),
+    ("live", &["live", "run", "--linger", "1ms"]),
     ("mark", &["mark", "run", "the run is over"]),
     ("verify", &["verify", "run"]),
     ("export", &["export", "run", "--to", "csv"]),

@@ -71,6 +71,7 @@ const RUNS: &[(Same, &str)] = &[
     (Same::Everything, "watch run"),
     (Same::Everything, "watch failed"),
     (Same::Everything, "mark run nothing"),
+    (Same::Everything, "live nowhere"),
     (Same::Everything, "report run"),
     (Same::Everything, "verify run"),
     (Same::Everything, "compare run failed --anyway"),

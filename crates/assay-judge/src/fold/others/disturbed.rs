@@ -27,7 +27,7 @@ pub(crate) struct Disturbed {
 }
 
 /// What is left of some flows without what they did while they were disturbed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct UndisturbedWork {
     /// What they did while they were not.
     pub(crate) cell: Counters,

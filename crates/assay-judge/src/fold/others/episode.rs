@@ -45,7 +45,7 @@ impl Episode {
 }
 
 /// What was found out about an interval in which some target is disturbed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Disturbance {
     /// For each target, whether it is disturbed.
     pub(crate) now: Vec<bool>,

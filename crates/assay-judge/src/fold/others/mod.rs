@@ -37,7 +37,7 @@ struct Target {
 }
 
 /// Follows one step; see the module.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Others {
     watched: Vec<WatchedDisk>,
     targets: Vec<Target>,

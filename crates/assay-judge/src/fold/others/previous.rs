@@ -3,7 +3,7 @@
 use assay_record::{FlowInterval, Interval, Timing};
 
 /// One interval, as far as the rules need it. Its lists keep their memory from one interval to the next.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Previous {
     /// The flows.
     pub(crate) flows: Vec<FlowInterval>,

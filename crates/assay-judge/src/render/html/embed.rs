@@ -11,20 +11,20 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 /// The chart library, version 1.6.32.
-pub(crate) const CHARTS: &str = include_str!("../../../vendor/uPlot/uPlot.iife.min.js");
+pub const CHARTS: &str = include_str!("../../../vendor/uPlot/uPlot.iife.min.js");
 /// Its style.
-pub(crate) const CHARTS_STYLE: &str = include_str!("../../../vendor/uPlot/uPlot.min.css");
+pub const CHARTS_STYLE: &str = include_str!("../../../vendor/uPlot/uPlot.min.css");
 /// Draws the charts.
 pub(crate) const SCRIPT: &str = include_str!("../../../templates/report.js");
 /// How the page looks.
-pub(crate) const STYLE: &str = include_str!("../../../templates/report.css");
+pub const STYLE: &str = include_str!("../../../templates/report.css");
 
 /// Size of the JSON up to which a page carries it completely; above this, thinner forms are tried. Tables and drawings
 /// take up to 2 MB more, and a page should stay under 5 MB, which mail servers accept.
 const MOST_JSON: usize = 2_000_000;
 
 /// Content of the `meta` tag of a page that has these scripts and styles and no others.
-pub(crate) fn security_policy(scripts: &[&str], styles: &[&str]) -> String {
+pub fn security_policy(scripts: &[&str], styles: &[&str]) -> String {
     let (scripts, styles) = (hashes_of(scripts), hashes_of(styles));
     format!("default-src 'none'; script-src{scripts}; style-src{styles}; base-uri 'none'; form-action 'none'")
 }

@@ -32,6 +32,7 @@ mod targets;
 mod tested;
 
 pub(crate) use badge::{Badge, Watermark};
+pub use embed::{CHARTS, CHARTS_STYLE, STYLE, security_policy};
 pub(crate) use frame::{Frame, write_page};
 
 use crate::Judgement;
