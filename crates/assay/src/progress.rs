@@ -189,7 +189,15 @@ impl Observer for Progress {
 
     fn show_event(&mut self, event: &Event) {
         // Only recorded, not shown.
-        let recorded = [EventKind::Health, EventKind::StreamBegin, EventKind::StreamEnd, EventKind::Settings];
+        let recorded = [
+            EventKind::Health,
+            EventKind::StreamBegin,
+            EventKind::StreamEnd,
+            EventKind::Settings,
+            // Who joins the ranks has said it already, at once.
+            EventKind::RankSilent,
+            EventKind::RankLost,
+        ];
         if recorded.contains(&event.what) {
             return;
         }

@@ -7,6 +7,10 @@
     reason = "a test, which must say what it skipped"
 )]
 
+#[path = "hosts/fake_library.rs"]
+mod fake_library;
+#[path = "hosts/faults.rs"]
+mod faults;
 mod hosts;
 #[path = "hosts/joint_runs.rs"]
 mod joint_runs;
@@ -14,6 +18,8 @@ mod joint_runs;
 mod losetup;
 #[path = "hosts/pypi.rs"]
 mod pypi;
+#[path = "hosts/rank_logs.rs"]
+mod rank_logs;
 #[path = "hosts/real_targets.rs"]
 mod real_targets;
 

@@ -81,6 +81,23 @@ impl Mpi {
         command
     }
 
+    /// The same with options of the launcher.
+    pub(crate) fn command_with(&self, options: &[&str], processes: u32, arguments: &[String]) -> Command {
+        let mut command = self.launcher_command();
+        command.args(options);
+        self.add_processes(&mut command, processes, arguments);
+        command
+    }
+
+    /// Options by which the launcher lets the other ranks go on when one has died; `None` where it has none.
+    pub(crate) fn lets_others_live(&self) -> Option<&'static [&'static str]> {
+        match self.name {
+            "Open MPI 4" => Some(&["--enable-recovery"]),
+            // MPICH's own option (-disable-auto-cleanup) ends the others all the same.
+            _ => None,
+        }
+    }
+
     /// The program in two processes with different arguments.
     pub(crate) fn command_of_two(&self, first: &[String], second: &[String]) -> Command {
         let mut command = self.launcher_command();

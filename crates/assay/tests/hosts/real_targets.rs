@@ -41,27 +41,27 @@ const SIZE: u64 = 16 << 20;
 /// PASS, FAIL or INVALID: a busy machine may be late, and what is tested is what was carried and counted.
 const ENDED: [Option<i32>; 3] = [Some(0), Some(10), Some(11)];
 
-struct Bench {
+pub(crate) struct Bench {
     directory: tempfile::TempDir,
 }
 
 impl Bench {
-    fn new() -> Bench {
+    pub(crate) fn new() -> Bench {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         std::fs::write(directory.path().join("mixed.toml"), WORKLOAD).unwrap();
         Bench { directory }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn assay(&self, words: &[&str]) -> Output {
+    pub(crate) fn assay(&self, words: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
         command.current_dir(self.directory.path()).args(words).stdin(Stdio::null()).output().unwrap()
     }
 
-    fn run_words(&self, target: &str, more: &str) -> Vec<String> {
+    pub(crate) fn run_words(&self, target: &str, more: &str) -> Vec<String> {
         let workload = self.path("mixed.toml").display().to_string();
         let out = self.path("run").display().to_string();
         let words = ["run".to_owned(), workload, target.to_owned(), "--out".to_owned(), out];
@@ -69,7 +69,7 @@ impl Bench {
     }
 
     /// A file of this program's own, which `assay prep` has filled.
-    fn prepare_file(&self, name: &str) -> PathBuf {
+    pub(crate) fn prepare_file(&self, name: &str) -> PathBuf {
         let path = self.path(name);
         let output = self.assay(&["prep", &path.display().to_string(), "--create", "16MiB"]);
         assert_eq!(output.status.code(), Some(0), "{}", told(&output));
@@ -142,10 +142,10 @@ impl Drop for LoopDevice {
 }
 
 /// Two mounts of one directory, each with numbers of its own.
-struct TwoMounts([PathBuf; 2]);
+pub(crate) struct TwoMounts([PathBuf; 2]);
 
 impl TwoMounts {
-    fn of_directory(bench: &Bench, directory: &Path) -> Option<TwoMounts> {
+    pub(crate) fn of_directory(bench: &Bench, directory: &Path) -> Option<TwoMounts> {
         let points = ["one", "two"].map(|name| bench.path(name));
         for point in &points {
             std::fs::create_dir(point).unwrap();
@@ -158,8 +158,23 @@ impl TwoMounts {
         Some(TwoMounts(points))
     }
 
-    fn targets(&self, name: &str) -> [String; 2] {
+    pub(crate) fn targets(&self, name: &str) -> [String; 2] {
         self.0.each_ref().map(|point| point.join(name).display().to_string())
+    }
+}
+
+impl TwoMounts {
+    /// The process that serves the second mount.
+    pub(crate) fn server_of_second(&self) -> u32 {
+        let point = self.0[1].display().to_string();
+        let serves = |pid: &u32| {
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).into_owned();
+            words.starts_with("bindfs\0") && words.contains(&format!("\0{point}\0"))
+        };
+        let all =
+            std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+        all.into_iter().find(serves).expect("the mount has a server")
     }
 }
 
