@@ -16,6 +16,8 @@ mod hosts;
 mod joint_runs;
 #[path = "../../assay-device/tests/safety_common/losetup.rs"]
 mod losetup;
+#[path = "hosts/networks.rs"]
+mod networks;
 #[path = "hosts/pypi.rs"]
 mod pypi;
 #[path = "hosts/rank_logs.rs"]
