@@ -3,7 +3,7 @@
 #   make test   installs what the tests need, then formatting, lints and all tests
 CARGO ?= cargo
 
-.PHONY: help build demo test needs fmt lint shape unit soak campaign own-delays fuzz fuzz-smoke mutants bench bench-smoke services-verdicts
+.PHONY: help build demo test needs fmt lint shape unit soak campaign own-delays fuzz fuzz-smoke mutants bench bench-smoke services-verdicts slurm
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -79,6 +79,11 @@ bench:
 # Whether `certify etcd` and an etcd say the same of 40 settings of a disk that delays: 42 minutes. SETTINGS=4 for the first four.
 services-verdicts: build
 	scripts/services-verdicts 1 $(or $(SETTINGS),40)
+
+# Several ranks under Slurm, on a cluster of four nodes on this machine (root; apt-get install slurmctld slurmd slurm-client libpmix-dev).
+slurm:
+	$(CARGO) build -p assay
+	ASSAY=$${CARGO_TARGET_DIR:-target}/debug/assay scripts/slurm-check
 
 # Each benchmark at its smallest size, with the tests' own build: this tests that it works, never how fast it is.
 bench-smoke:
