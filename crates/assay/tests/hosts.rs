@@ -293,3 +293,25 @@ fn a_killed_rank_ends_the_others() {
         }
     }
 }
+
+/// The words that the example for Kubernetes gives to this program are those of a run that only lacks its launcher.
+#[test]
+fn the_example_for_kubernetes_is_a_command_of_this_program() {
+    let example = include_str!("../../../share/k8s/mpijob.yaml");
+    let launched: Vec<&str> = example
+        .lines()
+        .filter_map(|line| line.strip_prefix("                - "))
+        .skip_while(|word| *word != "assay")
+        .skip(1)
+        .take_while(|word| !word.contains(": "))
+        .map(|word| word.trim_matches('"'))
+        .collect();
+    assert_eq!((launched[0], launched.len()), ("run", 9), "{launched:?}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    for variable in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"] {
+        command.env_remove(variable);
+    }
+    let output = command.args(&launched).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(told(&output).contains("--hosts 4 needs a launcher"), "{}", told(&output));
+}
