@@ -3,7 +3,7 @@
 #   make test   installs what the tests need, then formatting, lints and all tests
 CARGO ?= cargo
 
-.PHONY: help build demo test needs fmt lint shape unit soak campaign own-delays fuzz fuzz-smoke mutants bench bench-smoke services-verdicts
+.PHONY: help build demo test needs fmt lint shape unit soak campaign own-delays fuzz fuzz-smoke mutants bench bench-smoke services-verdicts slurm
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -30,10 +30,11 @@ fmt:
 	$(CARGO) fmt --all --check
 
 # The readers that are fuzzed are a workspace of their own: without the second line a change of an interface breaks them unseen.
-# The build machine builds them anyway.
+# The build machine builds them anyway. The third: the program can be built without the live page.
 lint:
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	[ -n "$$CI" ] || $(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
+	$(CARGO) clippy --workspace --exclude assay-live --no-default-features --bins -- -D warnings
 
 # Figures of the code's shape, each with a limit that only becomes stricter.
 shape:
@@ -79,6 +80,11 @@ bench:
 # Whether `certify etcd` and an etcd say the same of 40 settings of a disk that delays: 42 minutes. SETTINGS=4 for the first four.
 services-verdicts: build
 	scripts/services-verdicts 1 $(or $(SETTINGS),40)
+
+# Several ranks under Slurm, on a cluster of four nodes on this machine (root; apt-get install slurmctld slurmd slurm-client libpmix-dev).
+slurm:
+	$(CARGO) build -p assay
+	ASSAY=$${CARGO_TARGET_DIR:-target}/debug/assay scripts/slurm-check
 
 # Each benchmark at its smallest size, with the tests' own build: this tests that it works, never how fast it is.
 bench-smoke:

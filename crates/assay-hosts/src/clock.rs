@@ -68,6 +68,11 @@ impl ClockMap {
         ClockMap { latest, scale_ppb: 0, scale_error_ppb: 0 }
     }
 
+    /// The last reading of the clock of rank 0; `None` where that is the own one.
+    pub fn last_reading(&self) -> Option<ClockReading> {
+        (self.latest.error_ns > 0).then_some(self.latest)
+    }
+
     /// Of one reading, which says nothing of the speeds: they are taken to differ by less than 100 ppm. Crystals are off by tens of
     /// ppm; that is our assumption, and two readings measure it.
     pub fn of_one_reading(reading: ClockReading) -> ClockMap {

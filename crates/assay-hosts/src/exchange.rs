@@ -2,30 +2,44 @@
 
 use crate::link::{Collective, Link, LinkError, Message};
 use assay_base::Instant;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When a message of `from` to `to` arrives that is sent at `now`; `None` where it is lost.
 pub type Delivery = dyn FnMut(usize, usize, Instant) -> Option<Instant> + Send;
 
-/// Letters, each with the time of its arrival.
-type OnTheirWay = VecDeque<(Instant, Vec<u8>)>;
-
 /// What all ranks of an exchange share.
 struct Shared {
     now: Instant,
     delivery: Box<Delivery>,
-    /// By receiver and sender, whose letters keep their order.
-    letters: BTreeMap<(usize, usize), OnTheirWay>,
+    /// By receiver.
+    boxes: Vec<LetterBox>,
+    /// How many letters were sent.
+    letters: u64,
     /// By number: the operations that not every rank has ended.
     collectives: BTreeMap<u64, OpenCollective>,
 }
 
-/// An operation of all ranks.
+/// The letters to a rank.
+#[derive(Default)]
+struct LetterBox {
+    /// By the time of their arrival, those of one time in the order in which they were sent.
+    letters: BTreeMap<(Instant, u64), Message>,
+    /// By sender, whose letters keep their order: the arrival of the last one.
+    last_arrivals: BTreeMap<usize, Instant>,
+}
+
+/// An operation of all ranks, as far as these have begun it.
 struct OpenCollective {
-    given: Vec<Option<Collective>>,
+    /// What the ranks together have given, which makes the result.
+    joined: Collective,
+    /// The bytes of each rank, where rank 0 gets all of them.
+    parts: Vec<Vec<u8>>,
+    begun: usize,
     /// How many ranks have taken the result.
     taken: usize,
+    /// Whether they began different operations, or gave different lengths.
+    differs: bool,
 }
 
 /// The place where the ranks meet.
@@ -41,7 +55,8 @@ pub struct ExchangeLink {
     world_size: usize,
     /// How many collective operations this rank has begun.
     begun: u64,
-    is_open: bool,
+    /// What it has given to the one that is open.
+    own: Option<Collective>,
 }
 
 impl Exchange {
@@ -52,7 +67,8 @@ impl Exchange {
 
     /// Ranks of a network that is simulated. [`Exchange::set_time`] moves its time.
     pub fn with_delivery(world_size: usize, delivery: Box<Delivery>) -> Exchange {
-        let shared = Shared { now: Instant::ZERO, delivery, letters: BTreeMap::new(), collectives: BTreeMap::new() };
+        let boxes = (0..world_size).map(|_| LetterBox::default()).collect();
+        let shared = Shared { now: Instant::ZERO, delivery, boxes, letters: 0, collectives: BTreeMap::new() };
         Exchange { shared: Arc::new(Mutex::new(shared)), world_size }
     }
 
@@ -64,7 +80,7 @@ impl Exchange {
                 own_rank,
                 world_size: self.world_size,
                 begun: 0,
-                is_open: false,
+                own: None,
             })
             .collect()
     }
@@ -91,9 +107,13 @@ impl Link for ExchangeLink {
 
     fn send_message(&mut self, to: usize, bytes: Vec<u8>) -> Result<(), LinkError> {
         let mut shared = locked(&self.shared);
-        let now = shared.now;
+        let (now, number) = (shared.now, shared.letters);
         if let Some(arrival) = (shared.delivery)(self.own_rank, to, now) {
-            shared.letters.entry((to, self.own_rank)).or_default().push_back((arrival, bytes));
+            shared.letters += 1;
+            let letter_box = &mut shared.boxes[to];
+            let last = letter_box.last_arrivals.entry(self.own_rank).or_insert(arrival);
+            *last = arrival.max(*last);
+            letter_box.letters.insert((*last, number), Message { from: self.own_rank, bytes });
         }
         Ok(())
     }
@@ -101,49 +121,39 @@ impl Link for ExchangeLink {
     fn next_message(&mut self) -> Result<Option<Message>, LinkError> {
         let mut shared = locked(&self.shared);
         let now = shared.now;
-        let own = (self.own_rank, 0)..=(self.own_rank, usize::MAX);
-        let arrived = shared
-            .letters
-            .range(own)
-            .filter_map(|(&(_, from), letters)| letters.front().map(|(arrival, _)| (*arrival, from)))
-            .filter(|(arrival, _)| *arrival <= now)
-            .min();
-        Ok(arrived.and_then(|(_, from)| {
-            let (_, bytes) = shared.letters.get_mut(&(self.own_rank, from))?.pop_front()?;
-            Some(Message { from, bytes })
-        }))
+        let letters = &mut shared.boxes[self.own_rank].letters;
+        let has_arrived = letters.first_key_value().is_some_and(|((arrival, _), _)| *arrival <= now);
+        Ok(if has_arrived { letters.pop_first().map(|(_, message)| message) } else { None })
     }
 
     fn begin_collective(&mut self, operation: Collective) -> Result<(), LinkError> {
-        if self.is_open {
+        if self.own.is_some() {
             return Err(LinkError { what: "an operation of all ranks was begun within another".to_owned() });
         }
         operation.check_numbers()?;
         let mut shared = locked(&self.shared);
-        let nobody = || OpenCollective { given: vec![None; self.world_size], taken: 0 };
-        let open = shared.collectives.entry(self.begun).or_insert_with(nobody);
-        open.given[self.own_rank] = Some(operation);
+        let world_size = self.world_size;
+        let open =
+            shared.collectives.entry(self.begun).or_insert_with(|| OpenCollective::begun_with(&operation, world_size));
+        open.add_part(self.own_rank, &operation);
         self.begun += 1;
-        self.is_open = true;
+        self.own = Some(operation);
         Ok(())
     }
 
     fn collective_result(&mut self) -> Result<Option<Collective>, LinkError> {
         let number = self.begun.wrapping_sub(1);
         let mut shared = locked(&self.shared);
-        let Some(open) = shared.collectives.get_mut(&number).filter(|_| self.is_open) else {
+        let Some(open) = shared.collectives.get_mut(&number).filter(|open| open.begun == self.world_size) else {
             return Ok(None);
         };
-        let Some(given) = open.given.iter().map(Option::as_ref).collect::<Option<Vec<&Collective>>>() else {
-            return Ok(None);
-        };
-        let result = combined(&given, self.own_rank)?;
+        let Some(own) = self.own.take() else { return Ok(None) };
         open.taken += 1;
+        let result = open.result_for_rank(self.own_rank, own);
         if open.taken == self.world_size {
             shared.collectives.remove(&number);
         }
-        self.is_open = false;
-        Ok(Some(result))
+        result.map(Some)
     }
 
     fn all_has_left(&mut self) -> Result<bool, LinkError> {
@@ -151,57 +161,62 @@ impl Link for ExchangeLink {
     }
 }
 
-/// What an operation gives to a rank.
-fn combined(given: &[&Collective], own_rank: usize) -> Result<Collective, LinkError> {
-    let differ = || LinkError { what: "the ranks began different operations, or gave different lengths".to_owned() };
-    let own = given[own_rank];
-    let is_alike = |other: &&Collective| std::mem::discriminant(*other) == std::mem::discriminant(own);
-    if !given.iter().all(is_alike) {
-        return Err(differ());
+impl OpenCollective {
+    /// Where nobody has given anything yet.
+    fn begun_with(operation: &Collective, world_size: usize) -> OpenCollective {
+        let zeros = |numbers: &Vec<u64>| vec![0; numbers.len()];
+        // Zero changes neither a sum nor the largest of numbers that have no sign.
+        let joined = match operation {
+            Collective::Sum(numbers) => Collective::Sum(zeros(numbers)),
+            Collective::Maximum(numbers) => Collective::Maximum(zeros(numbers)),
+            Collective::MaximumForAll(numbers) => Collective::MaximumForAll(zeros(numbers)),
+            Collective::Gather(_) => Collective::Gather(Vec::new()),
+            Collective::Broadcast(_) => Collective::Broadcast(Vec::new()),
+            Collective::Barrier => Collective::Barrier,
+        };
+        let parts = if matches!(operation, Collective::Gather(_)) { vec![Vec::new(); world_size] } else { Vec::new() };
+        OpenCollective { joined, parts, begun: 0, taken: 0, differs: false }
     }
-    let is_root = own_rank == 0;
-    match own {
-        Collective::Barrier => Ok(Collective::Barrier),
-        Collective::Broadcast(_) => Ok(given[0].clone()),
-        Collective::Gather(_) if is_root => {
-            let all = given.iter().filter_map(|each| bytes_of(each)).collect::<Vec<&[u8]>>().concat();
-            Ok(Collective::Gather(all))
+
+    fn add_part(&mut self, rank: usize, operation: &Collective) {
+        self.begun += 1;
+        match (&mut self.joined, operation) {
+            (Collective::Barrier, Collective::Barrier) => {}
+            (Collective::Broadcast(joined), Collective::Broadcast(bytes)) if rank == 0 => joined.clone_from(bytes),
+            (Collective::Broadcast(_), Collective::Broadcast(_)) => {}
+            (Collective::Gather(_), Collective::Gather(bytes)) => self.parts[rank].clone_from(bytes),
+            (Collective::Sum(joined), Collective::Sum(numbers)) => {
+                self.differs |= !join_numbers(joined, numbers, u64::wrapping_add);
+            }
+            (Collective::Maximum(joined), Collective::Maximum(numbers))
+            | (Collective::MaximumForAll(joined), Collective::MaximumForAll(numbers)) => {
+                self.differs |= !join_numbers(joined, numbers, u64::max);
+            }
+            _ => self.differs = true,
         }
-        Collective::Sum(_) if is_root => Ok(Collective::Sum(by_position(given, u64::wrapping_add).ok_or_else(differ)?)),
-        Collective::Maximum(_) if is_root => Ok(Collective::Maximum(by_position(given, u64::max).ok_or_else(differ)?)),
-        Collective::MaximumForAll(_) => Ok(Collective::MaximumForAll(by_position(given, u64::max).ok_or_else(differ)?)),
-        Collective::Gather(_) | Collective::Sum(_) | Collective::Maximum(_) => Ok(own.clone()),
+    }
+
+    /// What it gives to a rank that has given `own`, once all have begun it.
+    fn result_for_rank(&mut self, rank: usize, own: Collective) -> Result<Collective, LinkError> {
+        if self.differs {
+            return Err(LinkError {
+                what: "the ranks began different operations, or gave different lengths".to_owned(),
+            });
+        }
+        Ok(match own {
+            Collective::Barrier => Collective::Barrier,
+            Collective::Broadcast(_) | Collective::MaximumForAll(_) => self.joined.clone(),
+            Collective::Gather(_) if rank == 0 => Collective::Gather(self.parts.concat()),
+            Collective::Sum(_) | Collective::Maximum(_) if rank == 0 => self.joined.clone(),
+            own => own,
+        })
     }
 }
 
-fn bytes_of(operation: &Collective) -> Option<&[u8]> {
-    match operation {
-        Collective::Broadcast(bytes) | Collective::Gather(bytes) => Some(bytes),
-        _ => None,
-    }
-}
-
-fn numbers_of(operation: &Collective) -> Option<&[u64]> {
-    match operation {
-        Collective::Sum(numbers) | Collective::Maximum(numbers) | Collective::MaximumForAll(numbers) => Some(numbers),
-        _ => None,
-    }
-}
-
-/// The numbers of all ranks, combined position by position. `None` where one gave another count.
-fn by_position(given: &[&Collective], combine: fn(u64, u64) -> u64) -> Option<Vec<u64>> {
-    let (first, rest) = given.split_first()?;
-    let mut result = numbers_of(first)?.to_vec();
-    for each in rest {
-        let numbers = numbers_of(each)?;
-        if numbers.len() != result.len() {
-            return None;
-        }
-        for (sum, number) in result.iter_mut().zip(numbers) {
-            *sum = combine(*sum, *number);
-        }
-    }
-    Some(result)
+/// Joins numbers position by position; false where there are not as many.
+fn join_numbers(joined: &mut [u64], numbers: &[u64], join: fn(u64, u64) -> u64) -> bool {
+    joined.iter_mut().zip(numbers).for_each(|(sum, number)| *sum = join(*sum, *number));
+    joined.len() == numbers.len()
 }
 
 #[cfg(test)]

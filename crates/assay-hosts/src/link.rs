@@ -83,4 +83,7 @@ pub trait Link {
 
     /// Whether all that was sent has left this rank.
     fn all_has_left(&mut self) -> Result<bool, LinkError>;
+
+    /// Tells the user of this process something about the other ranks, at once. A link that has no user says nothing.
+    fn tell_user(&self, _text: &str) {}
 }

@@ -135,6 +135,7 @@ pub(crate) fn event_in_words(kind: &EventKind, times: u64) -> String {
         EventKind::Mark => ("mark", "marks"),
         EventKind::RankJudged => ("rank judged by itself", "ranks judged by themselves"),
         EventKind::RankSilent => ("silence of a rank", "silences of ranks"),
+        EventKind::RankLost => ("loss of a rank", "losses of ranks"),
         EventKind::EngineHealth => ("engine problem", "engine problems"),
         EventKind::Environment => ("remark about the machine", "remarks about the machine"),
         EventKind::EnvironmentChanged => ("change of the machine", "changes of the machine"),

@@ -95,6 +95,7 @@
     const list = [
       ["measured", figure("dd", "/moment/measured_ns", "clock")],
       ["of", figure("dd", "/moment/planned_ns", "clock")],
+      ["left", make("dd", SHOWN.clock(Math.max(0, moment.planned_ns - moment.measured_ns)))],
       ["asked", figure("dd", `${stream}/asked`, "rate")],
       ["achieved", figure("dd", `${stream}/achieved`, "rate")],
       ["moved", rateOfBytes(stream)],

@@ -89,6 +89,8 @@ kinds! {
     RankJudged = "rank-judged",
     /// Nothing was heard of one of several ranks for some time.
     RankSilent = "rank-silent",
+    /// One of several ranks was given up: what it did since it was heard last is not known.
+    RankLost = "rank-lost",
     /// The engine could not continue.
     EngineFailed = "engine-failed",
     /// Losses and retries between the engine and the kernel.

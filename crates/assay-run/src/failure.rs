@@ -113,6 +113,11 @@ impl Failure {
         Failure::new(code, why)
     }
 
+    /// The same with another exit code.
+    pub fn with_code(self, code: u8) -> Failure {
+        Failure { code, ..self }
+    }
+
     /// The same with another line of advice.
     pub fn with_advice(self, advice: &str) -> Failure {
         Failure { message: format!("{}\n  = {advice}", self.message), ..self }

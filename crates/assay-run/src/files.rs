@@ -174,6 +174,12 @@ pub fn rescue_if_moved(path: &Path, rescued: &str) -> io::Result<Rescue> {
     Ok(Rescue::Copied)
 }
 
+/// The length of a file that this process has begun, whatever name it has by now; `None` if it has not.
+pub(crate) fn length_of_begun(path: &Path) -> Option<u64> {
+    let begun = held::stat_begun(path)?.ok()?;
+    u64::try_from(begun.st_size).ok()
+}
+
 /// What [`rescue_if_moved`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rescue {

@@ -5,6 +5,7 @@ pub(crate) mod pulse;
 pub mod ranks;
 pub mod signals;
 pub mod threads;
+mod time_limit;
 pub(crate) mod watch;
 
 use assay_device::probe;

@@ -54,7 +54,7 @@ enum Page {
     /// It is served as soon as there is a directory.
     Waits(PageBesideRun),
     /// A process serves it.
-    Served(#[expect(dead_code, reason = "kept as long as the run goes on")] ServingProcess),
+    Served(#[allow(dead_code, reason = "kept as long as the run goes on")] ServingProcess),
 }
 
 /// The progress of a stage.
@@ -217,7 +217,15 @@ impl Observer for Progress {
 
     fn show_event(&mut self, event: &Event) {
         // Only recorded, not shown.
-        let recorded = [EventKind::Health, EventKind::StreamBegin, EventKind::StreamEnd, EventKind::Settings];
+        let recorded = [
+            EventKind::Health,
+            EventKind::StreamBegin,
+            EventKind::StreamEnd,
+            EventKind::Settings,
+            // Who joins the ranks has said it already, at once.
+            EventKind::RankSilent,
+            EventKind::RankLost,
+        ];
         if recorded.contains(&event.what) {
             return;
         }

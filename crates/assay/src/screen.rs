@@ -6,6 +6,7 @@ use crate::terminal;
 use assay_base::text::{printable_char, without_passwords};
 use assay_judge::render::Reader;
 use assay_run::failure::Failure;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Words at the beginning of a line of a result, and their colours (ECMA-48 SGR).
 const COLOURS: [(&str, &str); 7] = [
@@ -18,8 +19,57 @@ const COLOURS: [(&str, &str); 7] = [
     ("damage:", "31"),
 ];
 
+/// Lines that are kept back instead of being printed, while somebody wants them.
+static KEPT_BACK: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+fn lock_kept_back() -> MutexGuard<'static, Option<Vec<String>>> {
+    KEPT_BACK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps back the lines that this process would print on standard error. They are printed when this is dropped.
+#[must_use]
+pub(crate) struct KeptBack(());
+
+impl KeptBack {
+    /// From now on.
+    pub(crate) fn begin() -> KeptBack {
+        keep_back_lines();
+        KeptBack(())
+    }
+
+    /// Ends it, and returns the lines, which are not printed.
+    pub(crate) fn take_lines(self) -> Vec<String> {
+        take_kept_lines()
+    }
+}
+
+/// The same where nothing is dropped when it ends: the lines are kept until somebody takes them.
+pub(crate) fn keep_back_lines() {
+    *lock_kept_back() = Some(Vec::new());
+}
+
+/// Ends it, and returns the lines, which are not printed.
+pub(crate) fn take_kept_lines() -> Vec<String> {
+    lock_kept_back().take().unwrap_or_default()
+}
+
+impl Drop for KeptBack {
+    fn drop(&mut self) {
+        let lines = lock_kept_back().take();
+        lines.into_iter().flatten().for_each(|line| print_to_stderr(&line));
+    }
+}
+
 /// Prints a line on standard error.
 pub(crate) fn print_to_stderr(line: &str) {
+    if let Some(kept) = lock_kept_back().as_mut() {
+        return kept.push(line.to_owned());
+    }
+    print_at_once(line);
+}
+
+/// The same, also while lines are kept back.
+pub(crate) fn print_at_once(line: &str) {
     terminal::write_message(&format!("{}\n", without_control_characters(line)));
 }
 

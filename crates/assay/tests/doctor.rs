@@ -7,6 +7,10 @@
     reason = "a test, which must say what it skipped"
 )]
 
+#[path = "hosts/fake_library.rs"]
+mod fake_library;
+#[path = "hosts/faults.rs"]
+mod faults;
 #[path = "hosts/host_targets.rs"]
 mod host_targets;
 mod hosts;
@@ -14,10 +18,14 @@ mod hosts;
 mod joint_runs;
 #[path = "../../assay-device/tests/safety_common/losetup.rs"]
 mod losetup;
+#[path = "hosts/networks.rs"]
+mod networks;
 #[path = "hosts/procedures.rs"]
 mod procedures;
 #[path = "hosts/pypi.rs"]
 mod pypi;
+#[path = "hosts/rank_logs.rs"]
+mod rank_logs;
 #[path = "hosts/real_targets.rs"]
 mod real_targets;
 

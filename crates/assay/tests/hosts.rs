@@ -81,6 +81,23 @@ impl Mpi {
         command
     }
 
+    /// The same with options of the launcher.
+    pub(crate) fn command_with(&self, options: &[&str], processes: u32, arguments: &[String]) -> Command {
+        let mut command = self.launcher_command();
+        command.args(options);
+        self.add_processes(&mut command, processes, &[], arguments);
+        command
+    }
+
+    /// Options by which the launcher lets the other ranks go on when one has died; `None` where it has none.
+    pub(crate) fn lets_others_live(&self) -> Option<&'static [&'static str]> {
+        match self.name {
+            "Open MPI 4" => Some(&["--enable-recovery"]),
+            // MPICH's own option (-disable-auto-cleanup) ends the others all the same.
+            _ => None,
+        }
+    }
+
     /// The program in two processes with different arguments.
     pub(crate) fn command_of_two(&self, first: &[String], second: &[String]) -> Command {
         self.command_of_two_hosts([&[], &[]], first, second)
@@ -285,4 +302,26 @@ fn a_killed_rank_ends_the_others() {
             );
         }
     }
+}
+
+/// The words that the example for Kubernetes gives to this program are those of a run that only lacks its launcher.
+#[test]
+fn the_example_for_kubernetes_is_a_command_of_this_program() {
+    let example = include_str!("../../../share/k8s/mpijob.yaml");
+    let launched: Vec<&str> = example
+        .lines()
+        .filter_map(|line| line.strip_prefix("                - "))
+        .skip_while(|word| *word != "assay")
+        .skip(1)
+        .take_while(|word| !word.contains(": "))
+        .map(|word| word.trim_matches('"'))
+        .collect();
+    assert_eq!((launched[0], launched.len()), ("run", 9), "{launched:?}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    for variable in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"] {
+        command.env_remove(variable);
+    }
+    let output = command.args(&launched).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(told(&output).contains("--hosts 4 needs a launcher"), "{}", told(&output));
 }

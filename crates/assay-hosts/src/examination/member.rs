@@ -50,6 +50,8 @@ pub struct Member {
     pub(super) summed: Vec<Summed>,
     /// What the last comparison of clocks has found.
     reading: Option<ClockReading>,
+    /// When the last letter came; `None` before the first.
+    heard: Option<Instant>,
     is_finished: bool,
 }
 
@@ -63,8 +65,14 @@ impl Member {
             summing: None,
             summed: Vec::new(),
             reading: None,
+            heard: None,
             is_finished: false,
         })
+    }
+
+    /// When the last letter came; `None` before the first.
+    pub fn last_heard(&self) -> Option<Instant> {
+        self.heard
     }
 
     /// What the last comparison with the clock of rank 0 has found; `None` on rank 0.
@@ -91,6 +99,7 @@ impl Member {
         link: &mut dyn Link,
         clock: &dyn Fn() -> Instant,
     ) -> Result<(), LinkError> {
+        self.heard = Some(clock());
         // A rank that stood still may send what is long over.
         if self.is_finished {
             return Ok(());

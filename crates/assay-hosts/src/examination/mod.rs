@@ -37,6 +37,12 @@ pub struct HostFacts {
     pub allowed_processors: u32,
     /// What the library that joins the ranks says of itself.
     pub library: String,
+    /// The kernel's name of the clock that is compared.
+    #[serde(default)]
+    pub clock_source: String,
+    /// What that clock showed where the readings have their zero, in nanoseconds: with it they can be held against other programs'.
+    #[serde(default)]
+    pub clock_origin_ns: u64,
 }
 
 /// How an examination is made.
@@ -48,6 +54,14 @@ pub struct Settings {
     pub patience: Span,
     /// Who has not answered by then is lost.
     pub answer_within: Span,
+}
+
+impl Settings {
+    /// After how long without a letter a rank may say that rank 0 is lost: which gives up all others before, and tells them. Pairs
+    /// send one after the other, and a rank without a partner hears nothing meanwhile.
+    pub fn longest_silence(&self) -> Span {
+        self.messages_for + self.messages_for + self.patience + self.patience + self.answer_within
+    }
 }
 
 /// How fast large messages were.

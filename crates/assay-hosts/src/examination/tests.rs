@@ -19,6 +19,8 @@ fn facts_of(version: &str, rank: usize) -> HostFacts {
         processors: 8,
         allowed_processors: 8,
         library: "simulated".to_owned(),
+        clock_source: "simulated".to_owned(),
+        clock_origin_ns: 0,
     }
 }
 

@@ -19,6 +19,10 @@ pub(super) enum Letter {
     Start { ns: u64 },
     /// To rank 0, and from it to all: this rank is there.
     Here,
+    /// To rank 0: what does its clock show?
+    AskTime,
+    /// From rank 0: this, in nanoseconds.
+    TellTime { ns: u64 },
     /// To rank 0, and from it to all: a rank cannot go on.
     Failed { rank: usize, why: String },
 }
@@ -39,4 +43,12 @@ impl Letter {
 pub(super) fn read_letter(message: &Message) -> Result<Letter, LinkError> {
     serde_json::from_slice(&message.bytes)
         .map_err(|_| LinkError { what: format!("rank {} sent what is no message of this version", message.from) })
+}
+
+/// A letter that says only that a rank is there.
+///
+/// # Errors
+/// It cannot be written.
+pub fn sign_of_life() -> Result<Vec<u8>, LinkError> {
+    serde_json::to_vec(&Letter::Here).map_err(|error| LinkError { what: error.to_string() })
 }

@@ -7,6 +7,7 @@
 //! All ranks go through the same rounds, one for each interval: which of them have something, the distributions behind the interval
 //! before, the interval. Who has ended adds zeros until all have.
 
+mod clock_watch;
 mod letter;
 mod rank_log;
 mod rounds;
@@ -14,6 +15,8 @@ mod silence;
 #[cfg(test)]
 mod tests;
 
+pub use clock_watch::{ClockLimits, Strayed};
+pub use letter::sign_of_life;
 pub use rank_log::{RankLog, Stepped};
 pub use silence::Patience;
 
@@ -45,7 +48,7 @@ pub enum JointNews {
     SegmentEnds(Vec<Close>),
     /// A rank has ended its part before its time: the others' parts are not the whole load, and must end too. To every rank.
     EndsEarly,
-    /// Rank 0 has heard nothing of a rank for so long.
+    /// Nothing has been heard of a rank for so long: by rank 0 of any other one, by the others of rank 0.
     Silent {
         /// The rank.
         rank: usize,
@@ -59,6 +62,8 @@ pub enum JointNews {
         /// For how long.
         quiet_for: Span,
     },
+    /// The own clock has strayed from that of rank 0. To this rank alone.
+    ClockStrayed(Strayed),
     /// A rank cannot go on. To every rank.
     Failed {
         /// The rank.

@@ -1,9 +1,11 @@
 //! [`RankLog`]: the log of one rank on its way into the log of all.
 
 use super::JointNews;
+use super::clock_watch::{ClockLimits, ClockWatch};
 use super::letter::{Letter, read_letter};
 use super::rounds::Rounds;
 use super::silence::{Patience, Silence};
+use crate::clock::ClockReading;
 use crate::link::{Link, LinkError};
 use assay_base::{Instant, Span};
 use assay_record::{Close, Entry, Event, Header, RowLayout};
@@ -46,7 +48,18 @@ pub struct RankLog {
     /// When the load of the own segment began, on the own time line: every rank has its own, and the joint log is on that of rank 0.
     own_start_ns: Option<u64>,
     from_ranks: Vec<FromRank>,
+    closing: Closing,
 }
+
+/// How a clock is watched until the end of the own log, whose closing line waits for the last comparison.
+#[derive(Debug, Default)]
+struct Closing {
+    watch: Option<ClockWatch>,
+    held: Option<(Entry, Instant)>,
+}
+
+/// How long a closing line waits for the last comparison of the clocks.
+const COMPARED_WITHIN: Span = Span::from_secs(2);
 
 impl RankLog {
     /// Of a rank in a world of this size.
@@ -62,7 +75,20 @@ impl RankLog {
             has_closed: false,
             own_start_ns: None,
             from_ranks: (0..world_size).map(|_| FromRank::default()).collect(),
+            closing: Closing::default(),
         }
+    }
+
+    /// From now on the own clock is compared with that of rank 0 now and then, and at the end; `at_start` is what was known of that when
+    /// the start was translated.
+    pub fn watch_clock(&mut self, limits: ClockLimits, at_start: ClockReading, now: Instant) {
+        self.closing.watch = Some(ClockWatch::begin(limits, at_start, now));
+    }
+
+    /// Whether answers of other ranks may come at any moment.
+    pub fn waits_for_others(&self) -> bool {
+        let compares = self.closing.watch.as_ref().is_some_and(ClockWatch::is_asking);
+        compares || self.closing.held.is_some() || self.rounds.as_ref().is_some_and(Rounds::wait_for_others)
     }
 
     /// The same, with so much time between the moment when all can begin and the start: all must know it before.
@@ -74,6 +100,11 @@ impl RankLog {
     /// This rank could begin its load: once all can, every rank gets [`JointNews::Start`].
     pub fn arm(&mut self) {
         self.arms = true;
+    }
+
+    /// The ranks that have not said that they could begin, where this is rank 0, which hears of it.
+    pub fn unarmed_ranks(&self) -> Vec<usize> {
+        (0..self.from_ranks.len()).filter(|rank| !self.from_ranks[*rank].is_armed).collect()
     }
 
     /// Whether it goes on only with the next line of the own log. Who waits for that with each line keeps none in memory.
@@ -88,10 +119,16 @@ impl RankLog {
         Some(self.on_own_time_line(held))
     }
 
+    /// Whether this rank has ended before its time, and the others have not learned of it yet.
+    pub fn has_ended_early(&self) -> bool {
+        self.rounds.as_ref().is_some_and(Rounds::own_part_ends_early)
+    }
+
     /// Takes the next line of the own log.
     pub fn hear_line(&mut self, entry: Entry) {
         match entry {
             Entry::Event(event) => self.own_events.push_back(event),
+            Entry::Close(_) if self.closing.watch.is_some() => self.closing.held = Some((entry, Instant::ZERO)),
             mut line => {
                 self.measure_from_start(&mut line);
                 self.own.push_back(line);
@@ -137,14 +174,17 @@ impl RankLog {
 
     /// Whether all that was heard so far has been exchanged, and no segment is open.
     pub fn is_at_rest(&self) -> bool {
-        self.rounds.is_none() && self.own.is_empty() && self.own_events.is_empty() && self.own_failure.is_none()
+        let has_said_all = self.own.is_empty() && self.own_events.is_empty() && self.closing.held.is_none();
+        self.rounds.is_none() && has_said_all && self.own_failure.is_none()
     }
 
     /// Does what can be done now.
-    pub fn step(&mut self, link: &mut dyn Link, now: Instant) -> Result<Stepped, LinkError> {
+    pub fn step(&mut self, link: &mut dyn Link, clock: &dyn Fn() -> Instant) -> Result<Stepped, LinkError> {
+        let now = clock();
         link.all_has_left()?;
         let (mut news, mut has_moved) = (Vec::new(), false);
         self.silence.give_sign(link, now)?;
+        self.compare_clocks(link, clock)?;
         self.send_own_events(link, &mut news)?;
         if std::mem::take(&mut self.arms) {
             self.tell_rank_zero(Letter::Armed, link)?;
@@ -152,7 +192,7 @@ impl RankLog {
         while let Some(message) = link.next_message()? {
             has_moved = true;
             self.silence.hear_rank(message.from, now);
-            self.receive_letter(message.from, read_letter(&message)?, link, &mut news)?;
+            self.receive_letter(message.from, read_letter(&message)?, link, clock, &mut news)?;
         }
         self.start_when_all_are_armed(link, now, &mut news)?;
         while self.go_on(link, &mut news)? {
@@ -161,6 +201,24 @@ impl RankLog {
         news.extend(self.silence.silent_ranks(link.own_rank(), now));
         has_moved |= !news.is_empty();
         Ok(Stepped { news: news.into_iter().map(|news| self.on_own_time_line(news)).collect(), has_moved })
+    }
+
+    /// Compares the clocks where it is time to, and lets the closing line go when that was done at the end.
+    fn compare_clocks(&mut self, link: &mut dyn Link, clock: &dyn Fn() -> Instant) -> Result<(), LinkError> {
+        let Closing { watch: Some(watch), held } = &mut self.closing else { return Ok(()) };
+        let now = clock();
+        if let Some((_, since)) = held.as_mut().filter(|(_, since)| *since == Instant::ZERO) {
+            *since = now;
+            watch.compare_at_once(now);
+        }
+        watch.step(link, clock)?;
+        let is_compared = |since: Instant| watch.is_at_rest(now) || now.since(since) > COMPARED_WITHIN;
+        if let Some((mut close, _)) = held.take_if(|(_, since)| is_compared(*since)) {
+            self.closing.watch = None;
+            self.measure_from_start(&mut close);
+            self.own.push_back(close);
+        }
+        Ok(())
     }
 
     fn send_own_events(&mut self, link: &mut dyn Link, news: &mut Vec<JointNews>) -> Result<(), LinkError> {
@@ -202,10 +260,17 @@ impl RankLog {
         from: usize,
         letter: Letter,
         link: &mut dyn Link,
+        clock: &dyn Fn() -> Instant,
         news: &mut Vec<JointNews>,
     ) -> Result<(), LinkError> {
         match letter {
             Letter::Here => {}
+            Letter::AskTime => Letter::TellTime { ns: clock().as_ns() }.send_to(from, link)?,
+            Letter::TellTime { ns } => {
+                if let Some(watch) = &mut self.closing.watch {
+                    news.extend(watch.hear_time(ns, link, clock)?.map(JointNews::ClockStrayed));
+                }
+            }
             Letter::Armed => self.from_ranks[from].is_armed = true,
             Letter::Start { ns } => news.push(JointNews::Start { ns }),
             Letter::Header(header) => self.from_ranks[from].headers.push_back(*header),

@@ -62,6 +62,24 @@ fn cannot_add(why: String) -> LinkError {
     LinkError { what: format!("the ranks' counters cannot be added up: {why}") }
 }
 
+/// A sum to which each rank also adds one.
+fn witnessed_sum(mut row: Vec<u64>) -> Collective {
+    row.push(1);
+    Collective::Sum(row)
+}
+
+/// The numbers of such a sum, which only rank 0 has. When a rank dies meanwhile, no library promises that the sum is not given without
+/// its part.
+fn check_witnesses(mut sums: Vec<u64>, link: &dyn Link) -> Result<Vec<u64>, LinkError> {
+    let (witnesses, ranks) = (sums.pop().unwrap_or(0), link.world_size() as u64);
+    if link.own_rank() == 0 && witnesses != ranks {
+        return Err(LinkError {
+            what: format!("a sum over all ranks has the parts of {witnesses} of {ranks}: a rank is gone"),
+        });
+    }
+    Ok(sums)
+}
+
 impl Rounds {
     pub(super) fn of_segment(layout: RowLayout) -> Rounds {
         Rounds {
@@ -84,9 +102,19 @@ impl Rounds {
         matches!(self.stage, Stage::Over)
     }
 
-    /// The last interval, where nothing follows any more that could say whether a rank ended within it.
+    /// The last interval, where nothing follows any more that could say whether a rank ended within it. This rank may have.
     pub(super) fn take_held(&mut self) -> Option<JointNews> {
-        self.held.take()
+        self.held.take().filter(|_| !self.own_part_ends_early())
+    }
+
+    /// Whether the own log was closed early, and the round in which all learn of it has not ended.
+    pub(super) fn own_part_ends_early(&self) -> bool {
+        matches!(&self.stage, Stage::Maxima(part) if part.ended_early)
+    }
+
+    /// Whether a sum or a maximum over all ranks is open.
+    pub(super) fn wait_for_others(&self) -> bool {
+        !matches!(self.stage, Stage::Waiting | Stage::Over)
     }
 
     /// Whether they go on only with the next line of the own log.
@@ -130,13 +158,14 @@ impl Rounds {
             },
             Stage::Extents(part, together) => match link.collective_result()? {
                 Some(Collective::MaximumForAll(extents)) => {
-                    link.begin_collective(Collective::Sum(part.distributions.counts_within(&extents)))?;
+                    link.begin_collective(witnessed_sum(part.distributions.counts_within(&extents)))?;
                     Ok((Stage::Counts(part, together, extents), true))
                 }
                 _ => Ok((Stage::Extents(part, together), false)),
             },
             Stage::Counts(part, together, extents) => match link.collective_result()? {
                 Some(Collective::Sum(counts)) => {
+                    let counts = check_witnesses(counts, link)?;
                     if self.makes_lines(link) {
                         let (last, phase) = self.last;
                         let line = DistributionRows::line_from_rows(&extents, &counts, last, phase);
@@ -183,12 +212,13 @@ impl Rounds {
         if !together.has_interval {
             return Ok(Stage::Over);
         }
-        link.begin_collective(Collective::Sum(part.rows.sums))?;
+        link.begin_collective(witnessed_sum(part.rows.sums))?;
         Ok(Stage::Sums(together))
     }
 
     /// Only rank 0 has the sums.
     fn end_sums(&mut self, sums: Vec<u64>, together: Together, link: &mut dyn Link) -> Result<(), LinkError> {
+        let sums = check_witnesses(sums, link)?;
         if self.makes_lines(link) {
             let rows = IntervalRows { sums, maxima: together.maxima };
             let interval = self.layout.interval_from_rows(&rows).map_err(cannot_add)?;

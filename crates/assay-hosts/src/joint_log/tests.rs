@@ -1,7 +1,9 @@
 //! Ranks that write logs of a real run, in a simulated network.
 
 use super::*;
+use crate::clock::ClockReading;
 use crate::exchange::{Exchange, ExchangeLink};
+use crate::link::{Collective, Link, LinkError, Message};
 use assay_base::{Instant, Prng};
 use assay_record::{CloseReason, Entry, Reader, Times};
 
@@ -39,6 +41,23 @@ struct Simulation {
     news: Vec<Vec<JointNews>>,
     now: Instant,
     random: Prng,
+    clocks: Vec<TestClock>,
+}
+
+/// A clock that runs at a speed of its own, and jumps once.
+#[derive(Clone, Copy, Debug, Default)]
+struct TestClock {
+    faster_ppm: i64,
+    jumps_by: Span,
+    jumps_at: Instant,
+}
+
+impl TestClock {
+    fn shows_at(self, now: Instant) -> Instant {
+        let gained = now.as_ns() as i64 * self.faster_ppm / 1_000_000;
+        let jump = if now >= self.jumps_at { self.jumps_by } else { Span::ZERO };
+        Instant::from_ns((now.as_ns() as i64 + gained) as u64) + jump
+    }
 }
 
 impl Simulation {
@@ -54,11 +73,12 @@ impl Simulation {
         let patience = Patience::default();
         let ranks = logs.iter().map(|_| RankLog::begin_listening(patience, logs.len(), Instant::ZERO)).collect();
         let news = logs.iter().map(|_| Vec::new()).collect();
+        let clocks = vec![TestClock::default(); logs.len()];
         let lines = logs.into_iter().map(|mut lines| {
             lines.reverse();
             lines
         });
-        Simulation { exchange, links, ranks, lines: lines.collect(), news, now: Instant::ZERO, random }
+        Simulation { exchange, links, ranks, lines: lines.collect(), news, now: Instant::ZERO, random, clocks }
     }
 
     /// Lets time pass; each rank but the frozen one writes a line now and then.
@@ -73,7 +93,8 @@ impl Simulation {
                 {
                     self.ranks[rank].hear_line(line);
                 }
-                let stepped = self.ranks[rank].step(&mut self.links[rank], self.now).unwrap();
+                let stepped =
+                    self.ranks[rank].step(&mut self.links[rank], &|| self.clocks[rank].shows_at(self.now)).unwrap();
                 self.news[rank].extend(stepped.news);
             }
         }
@@ -263,6 +284,24 @@ fn the_others_give_up_when_rank_zero_says_nothing() {
     }
 }
 
+/// Rank 0 stood still: what it has not heard meanwhile is nobody's silence, also where letters come a little later.
+#[test]
+fn who_stood_still_accuses_nobody() {
+    let mut simulation = Simulation::begin(vec![golden_lines(); 3], 10);
+    simulation.run_for(Span::from_ms(5), None);
+    let frozen = simulation.now + Span::from_secs(31);
+    while simulation.now < frozen {
+        simulation.now += Span::from_ms(10);
+        simulation.exchange.set_time(simulation.now);
+    }
+    let stepped = simulation.ranks[0].step(&mut simulation.links[0], &|| simulation.now).unwrap();
+    let accuses = |news: &JointNews| matches!(news, JointNews::Silent { .. } | JointNews::Lost { .. });
+    assert!(!stepped.news.iter().any(accuses), "{:?}", stepped.news);
+    // Who says nothing from then on is named as ever.
+    simulation.run_for(Span::from_secs(4), Some(2));
+    assert!(simulation.has_news(0, |news| matches!(news, JointNews::Silent { rank: 2, .. })));
+}
+
 #[test]
 fn a_rank_that_fails_tells_all() {
     for failing in 0..3 {
@@ -310,7 +349,151 @@ fn logs_of_different_plans_are_no_joint_log() {
     let mut ranks = [0, 1].map(|_| RankLog::begin_listening(Patience::default(), 2, Instant::ZERO));
     ranks[0].hear_line(golden_lines().remove(0));
     ranks[1].hear_line(other.remove(0));
-    ranks[1].step(&mut links[1], Instant::ZERO).unwrap();
-    let error = ranks[0].step(&mut links[0], Instant::ZERO).unwrap_err();
+    ranks[1].step(&mut links[1], &|| Instant::ZERO).unwrap();
+    let error = ranks[0].step(&mut links[0], &|| Instant::ZERO).unwrap_err();
     assert!(error.what.contains("rank 1 counts other flows"), "{error}");
+}
+
+/// Ranks that stand in a run without writing anything, each with a clock of its own; what rank 1 is told of its clock.
+fn strayed_after(clock: TestClock, limits: ClockLimits, run: Span) -> Vec<Strayed> {
+    let mut simulation = Simulation::begin(vec![Vec::new(); 3], 8);
+    simulation.clocks[1] = clock;
+    let known = ClockReading { own_ns: 0, offset_ns: 0, error_ns: 1_000 };
+    for rank in 1..3 {
+        simulation.ranks[rank].watch_clock(limits, known, Instant::ZERO);
+    }
+    simulation.run_for(run, None);
+    assert!(!simulation.has_news(0, |news| matches!(news, JointNews::ClockStrayed(_))), "rank 0 has the clock of all");
+    assert!(!simulation.has_news(2, |news| matches!(news, JointNews::ClockStrayed(_))), "its clock is right");
+    let strayed = simulation.news[1].iter().filter_map(|news| match news {
+        JointNews::ClockStrayed(strayed) => Some(*strayed),
+        _ => None,
+    });
+    strayed.collect()
+}
+
+/// Intervals of 10 ms and windows of 200 ms: from 5 ms on it is said, from 20 ms on nothing is proven.
+const LIMITS: ClockLimits =
+    ClockLimits { compare_every: Span::from_ms(100), warns_above: Span::from_ms(5), spoils_above: Span::from_ms(20) };
+
+#[test]
+fn a_clock_that_is_right_or_drifts_by_less_than_matters_says_nothing() {
+    for clock in [TestClock::default(), TestClock { faster_ppm: 80, ..TestClock::default() }] {
+        assert_eq!(strayed_after(clock, LIMITS, Span::from_secs(5)), []);
+    }
+}
+
+/// 80 ppm are 5 ms after a minute; the error of a comparison is half a trip, under a millisecond here.
+#[test]
+fn a_drift_is_said_once_it_is_half_an_interval() {
+    let drifting = TestClock { faster_ppm: 80, ..TestClock::default() };
+    let strayed = strayed_after(drifting, LIMITS, Span::from_secs(90));
+    assert_eq!(strayed.len(), 1, "{strayed:?}");
+    let Strayed { by_ns, error_ns, spoils } = strayed[0];
+    assert!(!spoils && (-5_500_000..-4_000_000).contains(&by_ns), "{by_ns}");
+    assert!((0..1_000_000).contains(&error_ns), "{error_ns}");
+    // The own clock is the faster one, so that rank 0's falls behind: what is said has the true value within its bound.
+    let slow = TestClock { faster_ppm: -80, ..TestClock::default() };
+    assert!(strayed_after(slow, LIMITS, Span::from_secs(90))[0].by_ns > 0);
+}
+
+/// A jump that is too far spoils each window that follows.
+#[test]
+fn a_jump_spoils_every_window_behind_it() {
+    let jump = Span::from_ms(50);
+    let jumping = TestClock { jumps_by: jump, jumps_at: Instant::ZERO + Span::from_ms(1_000), ..TestClock::default() };
+    let strayed = strayed_after(jumping, LIMITS, Span::from_secs(2));
+    assert!((7..=11).contains(&strayed.len()), "one for each comparison: {}", strayed.len());
+    for Strayed { by_ns, error_ns, spoils } in strayed {
+        assert!(spoils && by_ns.abs_diff(-(jump.as_ns() as i64)) <= error_ns.unsigned_abs(), "{by_ns} ± {error_ns}");
+    }
+}
+
+/// The last comparison is before the closing line, so that it stands in the log; rank 0 may be gone.
+#[test]
+fn the_clocks_are_compared_once_more_at_the_end() {
+    let late = ClockLimits { compare_every: Span::from_secs(600), ..LIMITS };
+    let known = ClockReading { own_ns: 0, offset_ns: 0, error_ns: 1_000 };
+    let mut simulation = Simulation::begin(vec![golden_lines(); 3], 9);
+    simulation.clocks[1] =
+        TestClock { jumps_by: Span::from_ms(50), jumps_at: Instant::ZERO + Span::from_us(10), ..TestClock::default() };
+    simulation.ranks[1].watch_clock(late, known, Instant::ZERO);
+    simulation.run_for(Span::from_secs(5), None);
+    assert!(simulation.is_over());
+    let strayed = |news: &JointNews| matches!(news, JointNews::ClockStrayed(Strayed { spoils: true, .. }));
+    assert_eq!(simulation.news[1].iter().filter(|news| strayed(news)).count(), 1);
+
+    let mut alone = RankLog::begin_listening(Patience::default(), 2, Instant::ZERO);
+    let mut links = Exchange::within_process(2).links();
+    alone.watch_clock(late, known, Instant::ZERO);
+    let lines = golden_lines();
+    alone.hear_line(lines.last().unwrap().clone());
+    for second in 1..5 {
+        alone.step(&mut links[1], &|| Instant::ZERO + Span::from_secs(second)).unwrap();
+    }
+    assert!(!alone.wants_line(), "who hears nothing of rank 0 goes on to its close all the same");
+}
+
+/// A link on which a rank that has died is left out of a sum, and nobody says so.
+struct LeavesOut {
+    link: ExchangeLink,
+    sums: usize,
+}
+
+impl Link for LeavesOut {
+    fn own_rank(&self) -> usize {
+        self.link.own_rank()
+    }
+    fn world_size(&self) -> usize {
+        self.link.world_size()
+    }
+    fn send_message(&mut self, to: usize, bytes: Vec<u8>) -> Result<(), LinkError> {
+        self.link.send_message(to, bytes)
+    }
+    fn next_message(&mut self) -> Result<Option<Message>, LinkError> {
+        self.link.next_message()
+    }
+    fn begin_collective(&mut self, operation: Collective) -> Result<(), LinkError> {
+        self.link.begin_collective(operation)
+    }
+    fn collective_result(&mut self) -> Result<Option<Collective>, LinkError> {
+        let mut result = self.link.collective_result()?;
+        if let Some(Collective::Sum(numbers)) = &mut result {
+            self.sums += 1;
+            // The part of a rank that counted nothing, but for its witness.
+            let witness = numbers.last_mut().unwrap();
+            *witness -= u64::from(self.sums == 3);
+        }
+        Ok(result)
+    }
+    fn all_has_left(&mut self) -> Result<bool, LinkError> {
+        self.link.all_has_left()
+    }
+}
+
+#[test]
+fn a_sum_that_lacks_a_rank_is_no_line_of_the_joint_log() {
+    let exchange = Exchange::within_process(2);
+    let mut links = exchange.links();
+    let mut other = links.pop().unwrap();
+    let mut first = LeavesOut { link: links.pop().unwrap(), sums: 0 };
+    let mut ranks = [0, 1].map(|_| RankLog::begin_listening(Patience::default(), 2, Instant::ZERO));
+    let mut intervals = 0;
+    for line in golden_lines() {
+        ranks.iter_mut().for_each(|rank| rank.hear_line(line.clone()));
+        for _ in 0..10 {
+            ranks[1].step(&mut other, &|| Instant::ZERO).unwrap();
+            match ranks[0].step(&mut first, &|| Instant::ZERO) {
+                Ok(stepped) => {
+                    intervals += stepped.news.iter().filter(|news| matches!(news, JointNews::Interval(_))).count();
+                }
+                Err(error) => {
+                    assert!(error.what.contains("has the parts of 1 of 2"), "{error}");
+                    assert!(intervals < 3, "what is wrong is no line: {intervals}");
+                    return;
+                }
+            }
+        }
+    }
+    panic!("nobody noticed");
 }

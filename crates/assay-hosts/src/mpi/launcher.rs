@@ -38,6 +38,28 @@ impl Launcher {
     }
 }
 
+/// Which of its processes this one is, as a launcher says; the library knows it only when all have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchedAs {
+    /// Number of this rank.
+    pub rank: u64,
+    /// How many ranks there are; `None` where the launcher does not say.
+    pub ranks: Option<u64>,
+}
+
+impl LaunchedAs {
+    /// By the variables of the environment. `None` where no launcher has started this process.
+    pub fn by_environment(variable: &dyn Fn(&str) -> Option<String>) -> Option<LaunchedAs> {
+        let (rank, ranks) = match Launcher::by_environment(variable)? {
+            Launcher::OpenMpi => ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+            Launcher::Hydra => ("PMI_RANK", "PMI_SIZE"),
+            Launcher::Pmix => ("PMIX_RANK", "SLURM_NTASKS"),
+        };
+        let number = |name: &str| variable(name)?.parse::<u64>().ok();
+        Some(LaunchedAs { rank: number(rank)?, ranks: number(ranks) })
+    }
+}
+
 /// Where the library may be, the best place first: beside the launcher whose program is `program` (`…/bin/mpirun` belongs to
 /// `…/lib/libmpi.so.40`, which the loader may not know, while it knows another version), then wherever the loader looks.
 pub fn library_candidates(launcher: Launcher, program: Option<&Path>) -> Vec<PathBuf> {
@@ -54,9 +76,27 @@ pub fn library_candidates(launcher: Launcher, program: Option<&Path>) -> Vec<Pat
 mod tests {
     use super::*;
 
+    fn variable(given: &[(&str, &str)], name: &str) -> Option<String> {
+        given.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    }
+
     fn by_variables(given: &[(&str, &str)]) -> Option<Launcher> {
-        let find = |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        Launcher::by_environment(&find)
+        Launcher::by_environment(&|name| variable(given, name))
+    }
+
+    #[test]
+    fn the_launcher_says_which_rank_this_is() {
+        for (given, place) in [
+            (vec![("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "3")], Some((3, Some(4)))),
+            (vec![("PMI_SIZE", "4"), ("PMI_RANK", "0")], Some((0, Some(4)))),
+            (vec![("PMIX_RANK", "2"), ("SLURM_NTASKS", "8")], Some((2, Some(8)))),
+            (vec![("PMIX_RANK", "2")], Some((2, None))),
+            (vec![("PMI_SIZE", "4"), ("PMI_RANK", "first")], None),
+            (vec![("HOME", "/root")], None),
+        ] {
+            let found = LaunchedAs::by_environment(&|name| variable(&given, name));
+            assert_eq!(found.map(|found| (found.rank, found.ranks)), place, "{given:?}");
+        }
     }
 
     #[test]

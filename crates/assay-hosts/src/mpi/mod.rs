@@ -8,7 +8,7 @@ mod launcher;
 mod library;
 
 pub use family::Family;
-pub use launcher::{Launcher, library_candidates};
+pub use launcher::{LaunchedAs, Launcher, library_candidates};
 pub use library::{Library, NotLoaded};
 
 use crate::link::{Collective, Link, LinkError, Message};
@@ -58,13 +58,16 @@ pub struct MpiLink {
     sent: Vec<Pending>,
     receiving: Receiving,
     collective: Option<OpenCollective>,
+    /// Tells the user of this process something.
+    tell: fn(&str),
     /// One thread calls the library: the one that initialised it.
     one_thread: PhantomData<*mut ()>,
 }
 
 impl MpiLink {
-    /// Joins the other processes. It waits until the launcher has brought all of them here.
-    pub fn join_world(library: Library) -> Result<MpiLink, LinkError> {
+    /// Joins the other processes. It waits until the launcher has brought all of them here. What is to be said of them later is given
+    /// to `tell`.
+    pub fn join_world(library: Library, tell: fn(&str)) -> Result<MpiLink, LinkError> {
         let (functions, handles) = (&library.functions, &library.handles);
         let mut provided = 0;
         // SAFETY: since MPI 2 a program may pass no arguments; the library has not been initialised, as this process has one link.
@@ -97,6 +100,7 @@ impl MpiLink {
             sent: Vec::new(),
             receiving: Receiving::Nothing,
             collective: None,
+            tell,
             one_thread: PhantomData,
         })
     }
@@ -371,6 +375,10 @@ impl Link for MpiLink {
         }
         self.sent = under_way;
         Ok(self.sent.is_empty())
+    }
+
+    fn tell_user(&self, text: &str) {
+        (self.tell)(text);
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) enum CourseFinding {
     RankAlone { verdict: Verdict, why: String },
     /// One of several ranks has not said what its own part proves.
     RankUnjudged { rank: u32, host: String },
+    /// What one of several ranks did is not known, or not of the time of the others; the text says which rank, and why.
+    RankUnproven(String),
     /// None of so many operations of a figure per minute counts for it.
     NothingCounted { figure: String, target: String, scheduled: u64 },
 }
@@ -97,6 +99,7 @@ impl CourseFinding {
             | CourseFinding::NothingCounted { .. }
             | CourseFinding::RankAlone { .. }
             | CourseFinding::RankUnjudged { .. }
+            | CourseFinding::RankUnproven(_)
             | CourseFinding::LostCount(_) => Class::Unproven,
             CourseFinding::Short(..)
             | CourseFinding::NothingMeasured
@@ -137,7 +140,7 @@ impl fmt::Display for CourseFinding {
                 f,
                 "{figure} of {target} is 0: none of {scheduled} operations that were due was committed, so that nothing is proven"
             ),
-            CourseFinding::RankAlone { why, .. } => f.write_str(why),
+            CourseFinding::RankAlone { why, .. } | CourseFinding::RankUnproven(why) => f.write_str(why),
             CourseFinding::RankUnjudged { rank, host } => {
                 write!(f, "rank {rank} on {host} has not said what its own part proves")
             }

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 pub(crate) struct RankVerdicts {
     ranks: Vec<HostHead>,
     heard: BTreeMap<u32, Heard>,
+    /// What the log says of ranks that were lost, and of clocks that strayed too far.
+    unproven: Vec<String>,
 }
 
 /// What a rank has said.
@@ -23,6 +25,11 @@ struct Heard {
     why: String,
     shares: Vec<RankShare>,
 }
+
+/// The name of a figure of an event: by how much the clock of a rank has moved against that of rank 0.
+const STRAYED: &str = "strayed_ns";
+/// As many such texts are kept, and the last one: a clock that is wrong is so at each comparison.
+const MOST_UNPROVEN: usize = 10;
 
 /// A detail of the event of a rank has this name, with the index of a criterion behind it.
 const SLICES_OF: &str = "slices of criterion ";
@@ -72,14 +79,21 @@ impl RankVerdicts {
     /// Of a segment in whose header these ranks stand. The log of one rank alone has no others to wait for.
     pub(crate) fn of_ranks(ranks: &[HostHead]) -> RankVerdicts {
         let ranks = if ranks.len() > 1 { ranks.to_vec() } else { Vec::new() };
-        RankVerdicts { ranks, heard: BTreeMap::new() }
+        RankVerdicts { ranks, ..RankVerdicts::default() }
     }
 
     /// Takes an event, where it is about this. What cannot be read says nothing.
     pub(crate) fn take_event(&mut self, event: &Event) {
         let detail = |name: &str| event.details.get(name);
-        if event.what != EventKind::RankJudged {
-            return;
+        match event.what {
+            EventKind::RankJudged => {}
+            EventKind::RankLost => return self.unproven.push(event.text.clone()),
+            // The windows that are open then are spoiled besides; behind the last interval none is.
+            EventKind::EnvironmentChanged if detail(STRAYED).is_some() => {
+                self.unproven.truncate(MOST_UNPROVEN);
+                return self.unproven.push(event.text.clone());
+            }
+            _ => return,
         }
         let rank = detail("rank").and_then(|rank| rank.parse::<u32>().ok());
         let verdict = detail("verdict").and_then(|word| Verdict::from_word(word));
@@ -90,7 +104,7 @@ impl RankVerdicts {
 
     /// The reasons against PASS. A rank that has said nothing is one where the run has ended as planned.
     pub(crate) fn reasons_against_pass(&self, has_ended_as_planned: bool) -> Vec<CourseFinding> {
-        let mut reasons = Vec::new();
+        let mut reasons: Vec<CourseFinding> = self.unproven.iter().cloned().map(CourseFinding::RankUnproven).collect();
         for HostHead { rank, name, .. } in &self.ranks {
             match self.heard.get(rank) {
                 Some(Heard { verdict: Verdict::Pass, .. }) => {}
@@ -157,6 +171,36 @@ mod tests {
         }
         verdicts.take_event(&judged("1", "PASS"));
         assert_eq!(verdicts.reasons_against_pass(true), []);
+    }
+
+    /// What a lost rank did is not known: that proves nothing, however the run was cut short.
+    #[test]
+    fn a_lost_rank_is_a_reason_against_pass() {
+        let mut verdicts = RankVerdicts::of_ranks(&two_ranks());
+        let text = "nothing was heard of rank 1 on host1 for 30 s".to_owned();
+        verdicts.take_event(&Event {
+            at_ns: 0,
+            what: EventKind::RankLost,
+            text: text.clone(),
+            details: BTreeMap::new(),
+        });
+        assert_eq!(verdicts.reasons_against_pass(false), [CourseFinding::RankUnproven(text)]);
+    }
+
+    /// Also behind the last interval, where no window is open any more.
+    #[test]
+    fn a_clock_that_strayed_too_far_is_a_reason_against_pass() {
+        let mut verdicts = RankVerdicts::of_ranks(&two_ranks());
+        let details = BTreeMap::from([(STRAYED.to_owned(), "900000000".to_owned())]);
+        let strayed = Event { at_ns: 0, what: EventKind::EnvironmentChanged, text: "far".to_owned(), details };
+        let other = Event { details: BTreeMap::new(), ..strayed.clone() };
+        let warned = Event { what: EventKind::Warning, ..strayed.clone() };
+        for harmless in [&other, &warned] {
+            verdicts.take_event(harmless);
+            assert_eq!(verdicts.reasons_against_pass(false), []);
+        }
+        (0..100).for_each(|_| verdicts.take_event(&strayed));
+        assert_eq!(verdicts.reasons_against_pass(false).len(), MOST_UNPROVEN + 1);
     }
 
     #[test]

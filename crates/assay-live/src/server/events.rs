@@ -24,6 +24,8 @@ const ONE_BY_ONE: usize = 10;
 pub(crate) struct Sent {
     /// Of which of the runs; 0 before anything.
     run: usize,
+    /// Of which segment: the line of its header.
+    head: Option<u64>,
     /// Up to which line.
     seq: u64,
     /// How many lines there were.
@@ -76,10 +78,16 @@ pub(crate) fn frames_for(sent: &mut Sent, state: &Published) -> Vec<Bytes> {
     let mut frames = Vec::new();
     let seq = state.seq;
     let ended = state.standing_in_words().ended;
+    let head = state.head.as_ref().map(|head| head.seq);
     let judged = state.judged.as_ref().map(|judged| judged.seq);
     let new_moments = || state.recent.iter().filter(|moment| !sent.begun || moment.seq > sent.seq);
     let kept_up = state.recent.front().is_none_or(|oldest| oldest.seq <= sent.seq) || state.recent.len() <= ONE_BY_ONE;
-    if !sent.begun || sent.run != state.runs.len() || new_moments().count() > ONE_BY_ONE || !kept_up {
+    if !sent.begun
+        || sent.run != state.runs.len()
+        || sent.head != head
+        || new_moments().count() > ONE_BY_ONE
+        || !kept_up
+    {
         frames.push(event_frame("snapshot", seq, &state.snapshot_text()));
     } else if state.lines > sent.lines || ended != sent.ended {
         let standing = as_json(&state.standing_in_words());
@@ -103,7 +111,7 @@ pub(crate) fn frames_for(sent: &mut Sent, state: &Published) -> Vec<Bytes> {
             format!("{{\"standing\":{},\"runs\":{}}}", as_json(&state.standing_in_words()), as_json(&state.runs));
         frames.push(event_frame("end", seq, &data));
     }
-    *sent = Sent { run: state.runs.len(), seq, lines: state.lines, judged, begun: true, ended, over: state.over };
+    *sent = Sent { run: state.runs.len(), head, seq, lines: state.lines, judged, begun: true, ended, over: state.over };
     frames
 }
 

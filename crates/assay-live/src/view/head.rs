@@ -7,6 +7,8 @@ use serde::Serialize;
 /// What the newest header says.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunHead {
+    /// The number of the header's line.
+    pub seq: u64,
     /// Which run it is.
     pub run: RunIdentity,
     /// Which step of how many, and its title; absent where there is only one.
@@ -91,8 +93,8 @@ pub struct StreamIdentity {
 }
 
 impl RunHead {
-    /// What `header` says; `thresholds` are those that the judge shows.
-    pub fn new(header: &Header, thresholds: Vec<Span>) -> RunHead {
+    /// What `header` says, whose line has the number `seq`; `thresholds` are those that the judge shows.
+    pub fn new(seq: u64, header: &Header, thresholds: Vec<Span>) -> RunHead {
         let bounds = Thresholds::from_bounds(header.thresholds_ns.clone());
         let mut judged_thresholds: Vec<Span> =
             header.criteria.iter().filter_map(|criterion| criterion.counted_threshold()).collect();
@@ -101,6 +103,7 @@ impl RunHead {
         judged_thresholds.dedup();
         let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
         RunHead {
+            seq,
             run: RunIdentity::from_header(header),
             step: header.step.as_ref().map(|step| StepIdentity {
                 number: step.number,

@@ -77,10 +77,9 @@ impl View {
         self.fold.take_item(item);
         match item {
             Ok(Entry::Header(head)) => {
-                let head = RunHead::new(head, self.fold.shown_thresholds());
-                if self.head.as_ref().is_some_and(|before| before.streams != head.streams) {
-                    self.recent.clear();
-                }
+                let head = RunHead::new(seq, head, self.fold.shown_thresholds());
+                // The time line of a segment begins anew, and its streams may be others.
+                self.recent.clear();
                 self.counted.begin_segment(&head);
                 self.head = Some(Arc::new(head));
                 self.judging_is_due = true;

@@ -1,85 +1,38 @@
-//! This process as one of several that a launcher started on one or more hosts: joining the others, and trying what the group
-//! can do.
+//! This process as one of several that a launcher started on one or more hosts: trying what the group can do.
 
 pub mod agreement;
 pub mod carrying;
+pub mod comparing;
 pub mod group;
+pub mod joining;
 mod joint_writer;
 mod judged_lines;
+mod meeting;
 pub mod merging;
+mod own_log;
 pub mod places;
+pub mod rank_logs;
 pub mod sharing;
 mod start;
 mod statements;
 pub mod suited;
+pub mod wording;
 
-use crate::failure::{Failure, escaped_path, one_line};
+use crate::failure::{Failure, one_line};
 use crate::log::tool::VERSION;
 use assay_base::Instant;
 use assay_base::Span;
-use assay_base::text::counted_things;
 use assay_device::clock::Clock;
 use assay_device::probe;
 use assay_device::safety::Roots;
 use assay_hosts::clock::{ClockMap, ClockReading};
 use assay_hosts::examination::{Coordinator, Found, HostFacts, Member, Progress, RankFound, Settings};
-use assay_hosts::mpi::{Launcher, Library, MpiLink, library_candidates};
+use assay_hosts::mpi::MpiLink;
 use assay_hosts::{Link, LinkError};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Between two looks at the link while there is something to wait for.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-
-/// What joins the ranks, as the command line and the environment say.
-pub struct Joining<'a> {
-    /// How many ranks there must be.
-    pub ranks: usize,
-    /// The library to load; the one that belongs to the launcher where this is `None`.
-    pub library: Option<&'a Path>,
-    /// A variable of the environment.
-    pub variable: &'a dyn Fn(&str) -> Option<String>,
-}
-
-/// Joins the other ranks. A world of another size is one of another launcher, or a slip.
-pub fn join_ranks(joining: &Joining<'_>) -> Result<MpiLink, Failure> {
-    let library = Library::load_first(&candidates(joining)?).map_err(|not_loaded| {
-        let tried: String =
-            not_loaded.tried.iter().map(|(name, why)| format!("\n  {}: {}", one_line(name), one_line(why))).collect();
-        Failure::host_unable(format!("no MPI library could be loaded:{tried}")).with_advice(
-            "install the MPI whose mpirun or srun starts this program, or name its library with --mpi PATH",
-        )
-    })?;
-    let path = library.path.clone();
-    let link = MpiLink::join_world(library).map_err(|error| link_failure(&error))?;
-    if link.world_size() == joining.ranks {
-        link.abort_on_panic();
-        return Ok(link);
-    }
-    let message = format!(
-        "--hosts {} was given, and {} joined {}",
-        joining.ranks,
-        escaped_path(&path),
-        counted_things(link.world_size() as u64, "rank"),
-    );
-    let advice = "give --hosts the number of ranks that the launcher starts (mpirun -np, srun -n), and use the launcher of that library";
-    // Where each process is a world of its own, each is its first rank.
-    link.leave_world().map_err(|error| link_failure(&error))?;
-    Err(Failure::bad_usage(message).with_advice(advice))
-}
-
-/// The libraries to try.
-fn candidates(joining: &Joining<'_>) -> Result<Vec<PathBuf>, Failure> {
-    if let Some(path) = joining.library {
-        return Ok(vec![path.to_owned()]);
-    }
-    let launcher = Launcher::by_environment(joining.variable).ok_or_else(|| {
-        Failure::bad_usage(format!("--hosts {} needs a launcher that starts this program on each host", joining.ranks))
-            .with_advice("for example: mpirun --bind-to none --hostfile HOSTS -np 8 assay … --hosts 8; or srun -N 8 assay … --hosts 8")
-    })?;
-    let program = std::fs::read_link(format!("/proc/{}/exe", std::os::unix::process::parent_id()));
-    Ok(library_candidates(launcher, program.ok().as_deref()))
-}
 
 /// A failure of the link: the ranks cannot go on together.
 pub fn link_failure(error: &LinkError) -> Failure {
@@ -137,27 +90,36 @@ fn examine_with_clock(
     clock: Clock,
 ) -> Result<(Option<Found>, Option<ClockReading>), Failure> {
     let now = || clock.now();
-    let facts = own_facts(link.library_version());
+    let facts = own_facts(link.library_version(), clock);
     let mut coordinator =
         (link.own_rank() == 0).then(|| Coordinator::begin_examination(settings, link.world_size(), clock.now()));
-    let reading = step_to_end(&mut coordinator, facts, link, &now).map_err(|error| link_failure(&error))?;
+    let mut member = Member::say_hello(facts, link).map_err(|error| link_failure(&error))?;
+    step_to_end(&mut coordinator, &mut member, link, &now, settings.longest_silence())
+        .map_err(|error| link_failure(&error))?;
+    let reading = member.last_reading();
     Ok((coordinator.map(Coordinator::into_found), reading))
 }
 
+/// Steps until the examination is over. Who is not rank 0 waits for its letters, but not for ever.
 fn step_to_end(
     coordinator: &mut Option<Coordinator>,
-    facts: HostFacts,
+    member: &mut Member,
     link: &mut dyn Link,
     now: &dyn Fn() -> Instant,
-) -> Result<Option<ClockReading>, LinkError> {
-    let mut member = Member::say_hello(facts, link)?;
+    longest_silence: Span,
+) -> Result<(), LinkError> {
+    let begun = now();
     loop {
-        match Coordinator::step_rank(coordinator, &mut member, link, now)? {
+        match Coordinator::step_rank(coordinator, member, link, now)? {
             // Another rank may share this processor.
             Progress::Busy => std::thread::yield_now(),
             Progress::Waiting => std::thread::park_timeout(LOOK_EVERY),
-            Progress::Finished if link.all_has_left()? => return Ok(member.last_reading()),
+            Progress::Finished if link.all_has_left()? => return Ok(()),
             Progress::Finished => std::thread::yield_now(),
+        }
+        if coordinator.is_none() && now().since(member.last_heard().unwrap_or(begun)) > longest_silence {
+            let quiet_for = longest_silence.human_text();
+            return Err(LinkError { what: format!("nothing was heard of rank 0 for {quiet_for}") });
         }
     }
 }
@@ -169,7 +131,7 @@ pub fn own_host() -> (String, String) {
     (probe::read_host(&roots).hostname.unwrap_or_default(), boot_id.trim().to_owned())
 }
 
-fn own_facts(library: String) -> HostFacts {
+fn own_facts(library: String, clock: Clock) -> HostFacts {
     let roots = Roots::of_machine();
     let host = probe::read_host(&roots);
     let (name, boot_id) = own_host();
@@ -182,5 +144,7 @@ fn own_facts(library: String) -> HostFacts {
         processors: host.cpus.unwrap_or_default(),
         allowed_processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
         library,
+        clock_source: clock.source_name().to_owned(),
+        clock_origin_ns: clock.time_line().origin_ns,
     }
 }

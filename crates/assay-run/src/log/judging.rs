@@ -2,6 +2,7 @@
 
 use crate::certificate;
 use crate::failure::{Failure, escaped_path};
+use crate::host::ranks::comparing::compare_with_ranks;
 use crate::log::{act_log, reading, reading_ahead};
 use assay_base::{Measure, Span};
 use assay_device::clock;
@@ -112,7 +113,11 @@ impl Log {
         if self.of_act {
             return act_log::judge_act_log(&escaped_path(&self.path), log, options, &mut |_| Ok(()));
         }
-        Ok(certificate::judge_with_sum(log, &options).map_err(|e| self.unusable_log(&e))?.judgement)
+        let mut judgement = certificate::judge_with_sum(log, &options).map_err(|e| self.unusable_log(&e))?.judgement;
+        if !self.is_being_written() {
+            compare_with_ranks(&self.path, &mut judgement);
+        }
+        Ok(judgement)
     }
 
     /// Judges it, and takes the samples that a comparison needs.

@@ -243,12 +243,16 @@ impl LogFile {
     /// Appends a line. After a failure nothing more is written; what was written before stays. When this returns, the
     /// operating system has the event, so that no kill of this program loses it. It becomes durable with
     /// [`settle_events`](LogFile::settle_events) or the next line: of a thousand events at once, the last one must not wait for a
-    /// thousand syncs.
+    /// thousand syncs. A listener hears it then: what it makes of the line never goes beyond the log.
     pub fn write_entry(&mut self, entry: &Entry) {
+        self.remembered.hear_line(entry);
+        self.append_line(entry);
         if let Some(listener) = &mut self.listener {
             listener.hear_entry(entry);
         }
-        self.remembered.hear_line(entry);
+    }
+
+    fn append_line(&mut self, entry: &Entry) {
         let Some(writer) = self.writer.as_mut().filter(|_| self.failed.is_none()) else { return };
         let urgent = match entry {
             Entry::Interval(interval) => {

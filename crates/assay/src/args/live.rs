@@ -51,6 +51,7 @@ pub(crate) struct Serving {
     pub linger: Option<Span>,
 }
 
+#[cfg(feature = "live")]
 impl Serving {
     /// How long the page is served behind the end of the log.
     pub(crate) fn linger_time(&self) -> Span {

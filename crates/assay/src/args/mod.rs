@@ -19,12 +19,14 @@ pub(crate) use access::Access;
 pub(crate) use behind::BehindCache;
 pub(crate) use jobs::{ActTest, Jobs};
 pub(crate) use judged::Judged;
-pub(crate) use live::{BesideRun, ListenAddress, LiveLog, Serving};
+pub(crate) use live::{BesideRun, LiveLog};
+#[cfg(feature = "live")]
+pub(crate) use live::{ListenAddress, Serving};
 pub(crate) use lookaside::Lookaside;
 pub(crate) use on_directory::OnDirectory;
 pub(crate) use output::Output;
 pub(crate) use pace::Pace;
-pub(crate) use ranks::{Ranks, join_hosts, leave_or_abort};
+pub(crate) use ranks::{JoinHow, Ranks, join_hosts};
 pub(crate) use search::Search;
 pub(crate) use subject::Subject;
 pub(crate) use tiles::TileCount;

@@ -1,14 +1,29 @@
 //! Several ranks that carry a run together.
 
 use crate::environment::environment_variable;
-use crate::screen::print_to_stderr;
+use crate::screen::{keep_back_lines, print_at_once, print_to_stderr, report_failure, take_kept_lines};
+use assay_base::Span;
 use assay_hosts::Link;
 use assay_hosts::mpi::MpiLink;
 use assay_run::failure::{Failure, code};
-use assay_run::host::ranks::group::RankGroup;
-use assay_run::host::ranks::{Joining, join_ranks, link_failure};
+use assay_run::host::ranks::group::{RankGroup, Speech};
+use assay_run::host::ranks::joining::{Joining, abort_ranks, join_ranks, leave_ranks};
 use assay_run::procedure::carrier::CarryRuns;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+/// How processes that a launcher has started find each other.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub(crate) struct JoinHow {
+    /// The MPI library to load [default: the one that belongs to the launcher]
+    #[arg(long, value_name = "PATH", requires = "hosts")]
+    pub mpi: Option<PathBuf>,
+    /// How long to wait until all processes have come [default: 30s]
+    #[arg(long, value_name = "TIME", requires = "hosts")]
+    pub join_within: Option<Span>,
+}
+
+/// How long it may take until all processes are there, where nothing else is asked for. A launcher starts hundreds in seconds.
+const JOIN_WITHIN: Span = Span::from_secs(30);
 
 /// How many ranks carry a run, and what joins them.
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -16,9 +31,8 @@ pub(crate) struct Ranks {
     /// Carry the load together with the other processes that mpirun or srun has started, so many in all (docs/hosts.md)
     #[arg(long, value_name = "N", conflicts_with = "detach", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub hosts: Option<u32>,
-    /// The MPI library to load [default: the one that belongs to the launcher]
-    #[arg(long, value_name = "PATH", requires = "hosts")]
-    pub mpi: Option<PathBuf>,
+    #[command(flatten)]
+    pub join: JoinHow,
     /// Carry the load with so many ranks in this process, as several hosts would, without MPI
     #[arg(long, value_name = "N", conflicts_with_all = ["hosts", "detach"], value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub local: Option<u32>,
@@ -44,7 +58,7 @@ impl Ranks {
             return lead(group.as_ref());
         };
         let is_first = link.own_rank() == 0;
-        let group = RankGroup::over_hosts(&mut link, parts);
+        let group = RankGroup::over_hosts(&mut link, parts, SPEECH);
         let ended = if is_first { lead(Some(&group)) } else { follow(&group).map(|()| code::DONE) };
         // Others may wait for one that cannot go on; one that is lost to them can tell them nothing.
         let told = match &ended {
@@ -57,30 +71,42 @@ impl Ranks {
 
     /// Joins the processes of the other hosts, where there are some.
     pub(crate) fn join_given_hosts(&self) -> Result<Option<MpiLink>, Failure> {
-        self.hosts.map(|ranks| join_hosts(ranks as usize, self.mpi.as_deref())).transpose()
+        self.hosts.map(|ranks| join_hosts(ranks as usize, &self.join)).transpose()
     }
 }
 
-/// Joins so many processes that a launcher has started, by the library at this path, or by the one that belongs to the launcher.
-pub(crate) fn join_hosts(ranks: usize, library: Option<&Path>) -> Result<MpiLink, Failure> {
-    join_ranks(&Joining { ranks, library, variable: &environment_variable })
+/// Joins so many processes that a launcher has started.
+pub(crate) fn join_hosts(ranks: usize, how: &JoinHow) -> Result<MpiLink, Failure> {
+    if how.join_within == Some(Span::ZERO) {
+        return Err(Failure::bad_usage("--join-within needs a time: no rank comes in none"));
+    }
+    join_ranks(&Joining {
+        ranks,
+        library: how.mpi.as_deref(),
+        within: how.join_within.unwrap_or(JOIN_WITHIN),
+        variable: &environment_variable,
+        report: report_failure,
+        tell: print_at_once,
+    })
 }
+
+/// How this program says what several ranks would say.
+const SPEECH: Speech = Speech { keep_back: keep_back_lines, take_kept: take_kept_lines, tell: print_to_stderr };
 
 /// The ranks as those that carry the runs of a procedure.
 pub(crate) fn as_carrier<'a>(group: Option<&'a RankGroup<'_>>) -> Option<&'a dyn CarryRuns> {
     group.map(|group| group as &dyn CarryRuns)
 }
 
-/// Leaves the other ranks, when this one has ended.
-pub(crate) fn leave_or_abort(link: MpiLink, ended: Result<u8, Failure>) -> Result<u8, Failure> {
-    let own_rank = link.own_rank();
+/// Leaves the other ranks, when this one has ended; ends them all where they would wait for it for ever.
+fn leave_or_abort(link: MpiLink, ended: Result<u8, Failure>) -> Result<u8, Failure> {
     match ended {
-        // The others may wait for this rank for ever. Nothing is said after this.
+        // Nothing is said after this.
         Err(failure) if failure.leaves_others_behind() => {
-            print_to_stderr(&format!("error: rank {own_rank}: {}", failure.user_message()));
-            link.abort_world(failure.code);
+            print_to_stderr(&format!("error: rank {}: {}", link.own_rank(), failure.user_message()));
+            abort_ranks(&link, failure.code, report_failure);
             Ok(failure.code)
         }
-        ended => link.leave_world().map_err(|error| link_failure(&error)).and(ended),
+        ended => leave_ranks(link, &ended, report_failure).and(ended),
     }
 }

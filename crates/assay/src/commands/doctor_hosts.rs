@@ -1,21 +1,21 @@
 //! `assay doctor --hosts N`: whether the ranks that a launcher started can measure together, and what joins them.
 
-use crate::args::join_hosts;
+use crate::args::{JoinHow, join_hosts};
+use crate::screen::report_failure;
 use crate::stdout::{print_document, print_json};
 use assay_base::Span;
 use assay_base::text::counted_things;
 use assay_hosts::examination::{Found, HostFacts, RankFound, Settings, Throughput};
 use assay_run::failure::{Failure, code, escaped_path, one_line};
-use assay_run::host::ranks::{examine_ranks, link_failure};
+use assay_run::host::ranks::examine_ranks;
+use assay_run::host::ranks::joining::{abort_ranks, leave_ranks};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 /// How several hosts are examined.
 #[derive(clap::Args, Debug)]
 pub(crate) struct HostsArgs {
-    /// The MPI library to load [default: the one that belongs to the launcher]
-    #[arg(long, value_name = "PATH", requires = "hosts")]
-    pub mpi: Option<PathBuf>,
+    #[command(flatten)]
+    pub join: JoinHow,
     /// For how long pairs of hosts send messages to each other, in each direction
     #[arg(long, value_name = "TIME", default_value = "5s", requires = "hosts")]
     pub messages_for: Span,
@@ -23,13 +23,13 @@ pub(crate) struct HostsArgs {
 
 /// Examines the group of ranks. Only rank 0 prints.
 pub(crate) fn examine_hosts(ranks: usize, args: &HostsArgs, as_json: bool) -> Result<u8, Failure> {
-    let mut link = join_hosts(ranks, args.mpi.as_deref())?;
+    let mut link = join_hosts(ranks, &args.join)?;
     let settings =
         Settings { messages_for: args.messages_for, patience: Span::from_secs(30), answer_within: Span::from_secs(3) };
     let library = escaped_path(&link.library().path);
     let found = examine_ranks(&mut link, settings)?;
     let Some(found) = found else {
-        return link.leave_world().map(|()| code::DONE).map_err(|error| link_failure(&error));
+        return leave_ranks(link, &Ok(code::DONE), report_failure).map(|()| code::DONE);
     };
     let problems = problems_of(&found);
     if as_json {
@@ -40,9 +40,9 @@ pub(crate) fn examine_hosts(ranks: usize, args: &HostsArgs, as_json: bool) -> Re
     let is_usable = !found.has_stalled && !found.versions_differ;
     let code = if is_usable { code::DONE } else { code::HOST };
     if found.has_stalled {
-        link.abort_world(code);
+        abort_ranks(&link, code, report_failure);
     }
-    link.leave_world().map(|()| code).map_err(|error| link_failure(&error))
+    leave_ranks(link, &Ok(code), report_failure).map(|()| code)
 }
 
 /// What is to be corrected before these ranks measure together, the worst first.

@@ -2,8 +2,9 @@
 
 use super::result;
 use super::run::{PlannedRun, Run, open_targets, plan_run, warn_of_blank, way_of_driving};
-use crate::args::{Pace, leave_or_abort};
+use crate::args::Pace;
 use crate::progress::Progress;
+use crate::screen::{KeptBack, print_to_stderr, report_failure};
 use assay_base::Span;
 use assay_device::clock::Clock;
 use assay_hosts::Link;
@@ -17,6 +18,7 @@ use assay_run::host::ranks::agreement::{AgreedRanks, Offer, agree_on_directory, 
 use assay_run::host::ranks::carrying::{CarriedRank, JointRun};
 use assay_run::host::ranks::compare_clocks;
 use assay_run::host::ranks::group::{LEAD_IN_PROCESS, LEAD_OF_HOSTS};
+use assay_run::host::ranks::joining::{abort_ranks, leave_ranks};
 use assay_run::host::ranks::places::{begin_joint_log, make_place_for_rank};
 use assay_run::host::ranks::sharing::{places_of_targets, prove_apart, prove_sharing};
 use assay_run::host::ranks::suited::refuse_unsuited;
@@ -32,16 +34,33 @@ struct Ready {
     signer: Option<Signer>,
 }
 
+/// How the ranks of this process have ended.
+struct Ended {
+    /// The exit code: that of the verdict, where there is one.
+    code: u8,
+    /// Why they did not end together with the others.
+    apart: Option<Failure>,
+}
+
 /// Runs a workload with several ranks. Only rank 0 prints.
 pub(crate) fn run_with_ranks(args: &Run) -> Result<u8, Failure> {
     refuse_options(args)?;
-    match args.ranks.join_given_hosts()? {
-        None => run_local_ranks(args),
-        Some(mut link) => {
-            let ended = run_as_rank(args, &mut link);
-            leave_or_abort(link, ended)
+    let Some(mut link) = args.ranks.join_given_hosts()? else {
+        let Ended { code, apart } = run_local_ranks(args)?;
+        return apart.map_or(Ok(code), |failure| Err(failure.with_code(code)));
+    };
+    let (failure, code) = match run_as_rank(args, &mut link) {
+        Ok(Ended { code, apart: Some(failure) }) => (failure, code),
+        Err(failure) if failure.code == code::HOST => (failure.clone(), failure.code),
+        outcome => {
+            let outcome = outcome.map(|ended| ended.code);
+            return leave_ranks(link, &outcome, report_failure).and(outcome);
         }
-    }
+    };
+    // The others may wait for this rank for ever. Nothing is said after this.
+    print_to_stderr(&format!("error: rank {}: {}", link.own_rank(), failure.user_message()));
+    abort_ranks(&link, code, report_failure);
+    Ok(code)
 }
 
 /// Options that a run with several ranks does not have.
@@ -95,7 +114,7 @@ fn parts_each(args: &Run) -> u64 {
     args.output.workers.map_or(1, u64::from)
 }
 
-fn run_local_ranks(args: &Run) -> Result<u8, Failure> {
+fn run_local_ranks(args: &Run) -> Result<Ended, Failure> {
     let ranks = args.ranks.local.unwrap_or(1) as usize;
     let planned = plan_for_ranks(args, &args.pace, ranks as u64)?;
     let agreed = AgreedRanks::within_process(own_offer(args, &planned), ranks, planned.tasks[0].plan.hosts);
@@ -119,10 +138,15 @@ fn run_local_ranks(args: &Run) -> Result<u8, Failure> {
             common_time: ClockMap::of_rank_zero(),
         });
     }
-    carry(args, &ready, Carried { ranks: carried, clock: Clock::start(), lead: LEAD_IN_PROCESS }, Some(&directory))
+    carry(
+        args,
+        &ready,
+        Carried { ranks: carried, hosts: agreed.host_names(), clock: Clock::start(), lead: LEAD_IN_PROCESS },
+        Some(&directory),
+    )
 }
 
-fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<u8, Failure> {
+fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<Ended, Failure> {
     let clock = Clock::start();
     let common_time = compare_clocks(link, clock)?;
     let ranks = link.world_size() as u64;
@@ -137,12 +161,15 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<u8, Failure> {
     let agreed = AgreedRanks::greet_all(link, offer, targets_of_hosts)?;
     let planned = planned?;
     let is_first = link.own_rank() == 0;
-    if is_first {
-        warn_of_blank(&planned.named, &planned.tasks);
-    }
+    // What several ranks would say is said once.
+    let kept_back = KeptBack::begin();
+    warn_of_blank(&planned.named, &planned.tasks);
     let directory = args.output.results_place().planned_directory(&planned.tasks[0].plan.name)?;
     let open = || make_ready(args, planned, &directory, agreed.fellow_processes());
     let mut ready = agreed.open_in_turns(link, open)?;
+    for line in agreed.gather_remarks(link, kept_back.take_lines())?.iter().filter(|_| is_first) {
+        print_to_stderr(line);
+    }
     agreed.agree_on_parts(link, &ready.tasks[0].plan, &ready.prepared.targets)?;
     let prove = if targets_of_hosts.are_own() { prove_apart } else { prove_sharing };
     ready.how.watermarks.extend(prove(link, &agreed, &ready.prepared.targets)?);
@@ -151,33 +178,46 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<u8, Failure> {
     let directory = agree_on_directory(link, || args.output.results_place().create_directory(&directory))?;
     let log = make_place_for_rank(&directory, link.own_rank())?;
     let ranks = vec![CarriedRank { link, place: agreed.own_place(), beside, log, common_time }];
-    carry(args, &ready, Carried { ranks, clock, lead: LEAD_OF_HOSTS }, is_first.then_some(directory.as_path()))
+    carry(
+        args,
+        &ready,
+        Carried { ranks, hosts: agreed.host_names(), clock, lead: LEAD_OF_HOSTS },
+        is_first.then_some(directory.as_path()),
+    )
 }
 
 /// The ranks of this process, and the clock by which they are joined.
 struct Carried<'a> {
     ranks: Vec<CarriedRank<'a>>,
+    /// The host of each rank of the run.
+    hosts: Vec<String>,
     clock: Clock,
     /// From the moment when all ranks can begin to the start.
     lead: Span,
 }
 
 /// Carries the ranks of this process. The result is that of all, where rank 0 is among them: `directory` is its run's.
-fn carry(args: &Run, ready: &Ready, carried: Carried<'_>, directory: Option<&Path>) -> Result<u8, Failure> {
+fn carry(args: &Run, ready: &Ready, carried: Carried<'_>, directory: Option<&Path>) -> Result<Ended, Failure> {
     let Ready { tasks, prepared, how, signer } = ready;
-    let Carried { ranks, clock, lead } = carried;
-    let run = JointRun { tasks, targets: &prepared.targets, how, stop: &prepared.stop, lead };
+    let Carried { ranks, hosts, clock, lead } = carried;
+    let run = JointRun { tasks, targets: &prepared.targets, how, stop: &prepared.stop, lead, hosts: &hosts };
     let mut progress = Progress::for_one_run("");
     let Some(directory) = directory else {
-        return run.carry_ranks(ranks, None, &mut progress, clock).map(|()| code::DONE);
+        let apart = run.carry_ranks(ranks, None, &mut progress, clock).err();
+        return Ok(Ended { code: apart.as_ref().map_or(code::DONE, |failure| failure.code), apart });
     };
     let mut joint = begin_joint_log(directory)?;
-    let carried = run.carry_ranks(ranks, Some(&mut joint), &mut progress, clock);
+    let apart = run.carry_ranks(ranks, Some(&mut joint), &mut progress, clock).err();
     if joint.is_empty() {
-        return carried.map(|()| code::DONE);
+        // Nothing was measured that could be incomplete.
+        let code = apart.as_ref().map_or(code::DONE, |failure| match failure.code {
+            code::INCOMPLETE => code::HOST,
+            code => code,
+        });
+        return Ok(Ended { code, apart });
     }
     // What all had measured before they could not go on together is judged, and stays.
     let again = "the same command with another --out";
-    let judged = result::judge_and_report(directory, &args.output, &progress, signer.as_ref(), again);
-    carried.and(judged)
+    let code = result::judge_and_report(directory, &args.output, &progress, signer.as_ref(), again)?;
+    Ok(Ended { code, apart })
 }

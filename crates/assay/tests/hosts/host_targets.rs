@@ -7,6 +7,7 @@ use assay_base::stamp::Stamp;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 
 /// Before the command of a rank: it believes to be on a host that was booted as this file says.
 fn on_host_of(boot: &Path) -> Vec<String> {
@@ -44,8 +45,11 @@ fn hosts_with_disks_of_their_own_carry_the_load_each() {
         let (Some(first), Some(second)) = (bench.loop_device("a"), bench.loop_device("b")) else { return };
         let prefixes = two_hosts(&bench);
         let consents = bench.path("consents");
-        let lines = [&first, &second].map(|disk| {
-            let output = bench.assay(&["devices", "--consent", &disk.device]);
+        // The token of a disk without a serial number is one of its host.
+        let lines = [(&first, &prefixes[0]), (&second, &prefixes[1])].map(|(disk, prefix)| {
+            let mut command = Command::new(&prefix[0]);
+            command.args(&prefix[1..]).arg(env!("CARGO_BIN_EXE_assay")).args(["devices", "--consent", &disk.device]);
+            let output = command.output().unwrap();
             assert_eq!(output.status.code(), Some(0), "{}", told(&output));
             String::from_utf8(output.stdout).unwrap()
         });

@@ -163,6 +163,21 @@ impl TwoMounts {
     }
 }
 
+impl TwoMounts {
+    /// The process that serves the second mount.
+    pub(crate) fn server_of_second(&self) -> u32 {
+        let point = self.0[1].display().to_string();
+        let serves = |pid: &u32| {
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).into_owned();
+            words.starts_with("bindfs\0") && words.contains(&format!("\0{point}\0"))
+        };
+        let all =
+            std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+        all.into_iter().find(serves).expect("the mount has a server")
+    }
+}
+
 impl Drop for TwoMounts {
     fn drop(&mut self) {
         for point in &self.0 {

@@ -298,3 +298,37 @@ fn all_runs_of_a_search_are_followed() {
         assert_eq!(shown(&snapshot["runs"], name), shown(&path["runs"], name));
     }
 }
+
+#[test]
+fn each_step_of_a_log_is_told_with_its_own_streams_and_its_own_time() {
+    let place = Place::new();
+    place.assay(&["certify", "sim:flash", "--for", "6s", "--seed", "3", "--out", "whole"]);
+    let lines = lines_of(&place, "whole");
+    let headers: Vec<u64> =
+        (0u64..).zip(&lines).filter(|(_, line)| line.contains("\"kind\":\"header\"")).map(|(seq, _)| seq).collect();
+    assert!(headers.len() >= 2);
+    let mut writer = Writer::begin(&place, "live");
+    writer.append(&lines[..1]);
+    let live = Live::serve(&place, &["live"]);
+    live.at(0);
+    let mut events = Events::open(live.port);
+    for line in 1..lines.len() {
+        writer.append(&lines[line..=line]);
+        let snapshot = live.at(line);
+        let times: Vec<u64> =
+            snapshot["recent"].as_array().unwrap().iter().map(|moment| moment["at_ns"].as_u64().unwrap()).collect();
+        assert!(times.is_sorted(), "one time line: {times:?}");
+    }
+    drop(writer);
+    let mut known = None;
+    while let Some(event) = events.next() {
+        if event.kind == "snapshot" {
+            known = event.data["run"]["seq"].as_u64();
+        }
+        if event.kind == "interval" {
+            let own = headers.iter().rev().find(|header| **header < event.id);
+            assert_eq!(known.as_ref(), own, "line {} is of the segment that was told", event.id);
+        }
+    }
+    assert_eq!(known.as_ref(), headers.last());
+}

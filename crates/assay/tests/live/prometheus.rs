@@ -267,3 +267,32 @@ fn names_that_look_like_markup_or_labels_stay_names() {
         assert_eq!(prometheus.ask("assay_completed_operations_total").as_array().unwrap().len(), 1);
     }
 }
+
+#[test]
+fn too_many_series_of_targets_give_way_to_those_of_their_streams() {
+    let place = Place::new();
+    let streams: String = (0..10)
+        .map(|n| format!("[[stream]]\nname = \"s{n}\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"140/s\"\n"))
+        .collect();
+    place.write("wide.toml", &format!("name = \"wide\"\nmodel = \"streams\"\n{streams}"));
+    let targets: Vec<String> = (0..80).map(|n| format!("sim:flash?seed={n}")).collect();
+    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+    let args = [&["run", "wide.toml"], &targets[..], &["--for", "3s", "--seed", "1", "--out", "run"]].concat();
+    let said = place.assay(&args);
+    assert!(place.path("run/run.jsonl").exists(), "{said:?}");
+    let live = Live::serve(&place, &["run"]);
+    live.at_end();
+    let text = get(live.port, "/metrics").body;
+    let series = text.lines().filter(|line| !line.starts_with('#')).count();
+    assert!(series < 10_000, "{series}");
+    assert!(value_of(&text, "assay_series_left_out", &[]) >= 8.0 * 10.0 * 80.0);
+    let (sums, _) = sums_of(&lines_of(&place, "run"));
+    assert_eq!(sums.len(), 800);
+    for n in 0..10 {
+        let stream = format!("s{n}");
+        let completed: u64 = sums.iter().filter(|((own, _), _)| *own == stream).map(|(_, sum)| sum.completed).sum();
+        let labels = [("stream", stream.as_str()), ("target", "")];
+        assert!(completed > 0);
+        assert_eq!(value_of(&text, "assay_completed_operations_total", &labels), completed as f64);
+    }
+}

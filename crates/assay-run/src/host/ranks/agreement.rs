@@ -4,6 +4,7 @@
 use super::own_host;
 use super::statements::share_statements;
 use super::suited::refuse_few_slots;
+use super::wording::name_ranks;
 use crate::drive::RankPlace;
 use crate::failure::Failure;
 use crate::open::targets::Targets;
@@ -168,6 +169,11 @@ impl AgreedRanks {
         self.offers.iter().all(|offer| offer.has_same_targets(&self.offers[0]))
     }
 
+    /// The host of each rank.
+    pub fn host_names(&self) -> Vec<String> {
+        self.offers.iter().map(|offer| offer.host.clone()).collect()
+    }
+
     /// The host of a rank.
     pub fn host_of_rank(&self, rank: usize) -> &str {
         &self.offers[rank].host
@@ -192,6 +198,29 @@ impl AgreedRanks {
         let opened = open();
         share_statements(link, opened.as_ref().map(|_| ()).map_err(Clone::clone))?;
         opened
+    }
+
+    /// What the ranks have to say before the run, each text once, with the ranks that say it where these are not all.
+    ///
+    /// # Errors
+    /// The ranks do not go on together.
+    pub fn gather_remarks(&self, link: &mut dyn Link, own: Vec<String>) -> Result<Vec<String>, Failure> {
+        let said = share_statements(link, Ok(own))?;
+        let mut texts: Vec<(&String, Vec<usize>)> = Vec::new();
+        for (rank, text) in said.iter().enumerate().flat_map(|(rank, texts)| texts.iter().map(move |text| (rank, text)))
+        {
+            match texts.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, ranks)) if ranks.last() == Some(&rank) => {}
+                Some((_, ranks)) => ranks.push(rank),
+                None => texts.push((text, vec![rank])),
+            }
+        }
+        let everybody = said.len();
+        let with_ranks = |(text, ranks): (&String, Vec<usize>)| match ranks.len() {
+            count if count == everybody => text.clone(),
+            _ => format!("{text} ({})", name_ranks(&ranks)),
+        };
+        Ok(texts.into_iter().map(with_ranks).collect())
     }
 
     /// The ranks of the same host, other than this one, that use one of these disks, by their numbers in the kernel.

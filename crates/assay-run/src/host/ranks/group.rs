@@ -12,7 +12,7 @@ use super::suited::refuse_unsuited;
 use crate::drive::{Drive, watched_disks};
 use crate::failure::Failure;
 use crate::log::logfile::LogFile;
-use crate::observer::{Observer, Unobserved};
+use crate::observer::{Observer, Tell, Unobserved};
 use crate::open::prepared::Opener;
 use crate::open::targets::{Named, TargetNeeds, Targets};
 use crate::procedure::carrier::{CarryRuns, OpenedForRuns, RunToCarry};
@@ -61,12 +61,23 @@ impl Order {
     }
 }
 
+/// How a process says what it has to say while it opens targets: what several ranks would say is said once.
+#[derive(Clone, Copy, Debug)]
+pub struct Speech {
+    /// Keeps back what would be said.
+    pub keep_back: fn(),
+    /// Ends that, and returns what was kept back.
+    pub take_kept: fn() -> Vec<String>,
+    /// Says it.
+    pub tell: Tell,
+}
+
 /// What joins the ranks.
 enum Joined<'a> {
     /// All are ranks of this process, so many.
     InProcess(usize),
     /// This is one of several processes.
-    ByMpi(RefCell<&'a mut MpiLink>),
+    ByMpi(RefCell<&'a mut MpiLink>, Speech),
 }
 
 /// Ranks that carry the runs of a procedure.
@@ -96,8 +107,8 @@ impl<'a> RankGroup<'a> {
     }
 
     /// This process and those that it has joined.
-    pub fn over_hosts(link: &'a mut MpiLink, parts_each: u64) -> RankGroup<'a> {
-        RankGroup::new(Joined::ByMpi(RefCell::new(link)), parts_each)
+    pub fn over_hosts(link: &'a mut MpiLink, parts_each: u64, speech: Speech) -> RankGroup<'a> {
+        RankGroup::new(Joined::ByMpi(RefCell::new(link), speech), parts_each)
     }
 
     fn new(joined: Joined<'a>, parts_each: u64) -> RankGroup<'a> {
@@ -121,7 +132,7 @@ impl<'a> RankGroup<'a> {
     fn rank_count(&self) -> usize {
         match &self.joined {
             Joined::InProcess(ranks) => *ranks,
-            Joined::ByMpi(link) => link.borrow().world_size(),
+            Joined::ByMpi(link, _) => link.borrow().world_size(),
         }
     }
 
@@ -131,7 +142,7 @@ impl<'a> RankGroup<'a> {
     /// # Errors
     /// The others do not answer.
     pub fn end_together(&self, failure: Option<&Failure>) -> Result<(), Failure> {
-        let Joined::ByMpi(link) = &self.joined else { return Ok(()) };
+        let Joined::ByMpi(link, _) = &self.joined else { return Ok(()) };
         let link: &mut dyn Link = &mut **link.borrow_mut();
         let ended = match failure {
             Some(failure) if !self.has_greeted.replace(true) => {
@@ -192,7 +203,8 @@ impl RankGroup<'_> {
             carried.push(CarriedRank { link, place, beside, log, common_time });
         }
         let OpenedForRuns { targets, stop, .. } = opened;
-        let run = JointRun { tasks: &[task], targets, how: &how, stop, lead: LEAD_IN_PROCESS };
+        let hosts = agreed.host_names();
+        let run = JointRun { tasks: &[task], targets, how: &how, stop, lead: LEAD_IN_PROCESS, hosts: &hosts };
         run.carry_ranks(carried, Some(joint), observer, Clock::start())
     }
 
@@ -215,7 +227,8 @@ impl RankGroup<'_> {
         let clock = Clock::start();
         let common_time = compare_clocks(link, clock)?;
         let OpenedForRuns { targets, stop, .. } = opened;
-        let run = JointRun { tasks: &[task], targets, how: &how, stop, lead: LEAD_OF_HOSTS };
+        let hosts = agreed.host_names();
+        let run = JointRun { tasks: &[task], targets, how: &how, stop, lead: LEAD_OF_HOSTS, hosts: &hosts };
         let ranks = vec![CarriedRank { link, place: agreed.own_place(), beside, log: log?, common_time }];
         match joint {
             Some((log, observer)) => run.carry_ranks(ranks, Some(log), observer, clock),
@@ -228,7 +241,7 @@ impl CarryRuns for RankGroup<'_> {
     fn is_first_rank(&self) -> bool {
         match &self.joined {
             Joined::InProcess(_) => true,
-            Joined::ByMpi(link) => link.borrow().own_rank() == 0,
+            Joined::ByMpi(link, _) => link.borrow().own_rank() == 0,
         }
     }
 
@@ -244,7 +257,7 @@ impl CarryRuns for RankGroup<'_> {
         let paths: Vec<&Path> = named.iter().filter_map(|(_, named)| named.as_path()).collect();
         // What a run is comes from the first rank, so that plans need not be compared.
         let offer = Offer::of_this_process(self.parts_each, std::iter::empty(), places_of_targets(&paths));
-        let link = match &self.joined {
+        let (link, speech) = match &self.joined {
             Joined::InProcess(ranks) => {
                 let agreed = AgreedRanks::within_process(offer, *ranks, plan.hosts);
                 let targets = open(named, needs)?;
@@ -252,13 +265,18 @@ impl CarryRuns for RankGroup<'_> {
                 *self.agreed.borrow_mut() = Some(agreed);
                 return Ok(targets);
             }
-            Joined::ByMpi(link) => link,
+            Joined::ByMpi(link, speech) => (link, speech),
         };
         let link: &mut dyn Link = &mut **link.borrow_mut();
         self.has_greeted.set(true);
         let agreed = AgreedRanks::greet_all(link, Ok(offer), plan.hosts)?;
         let fellows = agreed.fellow_processes();
-        let targets = agreed.open_in_turns(link, || open(named, TargetNeeds { fellows: &fellows, ..needs }))?;
+        (speech.keep_back)();
+        let targets = agreed.open_in_turns(link, || open(named, TargetNeeds { fellows: &fellows, ..needs }));
+        let kept = (speech.take_kept)();
+        let targets = targets?;
+        let remarks = agreed.gather_remarks(link, kept)?;
+        remarks.iter().filter(|_| agreed.own_place().rank == 0).for_each(|line| (speech.tell)(line));
         agreed.agree_on_parts(link, plan, &targets)?;
         let prove = if plan.hosts.are_own() { prove_apart } else { prove_sharing };
         *self.watermarks.borrow_mut() = prove(link, &agreed, &targets)?;
@@ -276,7 +294,7 @@ impl CarryRuns for RankGroup<'_> {
         let order = Order::of_run(run)?;
         match &self.joined {
             Joined::InProcess(ranks) => self.carry_in_process(*ranks, order, opened, log, observer),
-            Joined::ByMpi(link) => {
+            Joined::ByMpi(link, _) => {
                 let link: &mut MpiLink = &mut link.borrow_mut();
                 self.say_what_follows(link, Ok(Some(order.clone())), BETWEEN_RUNS)?;
                 self.carry_over_hosts(link, order, opened, Some((log, observer)))
@@ -285,7 +303,7 @@ impl CarryRuns for RankGroup<'_> {
     }
 
     fn follow_first_rank(&self, opened: OpenedForRuns<'_>) -> Result<(), Failure> {
-        let Joined::ByMpi(link) = &self.joined else { return Ok(()) };
+        let Joined::ByMpi(link, _) = &self.joined else { return Ok(()) };
         let link: &mut MpiLink = &mut link.borrow_mut();
         while let Some(order) = self.say_what_follows(link, Ok(None), BETWEEN_RUNS)? {
             match self.carry_over_hosts(link, order, opened, None) {

@@ -1,5 +1,6 @@
 //! Writes the log of all ranks from what rank 0 learns.
 
+use super::wording::name_on_host;
 use crate::failure::Failure;
 use crate::log::logfile::LogFile;
 use crate::observer::Observer;
@@ -19,6 +20,7 @@ pub(super) struct JointWriter<'a> {
     early: Vec<(usize, Event)>,
     /// The end of the last interval.
     reached_ns: u64,
+    last_interval: Option<u64>,
 }
 
 /// The segment that is open.
@@ -30,7 +32,7 @@ struct Segment {
 
 impl<'a> JointWriter<'a> {
     pub(super) fn begin_log(log: &'a mut LogFile, observer: &'a mut dyn Observer) -> JointWriter<'a> {
-        JointWriter { log, observer, segment: None, early: Vec::new(), reached_ns: 0 }
+        JointWriter { log, observer, segment: None, early: Vec::new(), reached_ns: 0, last_interval: None }
     }
 
     /// Whether nothing more can be written.
@@ -46,10 +48,9 @@ impl<'a> JointWriter<'a> {
             JointNews::Distributions(line) => self.write_distributions(line),
             JointNews::Event { rank, event } => self.write_event(rank, event),
             JointNews::SegmentEnds(closes) => self.end_segment(&closes),
-            JointNews::Silent { rank, quiet_for } | JointNews::Lost { rank, quiet_for } => {
-                self.write_silence(rank, quiet_for);
-            }
-            JointNews::Start { .. } | JointNews::EndsEarly | JointNews::Failed { .. } => {}
+            JointNews::Silent { rank, quiet_for } => self.write_silence(EventKind::RankSilent, rank, quiet_for),
+            JointNews::Lost { rank, quiet_for } => self.write_silence(EventKind::RankLost, rank, quiet_for),
+            JointNews::Start { .. } | JointNews::EndsEarly | JointNews::ClockStrayed(_) | JointNews::Failed { .. } => {}
         }
         Ok(())
     }
@@ -87,7 +88,7 @@ impl<'a> JointWriter<'a> {
 
     fn write_interval(&mut self, interval: Interval) {
         let Some(segment) = &mut self.segment else { return };
-        self.reached_ns = interval.end_ns;
+        (self.reached_ns, self.last_interval) = (interval.end_ns, Some(interval.index));
         self.observer.interval_ended(&interval);
         segment.account.receive_interval(&interval);
         self.log.write_entry(&Entry::Interval(interval));
@@ -112,16 +113,26 @@ impl<'a> JointWriter<'a> {
         self.log.write_entry(&Entry::Event(event));
     }
 
-    fn write_silence(&mut self, rank: usize, quiet_for: Span) {
-        let text = format!("nothing was heard of rank {rank} for {}", quiet_for.human_text());
-        let (what, details) = (EventKind::RankSilent, BTreeMap::new());
-        self.write_event(rank, Event { at_ns: self.reached_ns, what, text, details });
+    fn write_silence(&mut self, what: EventKind, rank: usize, quiet_for: Span) {
+        let host = self.segment.as_ref().and_then(|segment| segment.hosts.get(rank));
+        let whom = name_on_host(rank, host.map_or("", String::as_str));
+        let last = match self.last_interval {
+            Some(last) => format!("interval {last} is the last of all"),
+            None => "no interval of all had ended".to_owned(),
+        };
+        let text = format!("nothing was heard of {whom} for {}: {last}", quiet_for.human_text());
+        self.write_event(rank, Event { at_ns: self.reached_ns, what, text, details: BTreeMap::new() });
     }
 
     fn end_segment(&mut self, closes: &[Close]) {
         let Some(segment) = self.segment.take() else { return };
         let ending = joint_ending(closes, &segment.hosts, self.reached_ns);
-        self.log.write_close(segment.account.closing_line(&ending));
+        let mut close = segment.account.closing_line(&ending);
+        // Which rank ended it is said whatever the reason was.
+        if let Some(why) = ending.why {
+            close.text = why;
+        }
+        self.log.write_close(close);
         self.observer.finish_part();
     }
 }

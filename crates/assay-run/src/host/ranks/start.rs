@@ -47,8 +47,41 @@ impl StartOfAll {
     /// Tells the rank to begin when the clock of this thread shows `moment`.
     pub(super) fn tell_start(&self, moment: Instant, clock: Clock) {
         let Some(line) = self.line else { return };
-        // Both are time lines of one clock, whose origins differ.
-        let shown = clock.time_line().origin_ns.saturating_add(moment.as_ns());
-        let _ = self.start.send(Instant::from_ns(shown.saturating_sub(line.origin_ns)));
+        let _ = self.start.send(on_time_line(line, moment, clock));
+    }
+
+    /// When the clock of this thread shows `moment`, the rank is at this moment of the run; `None` before it could begin.
+    pub(super) fn on_line_of_run(&self, moment: Instant, clock: Clock) -> Option<Instant> {
+        self.line.map(|line| on_time_line(line, moment, clock))
+    }
+}
+
+/// The same moment on another time line of this machine. The two may be of different clocks of its kernel, whose readings are then
+/// compared.
+fn on_time_line(line: TimeLine, moment: Instant, clock: Clock) -> Instant {
+    let own = clock.time_line();
+    if own.is_raw == line.is_raw {
+        let shown = own.origin_ns.saturating_add(moment.as_ns());
+        return Instant::from_ns(shown.saturating_sub(line.origin_ns));
+    }
+    let (here, there) = (clock.now(), Clock::on_time_line(line).now());
+    Instant::from_ns((there.as_ns().saturating_add(moment.as_ns())).saturating_sub(here.as_ns()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whichever clocks of the kernel the two time lines are of.
+    #[test]
+    fn a_moment_is_the_same_on_both_time_lines() {
+        let clock = Clock::start();
+        for is_raw in [false, true] {
+            let line = Clock::on_time_line(TimeLine { is_raw, origin_ns: 1_000 });
+            let (now, there) = (clock.now(), line.now());
+            let translated = on_time_line(line.time_line(), now + assay_base::Span::from_secs(2), clock);
+            let ahead = translated.as_ns() - there.as_ns();
+            assert!(ahead.abs_diff(2_000_000_000) < 100_000_000, "{is_raw}: {ahead}");
+        }
     }
 }

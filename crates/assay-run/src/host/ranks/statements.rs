@@ -1,25 +1,17 @@
 //! What each rank says to all, before a run: every rank learns what every other one says, or that one of them refuses. The order of
 //! such rounds is the same on all ranks, so that one that refuses keeps all from going on, and none waits for it.
 
-use super::link_failure;
+use super::meeting::{PATIENCE, finish_collective, meet_all_within};
 use crate::failure::{Failure, code, one_line};
 use crate::log::tool::VERSION;
 use assay_base::Span;
-use assay_device::clock::Clock;
 use assay_hosts::{Collective, Link};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::time::Duration;
 
 /// Characters of a refusal that are told to the others.
 const MOST_OF_A_REFUSAL: usize = 2_000;
-/// How long the others may take: the safety rules of a host look at all of its devices and processes.
-const PATIENCE: Span = Span::from_secs(120);
-const LOOK_EVERY: Duration = Duration::from_millis(1);
-const LOOK_SELDOM: Duration = Duration::from_millis(20);
-/// A wait after which one looks less often.
-const LONG: Span = Span::from_secs(1);
 
 /// What a rank says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -96,16 +88,16 @@ fn not_of_this_version(rank: usize) -> Failure {
 /// The bytes of all ranks, by rank: every rank gives as many as the one that has most, filled up with spaces.
 fn gather_for_all(link: &mut dyn Link, mut bytes: Vec<u8>, patience: Span) -> Result<Vec<Vec<u8>>, Failure> {
     let ranks = link.world_size();
-    let longest = finish_collective(link, Collective::MaximumForAll(vec![bytes.len() as u64]), patience)?;
+    let longest = meet_all_within(link, Collective::MaximumForAll(vec![bytes.len() as u64]), patience)?;
     let Collective::MaximumForAll(longest) = longest else { return Err(no_answer()) };
     let each = longest.first().copied().unwrap_or_default().max(1) as usize;
     bytes.resize(each, b' ');
-    let mut all = match finish_collective(link, Collective::Gather(bytes), patience)? {
+    let mut all = match finish_collective(link, Collective::Gather(bytes))? {
         Collective::Gather(all) => all,
         _ => return Err(no_answer()),
     };
     all.resize(each * ranks, b' ');
-    match finish_collective(link, Collective::Broadcast(all), patience)? {
+    match finish_collective(link, Collective::Broadcast(all))? {
         Collective::Broadcast(all) => Ok(all.chunks(each).map(<[u8]>::to_vec).collect()),
         _ => Err(no_answer()),
     }
@@ -113,23 +105,4 @@ fn gather_for_all(link: &mut dyn Link, mut bytes: Vec<u8>, patience: Span) -> Re
 
 fn no_answer() -> Failure {
     Failure::host_unable("the ranks could not be asked")
-}
-
-/// Begins an operation of all ranks, and waits for its result.
-fn finish_collective(link: &mut dyn Link, operation: Collective, patience: Span) -> Result<Collective, Failure> {
-    let clock = Clock::start();
-    let since = clock.now();
-    link.begin_collective(operation).map_err(|error| link_failure(&error))?;
-    loop {
-        if let Some(result) = link.collective_result().map_err(|error| link_failure(&error))? {
-            return Ok(result);
-        }
-        if clock.now().since(since) > patience {
-            return Err(Failure::host_unable(format!(
-                "not all ranks have answered within {patience}; assay doctor --hosts names those that do not"
-            )));
-        }
-        // Whoever waits long may look less often.
-        std::thread::park_timeout(if clock.now().since(since) < LONG { LOOK_EVERY } else { LOOK_SELDOM });
-    }
 }
