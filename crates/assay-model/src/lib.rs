@@ -30,6 +30,7 @@ pub mod oltp;
 pub mod page_cache;
 pub mod plan;
 pub mod profile;
+mod rank_plan;
 pub mod recording;
 pub mod regions;
 pub mod seal;

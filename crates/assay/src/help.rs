@@ -116,10 +116,10 @@ const VERBS: &str = "\
 Is my disk fit?              certify  run  explain  prep  devices  doctor
 How far does it go?          limit  curve  matrix
 What does production need?   import  fit  size  cache-curve
-What did a run find out?     judge  watch  live  mark  report  verify  export  merge
+What did a run find out?     judge  watch  live  mark  report  verify  export
 Is one better than another?  compare  suite
 Does a database hold?        run  prep  check
-What did a run leave behind? clean
+What did a run leave behind? clean  merge
 How do I describe my load?   workloads  new
 With other tools' commands   as  links  consent
 The command line itself      completions  man  help

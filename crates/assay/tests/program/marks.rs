@@ -184,13 +184,16 @@ fn criteria_that_name_parts_need_a_run_that_takes_marks() {
     for args in [
         &["limit", "w.toml", "sim:flash", "--for", "1s", "--slice", "1s", "--to", "1x", "--out", "limit"][..],
         &["run", "w.toml", "sim:flash", "--for", "1s", "--local", "2", "--out", "joint"],
+        // In virtual time it is over before anybody could mark it.
+        &["run", "w.toml", "sim:flash", "--for", "1s", "--out", "simulated"],
     ] {
         let said = place.assay(args);
         assert!(said.code == Some(3) && said.err.contains("names parts of a run"), "{args:?}: {said:?}");
     }
+    assert!(!place.path("limit").exists(), "nothing was made");
     let plan = place.assay(&["explain", "w.toml", "sim:flash"]).out;
     assert!(in_one_line(&plan).contains("per 1s in healthy and recovered"), "{plan}");
-    let said = place.assay(&["run", "w.toml", "sim:flash", "--for", "2s", "--out", "run"]);
+    let said = place.assay(&["run", "w.toml", "null:1GiB", "--for", "2s", "--out", "run"]);
     assert_eq!(said.is_of_verdict(&place.path("run")), "INVALID", "{said:?}");
     assert!(in_one_line(&said.out).contains("names the recovered part, and nothing was measured in one"), "{said:?}");
     place.write("none.toml", &LOAD.replace("p99_at_most", "in = []\np99_at_most"));

@@ -38,6 +38,7 @@ pub(super) fn meet_all_within(
         wait_for_others(link)?;
         return finish_collective(link, operation);
     }
+    let mut signed = Instant::ZERO;
     send_sign(link, 0)?;
     link.begin_collective(operation).map_err(|error| link_failure(&error))?;
     let clock = Clock::start();
@@ -48,6 +49,11 @@ pub(super) fn meet_all_within(
         }
         if link.next_message().map_err(|error| link_failure(&error))?.is_some() {
             heard = clock.now();
+        }
+        // Behind a run rank 0 may have taken the first sign for one of the run.
+        if clock.now().since(signed) > SIGN_EVERY {
+            send_sign(link, 0)?;
+            signed = clock.now();
         }
         let quiet_for = clock.now().since(heard);
         if quiet_for > patience {
