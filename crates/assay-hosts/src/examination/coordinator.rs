@@ -116,6 +116,8 @@ impl Coordinator {
                 self.answered[from] = true;
                 Ok(())
             }
+            // A sign that was left over from what these ranks did before.
+            (Letter::Here, _) => Ok(()),
             // What comes late.
             (_, Stage::RollCall | Stage::Over) => Ok(()),
             (letter, stage) => Err(LinkError { what: format!("rank {from} sent {letter:?} during {stage:?}") }),
