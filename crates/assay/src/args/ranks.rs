@@ -107,6 +107,12 @@ fn leave_or_abort(link: MpiLink, ended: Result<u8, Failure>) -> Result<u8, Failu
             abort_ranks(&link, failure.code, report_failure);
             Ok(failure.code)
         }
-        ended => leave_ranks(link, &ended, report_failure).and(ended),
+        ended => {
+            // The result is written: it stands, however the library ends.
+            if let Err(failure) = leave_ranks(link, &ended, report_failure) {
+                print_to_stderr(&format!("warning: {}", failure.user_message()));
+            }
+            ended
+        }
     }
 }
