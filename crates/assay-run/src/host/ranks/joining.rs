@@ -5,16 +5,21 @@ use super::link_failure;
 use crate::failure::{Failure, escaped_path, one_line};
 use crate::host::time_limit::TimeLimit;
 use crate::observer::Tell;
-use assay_base::Span;
 use assay_base::text::counted_things;
-use assay_hosts::Link;
+use assay_base::{Instant, Span};
+use assay_device::clock::Clock;
 use assay_hosts::mpi::{LaunchedAs, Launcher, Library, MpiLink, library_candidates};
+use assay_hosts::{Collective, Link, LinkError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// By how much the other ranks wait longer than rank 0, which is the first to say what did not come: the launcher then ends them.
 const LATER_THAN_RANK_ZERO: Span = Span::from_secs(2);
 /// How long all others may take to leave, once rank 0 does, which leaves last. Nothing is measured any more, and all is written.
 const LEAVE_WITHIN: Span = Span::from_secs(30);
+/// How long the others may take to come to where letters are received for the last time.
+const LETTERS_WITHIN: Span = Span::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// How long the library may take to end all ranks.
 const ABORT_WITHIN: Span = Span::from_secs(10);
 
@@ -96,7 +101,7 @@ fn candidates(joining: &Joining<'_>) -> Result<Vec<PathBuf>, Failure> {
 
 /// Leaves the other ranks, when all is written. Rank 0, for whose result the others wait, does not wait for ever for these: after a
 /// while it reports what `outcome` has not said yet, and ends with its code.
-pub fn leave_ranks(link: MpiLink, outcome: &Result<u8, Failure>, report: fn(&Failure)) -> Result<(), Failure> {
+pub fn leave_ranks(mut link: MpiLink, outcome: &Result<u8, Failure>, report: fn(&Failure)) -> Result<(), Failure> {
     let waited = LEAVE_WITHIN.human_text();
     let left_behind = format!("not all ranks have left within {waited}, and are left behind");
     let late = match outcome {
@@ -106,9 +111,26 @@ pub fn leave_ranks(link: MpiLink, outcome: &Result<u8, Failure>, report: fn(&Fai
         Err(failure) => Failure::of_another_rank(failure.code, failure.user_message()).with_advice(&left_behind),
     };
     let limit = if link.own_rank() == 0 { Some(TimeLimit::begin(LEAVE_WITHIN, late, report)?) } else { None };
+    // A library may fail where it is left with letters that nobody has received.
+    let _ = receive_last_letters(&mut link);
     let left = link.leave_world().map_err(|error| link_failure(&error));
     drop(limit);
     left
+}
+
+/// Receives what other ranks have sent, such as signs of life that nobody needed any more, until all have come here.
+fn receive_last_letters(link: &mut MpiLink) -> Result<(), LinkError> {
+    let clock = Clock::start();
+    link.begin_collective(Collective::MaximumForAll(vec![0]))?;
+    let mut have_all_come = false;
+    while !(have_all_come && link.all_has_left()?) && clock.now().since(Instant::ZERO) < LETTERS_WITHIN {
+        have_all_come |= link.collective_result()?.is_some();
+        if link.next_message()?.is_none() {
+            std::thread::park_timeout(LOOK_EVERY);
+        }
+    }
+    while link.next_message()?.is_some() {}
+    Ok(())
 }
 
 /// Ends all ranks because this one cannot go on, which it has told. It ends itself where the library does not.
