@@ -9,19 +9,7 @@ use assay_record::{FlowHead, StepHead, StreamHead};
 use common::*;
 use serde_json::{Value, json};
 
-const NOTHING: Minute = Minute { unscheduled: PER_MINUTE, ..DEFAULT };
-const DEFAULT: Minute = Minute {
-    slow: 10,
-    own_us: 0,
-    pushed: 0,
-    queue_us: 0,
-    errors: 0,
-    short: 0,
-    stuck: 0,
-    waiting: 0,
-    in_flight: 0,
-    unscheduled: 0,
-};
+const NOTHING: Minute = Minute { unscheduled: PER_MINUTE, ..GOOD };
 
 /// Three hours of a stream with this life, in slices of an hour; events stand before the interval that they belong to.
 fn judged(life: Value, at: impl Fn(u64) -> Minute, events: &[(u64, &str, &str, u64)]) -> Judgement {
@@ -42,7 +30,7 @@ fn judged(life: Value, at: impl Fn(u64) -> Minute, events: &[(u64, &str, &str, u
 }
 
 fn within(minutes: std::ops::Range<u64>) -> impl Fn(u64) -> Minute {
-    move |minute| if minutes.contains(&minute) { DEFAULT } else { NOTHING }
+    move |minute| if minutes.contains(&minute) { GOOD } else { NOTHING }
 }
 
 #[test]
@@ -66,7 +54,7 @@ fn what_was_in_flight_at_its_end_is_judged_with_the_slice_in_which_it_ended() {
     let life = json!({"for": "1h"});
     // Its last five operations take long, and complete in the next slice.
     let at = |minute| match minute {
-        59 => Minute { in_flight: 5, ..DEFAULT },
+        59 => Minute { in_flight: 5, ..GOOD },
         60 => Minute { slow: 1000, ..NOTHING },
         minute => within(0..59)(minute),
     };
@@ -74,7 +62,7 @@ fn what_was_in_flight_at_its_end_is_judged_with_the_slice_in_which_it_ended() {
     assert_eq!(judged_.verdict, Verdict::Pass, "5 of 36000 are slow: {}", judged_.reason);
     assert_eq!(judged_.part.slices.listed[0].streams[0].counts.operations, 36_000, "all of them are in its only slice");
     let never = |minute| match minute {
-        59 => Minute { in_flight: 5, ..DEFAULT },
+        59 => Minute { in_flight: 5, ..GOOD },
         60.. => Minute { in_flight: 5, ..NOTHING },
         minute => within(0..59)(minute),
     };
@@ -113,7 +101,7 @@ fn a_life_is_remembered_over_an_interruption() {
     let mut rest = head.clone();
     (rest.continues, rest.measured_before_ns, rest.phases[1].span_ns) = (true, 100 * MINUTE, 80 * MINUTE);
     let details = [("flow", "0"), ("completed_ns", &(90 * MINUTE).to_string()[..])];
-    let first = Scenario::new(head).minutes(0..90, |_, _| DEFAULT).event_with("stream-end", "told", &details);
+    let first = Scenario::new(head).minutes(0..90, |_, _| GOOD).event_with("stream-end", "told", &details);
     let first = first.minutes(90..100, |_, _| NOTHING).close(assay_record::CloseReason::Interrupted, "SIGINT");
     let judged = first.segment(rest).minutes(100..180, |_, _| NOTHING).completed().judge();
     let slices: Vec<_> = judged.part.slices.listed.iter().map(|slice| (slice.valid, slice.within)).collect();
@@ -129,9 +117,9 @@ fn a_slice_that_waits_when_the_log_ends_is_judged() {
     head.phases[0].span_ns = 0;
     head.plan = json!({"seed": 7, "streams": [{"name": "reads", "for": "2h"}]});
     let never = |minute, _| match minute {
-        119 => Minute { in_flight: 5, ..DEFAULT },
+        119 => Minute { in_flight: 5, ..GOOD },
         120.. => Minute { in_flight: 5, ..NOTHING },
-        _ => DEFAULT,
+        _ => GOOD,
     };
     let run = Scenario::new(head).minutes(0..130, never);
     let judged = run.close(assay_record::CloseReason::Interrupted, "SIGINT").judge();
@@ -205,8 +193,7 @@ fn rates_of_what_ran_one_after_another_are_not_added() {
             (15.0, 60),
         ),
     ] {
-        let judged =
-            together(&lives, |minute, flow| if ran[flow].contains(&minute) { DEFAULT } else { NOTHING }, &events);
+        let judged = together(&lives, |minute, flow| if ran[flow].contains(&minute) { GOOD } else { NOTHING }, &events);
         let throughput = judged.part.streams.throughput.unwrap();
         let shown = (throughput.operations_per_second, (throughput.ran_ns + 1) / MINUTE);
         assert!((shown.0 - expected.0).abs() < 0.01 && shown.1 == expected.1, "{what}: {throughput:?}");

@@ -63,19 +63,6 @@ struct Fault {
     told: &'static str,
 }
 
-const GOOD: Minute = Minute {
-    slow: 10,
-    own_us: 0,
-    pushed: 0,
-    queue_us: 0,
-    errors: 0,
-    short: 0,
-    stuck: 0,
-    waiting: 0,
-    in_flight: 0,
-    unscheduled: 0,
-};
-
 const FAULTS: [Fault; 4] = [
     Fault {
         name: "errors",

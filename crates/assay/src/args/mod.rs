@@ -26,7 +26,7 @@ pub(crate) use lookaside::Lookaside;
 pub(crate) use on_directory::OnDirectory;
 pub(crate) use output::Output;
 pub(crate) use pace::Pace;
-pub(crate) use ranks::{JoinHow, Ranks, join_hosts};
+pub(crate) use ranks::{JoinHow, Ranks, join_hosts, leave_with_result};
 pub(crate) use search::Search;
 pub(crate) use subject::Subject;
 pub(crate) use tiles::TileCount;

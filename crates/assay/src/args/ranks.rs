@@ -107,12 +107,14 @@ fn leave_or_abort(link: MpiLink, ended: Result<u8, Failure>) -> Result<u8, Failu
             abort_ranks(&link, failure.code, report_failure);
             Ok(failure.code)
         }
-        ended => {
-            // The result is written: it stands, however the library ends.
-            if let Err(failure) = leave_ranks(link, &ended, report_failure) {
-                print_to_stderr(&format!("warning: {}", failure.user_message()));
-            }
-            ended
-        }
+        ended => leave_with_result(link, ended),
     }
+}
+
+/// Leaves the other ranks. The result is written by now: it stands, however the library ends.
+pub(crate) fn leave_with_result(link: MpiLink, ended: Result<u8, Failure>) -> Result<u8, Failure> {
+    if let Err(failure) = leave_ranks(link, &ended, report_failure) {
+        print_to_stderr(&format!("warning: {}", failure.user_message()));
+    }
+    ended
 }

@@ -2,13 +2,12 @@
 
 use super::result;
 use super::run::{PlannedRun, Run, open_targets, plan_run, warn_of_blank, way_of_driving};
-use crate::args::Pace;
+use crate::args::{Pace, leave_with_result};
 use crate::progress::Progress;
 use crate::screen::{KeptBack, print_to_stderr, report_failure};
 use assay_base::Span;
 use assay_device::clock::Clock;
 use assay_hosts::Link;
-use assay_hosts::clock::ClockMap;
 use assay_hosts::exchange::Exchange;
 use assay_hosts::mpi::MpiLink;
 use assay_run::certificate::signing::Signer;
@@ -17,10 +16,10 @@ use assay_run::failure::{Failure, code};
 use assay_run::host::ranks::agreement::{AgreedRanks, Offer, agree_on_directory, seed_of_all};
 use assay_run::host::ranks::carrying::{CarriedRank, JointRun};
 use assay_run::host::ranks::compare_clocks;
-use assay_run::host::ranks::group::{LEAD_IN_PROCESS, LEAD_OF_HOSTS};
-use assay_run::host::ranks::joining::{abort_ranks, leave_ranks};
+use assay_run::host::ranks::group::{LEAD_IN_PROCESS, LEAD_OF_HOSTS, ranks_of_process};
+use assay_run::host::ranks::joining::abort_ranks;
 use assay_run::host::ranks::places::{begin_joint_log, make_place_for_rank};
-use assay_run::host::ranks::sharing::{places_of_targets, prove_apart, prove_sharing};
+use assay_run::host::ranks::sharing::{places_of_targets, prove_targets};
 use assay_run::host::ranks::suited::refuse_unsuited;
 use assay_run::open::prepared::Prepared;
 use assay_run::procedure::steps::Task;
@@ -52,10 +51,7 @@ pub(crate) fn run_with_ranks(args: &Run) -> Result<u8, Failure> {
     let (failure, code) = match run_as_rank(args, &mut link) {
         Ok(Ended { code, apart: Some(failure) }) => (failure, code),
         Err(failure) if failure.code == code::HOST => (failure.clone(), failure.code),
-        outcome => {
-            let outcome = outcome.map(|ended| ended.code);
-            return leave_ranks(link, &outcome, report_failure).and(outcome);
-        }
+        outcome => return leave_with_result(link, outcome.map(|ended| ended.code)),
     };
     // The others may wait for this rank for ever. Nothing is said after this.
     print_to_stderr(&format!("error: rank {}: {}", link.own_rank(), failure.user_message()));
@@ -126,18 +122,7 @@ fn run_local_ranks(args: &Run) -> Result<Ended, Failure> {
     }
     let directory = args.output.results_place().create_directory(&directory)?;
     let mut links = Exchange::within_process(ranks).links();
-    let mut carried = Vec::new();
-    for (rank, link) in links.iter_mut().enumerate() {
-        let log = make_place_for_rank(&directory, rank)?;
-        let beside = (0..ranks as u32).filter(|other| *other as usize != rank).collect();
-        carried.push(CarriedRank {
-            link,
-            place: agreed.place_of_rank(rank),
-            beside: if ready.prepared.targets.real_targets().is_empty() { Vec::new() } else { beside },
-            log,
-            common_time: ClockMap::of_rank_zero(),
-        });
-    }
+    let carried = ranks_of_process(&agreed, &mut links, &ready.prepared.targets, &directory)?;
     carry(
         args,
         &ready,
@@ -171,8 +156,7 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<Ended, Failure> {
         print_to_stderr(line);
     }
     agreed.agree_on_parts(link, &ready.tasks[0].plan, &ready.prepared.targets)?;
-    let prove = if targets_of_hosts.are_own() { prove_apart } else { prove_sharing };
-    ready.how.watermarks.extend(prove(link, &agreed, &ready.prepared.targets)?);
+    ready.how.watermarks.extend(prove_targets(link, &agreed, &ready.prepared.targets)?);
     let disks = watched_disks(&ready.tasks[0].plan, &ready.prepared.targets, &directory);
     let beside = agreed.ranks_on_disks(link, disks)?;
     let directory = agree_on_directory(link, || args.output.results_place().create_directory(&directory))?;

@@ -6,7 +6,7 @@ use super::agreement::{AgreedRanks, Offer};
 use super::carrying::{CarriedRank, JointRun};
 use super::compare_clocks;
 use super::places::make_place_for_rank;
-use super::sharing::{places_of_targets, prove_apart, prove_sharing};
+use super::sharing::{places_of_targets, prove_targets};
 use super::statements::{share_statements, share_statements_within};
 use super::suited::refuse_unsuited;
 use crate::drive::{Drive, watched_disks};
@@ -21,7 +21,7 @@ use assay_base::Span;
 use assay_device::clock::Clock;
 use assay_hosts::Link;
 use assay_hosts::clock::ClockMap;
-use assay_hosts::exchange::Exchange;
+use assay_hosts::exchange::{Exchange, ExchangeLink};
 use assay_hosts::mpi::MpiLink;
 use assay_model::Plan;
 use assay_model::hosts::HostTargets;
@@ -57,7 +57,7 @@ impl Order {
 
     fn into_task(self) -> Task {
         let Order { plan, whole, usual_slice, .. } = self;
-        Task { head: None, plan, whole, usual_slice, measured_before_ns: None, committed_before: Vec::new() }
+        Task { whole, usual_slice, ..Task::single_run(plan, Span::ZERO) }
     }
 }
 
@@ -92,6 +92,25 @@ pub struct RankGroup<'a> {
     has_greeted: Cell<bool>,
     /// Whether nothing more is said between the ranks.
     is_over: Cell<bool>,
+}
+
+/// The ranks of this process, each with a place for its log. All use the disks of all.
+pub fn ranks_of_process<'a>(
+    agreed: &AgreedRanks,
+    links: &'a mut [ExchangeLink],
+    targets: &Targets,
+    directory: &Path,
+) -> Result<Vec<CarriedRank<'a>>, Failure> {
+    let are_real = !targets.real_targets().is_empty();
+    let ranks = links.len() as u32;
+    let mut carried = Vec::new();
+    for (rank, link) in links.iter_mut().enumerate() {
+        let beside = (0..ranks).filter(|other| are_real && *other as usize != rank).collect();
+        let log = make_place_for_rank(directory, rank)?;
+        let (place, common_time) = (agreed.place_of_rank(rank), ClockMap::of_rank_zero());
+        carried.push(CarriedRank { link, place, beside, log, common_time });
+    }
+    Ok(carried)
 }
 
 impl std::fmt::Debug for RankGroup<'_> {
@@ -149,8 +168,8 @@ impl<'a> RankGroup<'a> {
                 AgreedRanks::greet_all(link, Err(failure.clone()), HostTargets::default()).map(|_| ())
             }
             _ if !self.is_waited_for() || self.is_over.get() => Ok(()),
-            Some(failure) => self.say_what_follows(link, Err(failure.clone()), BETWEEN_RUNS).map(|_| ()),
-            None => self.say_what_follows(link, Ok(None), BETWEEN_RUNS).map(|_| ()),
+            Some(failure) => self.say_what_follows(link, Err(failure.clone())).map(|_| ()),
+            None => self.say_what_follows(link, Ok(None)).map(|_| ()),
         };
         // What this rank has said is known here.
         if failure.is_some() { Ok(()) } else { ended }
@@ -162,9 +181,8 @@ impl<'a> RankGroup<'a> {
         &self,
         link: &mut dyn Link,
         own: Result<Option<Order>, Failure>,
-        patience: Span,
     ) -> Result<Option<Order>, Failure> {
-        let said = share_statements_within(link, own, patience);
+        let said = share_statements_within(link, own, BETWEEN_RUNS);
         let order = said.map(|said| said.into_iter().next().flatten());
         self.is_over.set(!matches!(order, Ok(Some(_))));
         order
@@ -193,15 +211,8 @@ impl RankGroup<'_> {
         let directory = order.directory.clone();
         let (task, how) = (order.into_task(), self.way_of_carrying(opened.how));
         (0..ranks).try_for_each(|rank| agreed.check_part_of_rank(rank, &task.plan, opened.targets))?;
-        let are_real = !opened.targets.real_targets().is_empty();
         let mut links = Exchange::within_process(ranks).links();
-        let mut carried = Vec::new();
-        for (rank, link) in links.iter_mut().enumerate() {
-            let beside = (0..ranks as u32).filter(|other| are_real && *other as usize != rank).collect();
-            let log = make_place_for_rank(&directory, rank)?;
-            let (place, common_time) = (agreed.place_of_rank(rank), ClockMap::of_rank_zero());
-            carried.push(CarriedRank { link, place, beside, log, common_time });
-        }
+        let carried = ranks_of_process(&agreed, &mut links, opened.targets, &directory)?;
         let OpenedForRuns { targets, stop, .. } = opened;
         let hosts = agreed.host_names();
         let run = JointRun { tasks: &[task], targets, how: &how, stop, lead: LEAD_IN_PROCESS, hosts: &hosts };
@@ -278,8 +289,7 @@ impl CarryRuns for RankGroup<'_> {
         let remarks = agreed.gather_remarks(link, kept)?;
         remarks.iter().filter(|_| agreed.own_place().rank == 0).for_each(|line| (speech.tell)(line));
         agreed.agree_on_parts(link, plan, &targets)?;
-        let prove = if plan.hosts.are_own() { prove_apart } else { prove_sharing };
-        *self.watermarks.borrow_mut() = prove(link, &agreed, &targets)?;
+        *self.watermarks.borrow_mut() = prove_targets(link, &agreed, &targets)?;
         *self.agreed.borrow_mut() = Some(agreed);
         Ok(targets)
     }
@@ -296,7 +306,7 @@ impl CarryRuns for RankGroup<'_> {
             Joined::InProcess(ranks) => self.carry_in_process(*ranks, order, opened, log, observer),
             Joined::ByMpi(link, _) => {
                 let link: &mut MpiLink = &mut link.borrow_mut();
-                self.say_what_follows(link, Ok(Some(order.clone())), BETWEEN_RUNS)?;
+                self.say_what_follows(link, Ok(Some(order.clone())))?;
                 self.carry_over_hosts(link, order, opened, Some((log, observer)))
             }
         }
@@ -305,7 +315,7 @@ impl CarryRuns for RankGroup<'_> {
     fn follow_first_rank(&self, opened: OpenedForRuns<'_>) -> Result<(), Failure> {
         let Joined::ByMpi(link, _) = &self.joined else { return Ok(()) };
         let link: &mut MpiLink = &mut link.borrow_mut();
-        while let Some(order) = self.say_what_follows(link, Ok(None), BETWEEN_RUNS)? {
+        while let Some(order) = self.say_what_follows(link, Ok(None))? {
             match self.carry_over_hosts(link, order, opened, None) {
                 Err(failure) if failure.leaves_others_behind() => return Err(failure),
                 // All ranks have heard of any other failure; the first one says how it goes on.

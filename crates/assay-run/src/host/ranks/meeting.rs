@@ -13,7 +13,7 @@ use assay_hosts::{Collective, Link};
 use std::time::Duration;
 
 /// How long the others may take: the safety rules of a host look at all of its devices and processes.
-pub(super) const PATIENCE: Span = Span::from_secs(120);
+const PATIENCE: Span = Span::from_secs(120);
 /// For whom all wait is said after this time.
 const NAMED_AFTER: Span = Span::from_secs(4);
 /// That nothing is heard of rank 0 is said later: it looks for 5 s at what the targets hold.
@@ -27,22 +27,16 @@ const LOOK_SELDOM: Duration = Duration::from_millis(20);
 /// A wait after which one looks less often.
 const LONG: Span = Span::from_secs(1);
 
-/// Waits until all ranks have come to the next round, and begins it with this operation. Rank 0 may come as late as this; where that is
-/// later than usual, nobody says that it is waited for.
-pub(super) fn meet_all_within(
-    link: &mut dyn Link,
-    operation: Collective,
-    patience: Span,
-) -> Result<Collective, Failure> {
+/// Waits until all ranks have come to the next round, and begins it with this operation.
+pub(super) fn meet_all(link: &mut dyn Link, operation: Collective) -> Result<Collective, Failure> {
     if link.own_rank() == 0 {
         wait_for_others(link)?;
         return finish_collective(link, operation);
     }
-    let mut signed = Instant::ZERO;
     send_sign(link, 0)?;
     link.begin_collective(operation).map_err(|error| link_failure(&error))?;
     let clock = Clock::start();
-    let (mut heard, mut is_told) = (clock.now(), patience > PATIENCE);
+    let (mut heard, mut is_told) = (clock.now(), false);
     loop {
         if let Some(result) = link.collective_result().map_err(|error| link_failure(&error))? {
             return Ok(result);
@@ -50,21 +44,15 @@ pub(super) fn meet_all_within(
         if link.next_message().map_err(|error| link_failure(&error))?.is_some() {
             heard = clock.now();
         }
-        // Behind a run rank 0 may have taken the first sign for one of the run.
-        if clock.now().since(signed) > SIGN_EVERY {
-            send_sign(link, 0)?;
-            signed = clock.now();
-        }
         let quiet_for = clock.now().since(heard);
-        if quiet_for > patience {
+        if quiet_for > PATIENCE {
             return Err(Failure::host_unable(format!("nothing was heard of rank 0 for {}", quiet_for.human_text())));
         }
         if quiet_for > FIRST_NAMED_AFTER && !is_told && SPEAKERS.contains(&link.own_rank()) {
             link.tell_user(&format!("rank {} has waited {} for rank 0", link.own_rank(), quiet_for.human_text()));
             is_told = true;
         }
-        // Whoever waits long may look less often.
-        std::thread::park_timeout(if quiet_for < LONG { LOOK_EVERY } else { LOOK_SELDOM });
+        std::thread::park_timeout(LOOK_EVERY);
     }
 }
 
@@ -105,18 +93,30 @@ fn send_sign(link: &mut dyn Link, to: usize) -> Result<(), Failure> {
 
 /// Begins an operation of all ranks, which have met, and waits for its result.
 pub(super) fn finish_collective(link: &mut dyn Link, operation: Collective) -> Result<Collective, Failure> {
+    finish_collective_within(link, operation, PATIENCE)
+}
+
+/// The same where the others may come as late as this, and nobody gives signs meanwhile: what a rank does that they wait for would take
+/// them for its own.
+pub(super) fn finish_collective_within(
+    link: &mut dyn Link,
+    operation: Collective,
+    patience: Span,
+) -> Result<Collective, Failure> {
     let clock = Clock::start();
     link.begin_collective(operation).map_err(|error| link_failure(&error))?;
     loop {
         if let Some(result) = link.collective_result().map_err(|error| link_failure(&error))? {
             return Ok(result);
         }
-        if clock.now().since(Instant::ZERO) > PATIENCE {
+        let waited = clock.now().since(Instant::ZERO);
+        if waited > patience {
             return Err(Failure::host_unable(format!(
-                "not all ranks have answered within {PATIENCE}; assay doctor --hosts names those that do not"
+                "not all ranks have answered within {patience}; assay doctor --hosts names those that do not"
             )));
         }
-        std::thread::park_timeout(LOOK_EVERY);
+        // Whoever waits long may look less often.
+        std::thread::park_timeout(if waited < LONG { LOOK_EVERY } else { LOOK_SELDOM });
     }
 }
 

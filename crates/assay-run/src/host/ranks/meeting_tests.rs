@@ -49,8 +49,7 @@ fn those_for_whom_all_wait_are_named() {
                     if (own, round) == (1, 1) {
                         std::thread::sleep(Duration::from_millis(5_500));
                     }
-                    let met =
-                        meet_all_within(&mut link, Collective::MaximumForAll(vec![own + round]), PATIENCE).unwrap();
+                    let met = meet_all(&mut link, Collective::MaximumForAll(vec![own + round])).unwrap();
                     assert_eq!(met, Collective::MaximumForAll(vec![2 + round]));
                 }
                 // Rank 0 has read all letters; signs of it that come later are signs to who joins the logs too.

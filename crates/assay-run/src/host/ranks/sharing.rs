@@ -41,12 +41,25 @@ pub fn places_of_targets(paths: &[&Path]) -> Vec<String> {
     paths.iter().map(place).collect()
 }
 
+/// Proves that the open targets are what the workload says of them: the same for all hosts, or each host's own. Returns what limits the
+/// result.
+///
+/// # Errors
+/// They are not, or somebody on a host that takes no part writes to one. Nothing but claims was written, which are put back.
+pub fn prove_targets(link: &mut dyn Link, ranks: &AgreedRanks, targets: &Targets) -> Result<Vec<String>, Failure> {
+    if ranks.targets_of_hosts().are_own() {
+        prove_apart(link, ranks, targets)
+    } else {
+        prove_sharing(link, ranks, targets)
+    }
+}
+
 /// Proves that all ranks have the same targets, which are open. Returns what limits the result: of targets that are only read, nothing
 /// may be written to prove it.
 ///
 /// # Errors
 /// A rank has another target than rank 0, or somebody on another host writes to one. Nothing but claims was written, which are put back.
-pub fn prove_sharing(link: &mut dyn Link, ranks: &AgreedRanks, targets: &Targets) -> Result<Vec<String>, Failure> {
+fn prove_sharing(link: &mut dyn Link, ranks: &AgreedRanks, targets: &Targets) -> Result<Vec<String>, Failure> {
     let reals = targets.real_targets();
     if ranks.are_on_one_host() || reals.is_empty() {
         // The rank to which a file was granted labels it before any of them writes.
@@ -69,7 +82,7 @@ pub fn prove_sharing(link: &mut dyn Link, ranks: &AgreedRanks, targets: &Targets
 /// # Errors
 /// Two hosts have the same target, or somebody on a host that takes no part writes to one. Nothing but claims was written, which are put
 /// back.
-pub fn prove_apart(link: &mut dyn Link, ranks: &AgreedRanks, targets: &Targets) -> Result<Vec<String>, Failure> {
+fn prove_apart(link: &mut dyn Link, ranks: &AgreedRanks, targets: &Targets) -> Result<Vec<String>, Failure> {
     let reals = targets.real_targets();
     let hosts = ranks.first_ranks_of_hosts();
     if hosts.len() == 1 || reals.is_empty() {

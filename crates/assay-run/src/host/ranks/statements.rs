@@ -1,7 +1,7 @@
 //! What each rank says to all, before a run: every rank learns what every other one says, or that one of them refuses. The order of
 //! such rounds is the same on all ranks, so that one that refuses keeps all from going on, and none waits for it.
 
-use super::meeting::{PATIENCE, finish_collective, meet_all_within};
+use super::meeting::{finish_collective, finish_collective_within, meet_all};
 use crate::failure::{Failure, code, one_line};
 use crate::log::tool::VERSION;
 use assay_base::Span;
@@ -30,17 +30,26 @@ pub(super) fn share_statements<T: Serialize + DeserializeOwned>(
     link: &mut dyn Link,
     own: Result<T, Failure>,
 ) -> Result<Vec<T>, Failure> {
-    share_statements_within(link, own, PATIENCE)
+    share_with(link, own, meet_all)
 }
 
-/// The same, where another rank may take as long as this.
+/// The same, where rank 0 may take as long as this, and does something else meanwhile.
 pub(super) fn share_statements_within<T: Serialize + DeserializeOwned>(
     link: &mut dyn Link,
     own: Result<T, Failure>,
     patience: Span,
 ) -> Result<Vec<T>, Failure> {
+    share_with(link, own, |link, operation| finish_collective_within(link, operation, patience))
+}
+
+/// The same, where `begin` waits for all ranks and carries out the first operation.
+fn share_with<T: Serialize + DeserializeOwned>(
+    link: &mut dyn Link,
+    own: Result<T, Failure>,
+    begin: impl FnOnce(&mut dyn Link, Collective) -> Result<Collective, Failure>,
+) -> Result<Vec<T>, Failure> {
     let bytes = serde_json::to_vec(&statement_of(&own)).map_err(|error| Failure::internal_bug(error.to_string()))?;
-    let all = gather_for_all(link, bytes, patience)?;
+    let all = gather_for_all(link, bytes, begin)?;
     // Whoever cannot says so in its own words.
     own?;
     let statements = all.iter().enumerate().map(|(rank, bytes)| read_statement(rank, bytes));
@@ -86,9 +95,13 @@ fn not_of_this_version(rank: usize) -> Failure {
 }
 
 /// The bytes of all ranks, by rank: every rank gives as many as the one that has most, filled up with spaces.
-fn gather_for_all(link: &mut dyn Link, mut bytes: Vec<u8>, patience: Span) -> Result<Vec<Vec<u8>>, Failure> {
+fn gather_for_all(
+    link: &mut dyn Link,
+    mut bytes: Vec<u8>,
+    begin: impl FnOnce(&mut dyn Link, Collective) -> Result<Collective, Failure>,
+) -> Result<Vec<Vec<u8>>, Failure> {
     let ranks = link.world_size();
-    let longest = meet_all_within(link, Collective::MaximumForAll(vec![bytes.len() as u64]), patience)?;
+    let longest = begin(link, Collective::MaximumForAll(vec![bytes.len() as u64]))?;
     let Collective::MaximumForAll(longest) = longest else { return Err(no_answer()) };
     let each = longest.first().copied().unwrap_or_default().max(1) as usize;
     bytes.resize(each, b' ');
