@@ -41,7 +41,7 @@ fn one_target_that_is_gone_ends_the_run_and_one_that_is_read_only_fails_it() {
         ("gone=1", "10min", "ENODEV", 0, "io_uring"),
         ("gone=1", "10min", "ENODEV", 0, "threads"),
         // Its reads still succeed, so that the target is not lost.
-        ("werr_every=1 errno=EROFS", "3s", "EROFS", 2, "io_uring"),
+        ("werr_every=1 errno=EROFS", "6s", "EROFS", 2, "io_uring"),
     ] {
         let Some(rig) = rig() else { return };
         let running = start(&rig, duration, &["--engine", engine, "--workers", "2"]);

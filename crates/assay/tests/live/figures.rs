@@ -261,12 +261,18 @@ fn a_log_that_is_cut_damaged_or_no_log_at_all_is_shown_as_that() {
     assert_eq!(place.assay(&["judge", "damaged", "--json"]).json()["reason"], damaged["standing"]["text"]);
     let spliced = serve("spliced", &[lines[..8].concat(), lines[12..].concat()].concat().into_bytes());
     assert_eq!(spliced["standing"]["word"], "INVALID", "{spliced}");
-    let without_head = serve("headless", lines[1..].concat().as_bytes());
-    assert_eq!(without_head["standing"]["word"], "UNREADABLE", "{without_head}");
-    let nonsense = serve("nonsense", &[b"\xff\x00\n{\"crc\"".as_slice(), &[b'x'; 100_000]].concat());
-    assert_eq!(nonsense["standing"]["word"], "UNREADABLE", "{nonsense}");
-    let empty = serve("empty", b"");
-    assert_eq!(empty["standing"]["word"], "UNREADABLE", "{empty}");
+    let nonsense = [b"\xff\x00\n{\"crc\"".as_slice(), &[b'x'; 100_000]].concat();
+    for (name, bytes) in [("headless", lines[1..].concat().as_bytes()), ("nonsense", &nonsense), ("empty", b"")] {
+        let mut writer = Writer::begin(&place, name);
+        writer.append_bytes(bytes);
+        let live = Live::serve(&place, &[name]);
+        drop(writer);
+        let shown = live.at_end();
+        assert_eq!(shown["standing"]["word"], "UNREADABLE", "{name}: {shown}");
+        // Nobody who writes it will make a log of it now.
+        let refused = place.assay(&["live", name]);
+        assert!(refused.code == Some(3) && refused.err.contains("not a run log"), "{refused:?}");
+    }
 }
 
 #[test]

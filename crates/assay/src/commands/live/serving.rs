@@ -55,9 +55,17 @@ fn refuse_what_is_no_log(dir: &Path) -> Result<(), Failure> {
     if dir.is_dir() && !path.exists() && (is_worked_in(dir) || !fresh_logs(dir, &[]).is_empty()) {
         return Ok(());
     }
-    if Log::open_log(&path)?.is_of_act() {
+    let log = Log::open_log(&path)?;
+    if log.is_of_act() {
         return Err(Failure::bad_workload(format!(
             "{} is a log of ACT, and a live page is made from logs of assay\n  = assay report {0} makes a page of it",
+            escaped_path(&path)
+        )));
+    }
+    // Whoever writes a log may have written nothing yet.
+    if !log.is_being_written() && log.interval_length()?.is_none() {
+        return Err(Failure::bad_workload(format!(
+            "{}: not a run log: it does not begin with the header of a run\n  = name the run.jsonl of a run, or its directory",
             escaped_path(&path)
         )));
     }
