@@ -1,6 +1,6 @@
 //! Cleaning: everything of ours goes, and whatever somebody else put there stays, is named, and keeps its directories.
 
-use crate::bed::{Mounted, PLANTED, as_nobody, make, names_in, open, picture, plant, root, run};
+use crate::bed::{Mounted, PLANTED, as_nobody, make, names_in, open, picture, plant, root, run, skip};
 use assay_files::own_dir::{Conditions, EntryKind, MARKER, Manifest, Place, Report, State, Way, Why, clean, list};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
@@ -41,6 +41,25 @@ fn what_a_run_left_is_listed_and_then_removed() {
     assert_eq!(path.file_name().unwrap().to_str().unwrap(), cleaned.name);
     assert_eq!(names_in(place.path()), [""; 0]);
     assert_eq!(clean(&open(place.path())).unwrap(), []);
+}
+
+/// There a file that is removed while it is open, as the marker is, stands under another name until it is closed, as on NFS.
+#[test]
+fn on_fuse_nothing_is_left_of_a_directory() {
+    let (behind, point) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mounted =
+        std::process::Command::new("bindfs").arg("--no-allow-other").args([behind.path(), point.path()]).output();
+    if !mounted.as_ref().is_ok_and(|mounted| mounted.status.success()) {
+        return skip(&format!("bindfs mounts nothing here, cleaning on FUSE was NOT tried: {mounted:?}"));
+    }
+    let own = make(point.path(), "run 1");
+    plant(&point.path().join(own.name()), own.names());
+    let report = own.clean();
+    let left = names_in(behind.path());
+    let unmounted = std::process::Command::new("umount").arg(point.path()).status().unwrap();
+    assert!(unmounted.success());
+    assert_eq!(report.state, State::Removed, "{report:?}");
+    assert_eq!(left, [""; 0]);
 }
 
 #[test]

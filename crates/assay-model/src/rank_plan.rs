@@ -1,5 +1,6 @@
 //! The plan that each of several ranks carries: the whole, its part within a range of its own, or that of its host's own targets.
 
+use crate::files::{PartOfClients, PlannedFiles};
 use crate::hosts::{HostTargets, PlaceAmong, RANGE_UNIT};
 use crate::plan::{Plan, PlannedApplication};
 use crate::tiles::TileRange;
@@ -28,14 +29,49 @@ impl Plan {
         match self.hosts {
             HostTargets::Shared => Ok(self.clone()),
             HostTargets::Disjoint => self.within_range_of(rank, targets),
-            HostTargets::Own => {
-                let mut own = self.clone();
-                if host.index > 0 {
-                    own.load.seed = Prng::for_path(self.load.seed, &[FOR_HOSTS, host.index]).next_u64();
-                }
-                Ok(own)
-            }
+            HostTargets::Own => Ok(self.with_numbers_of(host)),
         }
+    }
+
+    /// What one of several ranks does of a plan of clients on a directory, where it has these of the clients: on a tree of its own, with
+    /// their files.
+    ///
+    /// # Errors
+    /// Its tree cannot be divided, or several ranks would do all of it on one host: what, and what to do.
+    pub fn with_clients_of(&self, rank: PlaceAmong, clients: PartOfClients) -> Result<Plan, String> {
+        let Some(PlannedApplication::Files(files)) = &self.load.application else {
+            return Err("no clients on a directory".to_owned());
+        };
+        let workload = match self.hosts {
+            HostTargets::Disjoint => {
+                return Err(
+                    "a directory has no ranges: remove ranges from [hosts]; each rank has a tree of its own in it"
+                        .to_owned(),
+                );
+            }
+            HostTargets::Own if clients.own < clients.all => {
+                return Err(
+                    "each host does all of the load in a directory of its own, and several ranks of one host would each do a part: start one \
+                     rank on each host"
+                        .to_owned(),
+                );
+            }
+            HostTargets::Own | HostTargets::Shared => files.workload.with_part_of_clients(clients)?,
+        };
+        let files = PlannedFiles { workload, ..files.clone() };
+        let mut own = self.with_numbers_of(rank);
+        own.load.streams = files.phase_streams().ok_or("its part of a rate is too small to be scheduled")?;
+        own.load.application = Some(PlannedApplication::Files(files));
+        Ok(own)
+    }
+
+    /// The same with random numbers of its own; the first of several draws those of a plan that one carries alone.
+    fn with_numbers_of(&self, place: PlaceAmong) -> Plan {
+        let mut own = self.clone();
+        if place.index > 0 {
+            own.load.seed = Prng::for_path(self.load.seed, &[FOR_HOSTS, place.index]).next_u64();
+        }
+        own
     }
 
     fn within_range_of(&self, rank: PlaceAmong, targets: &[Geometry]) -> Result<Plan, String> {

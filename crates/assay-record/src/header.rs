@@ -134,6 +134,20 @@ pub struct HostHead {
     pub parts: u64,
     /// How many parts all ranks carry.
     pub all_parts: u64,
+    /// What it knew of the clock of rank 0 when it began; absent for rank 0, whose clock is the one of all, and for ranks of its process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<HostClock>,
+}
+
+/// What a rank knows of the clock of rank 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostClock {
+    /// The clock of rank 0 shows so many nanoseconds more than its own.
+    pub offset_ns: i64,
+    /// How far that may be off, to both sides.
+    pub error_ns: i64,
+    /// By how many billionths the clock of rank 0 was seen to run faster.
+    pub scale_ppb: i64,
 }
 
 impl HostHead {

@@ -36,7 +36,7 @@ pub struct RowLayout {
     flows: usize,
     /// Counts between the thresholds.
     buckets: usize,
-    /// Targets whose lateness is counted.
+    /// Targets, whose lateness may be counted.
     targets: usize,
     loops: usize,
 }
@@ -107,7 +107,7 @@ impl RowLayout {
         RowLayout {
             flows: header.flows.len(),
             buckets: header.thresholds_ns.len() + 1,
-            targets: if header.lateness { header.targets.len() } else { 0 },
+            targets: header.targets.len(),
             loops: header.loops.len(),
         }
     }

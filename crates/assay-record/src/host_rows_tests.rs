@@ -150,9 +150,8 @@ fn a_layout_follows_from_the_header() {
     let Some(Ok(Entry::Header(mut header))) = Reader::new(log.as_bytes()).next_entry().unwrap() else {
         panic!("a log begins with a header");
     };
+    // Runs on directories say how late their clients were, and nothing that the generator is judged by.
     header.lateness = false;
-    assert_eq!(RowLayout::from_header(&header).targets, 0, "a log without lateness has no entries of it");
-    header.lateness = true;
     assert_eq!(RowLayout::from_header(&header).targets, header.targets.len());
 }
 

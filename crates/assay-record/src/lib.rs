@@ -34,8 +34,8 @@ pub use event::{CACHED_SHARE, Event, EventKind, MARK_ID, PART};
 pub use flow_counters::{FlowCounters, FlowWork};
 pub use foreign::{DiskWork, ForeignAccount, ForeignLoad, OwnWork, WatchedDisk};
 pub use header::{
-    CacheHead, Close, CloseReason, DIRECTORY, FlowHead, Header, HostHead, MeterHead, PhaseHead, PhaseKind, Preparation,
-    StepHead, StreamHead, TargetHead,
+    CacheHead, Close, CloseReason, DIRECTORY, FlowHead, Header, HostClock, HostHead, MeterHead, PhaseHead, PhaseKind,
+    Preparation, StepHead, StreamHead, TargetHead,
 };
 pub use host_rows::{DistributionRows, IntervalRows, RowLayout};
 pub use interval::{

@@ -48,7 +48,11 @@ use watched::Watched;
 /// The disks on which the load of others is looked for in a run of this plan, by their numbers in the kernel. `log` is the path of its
 /// log.
 pub fn watched_disks(plan: &Plan, targets: &Targets, log: &Path) -> Vec<String> {
-    Watched::new(plan, targets, log).counted_disks().iter().map(ToString::to_string).collect()
+    let disks = match targets {
+        Targets::Directory(directory) => directory.disks_to_flush(),
+        _ => Watched::new(plan, targets, log).counted_disks(),
+    };
+    disks.iter().map(ToString::to_string).collect()
 }
 
 /// Runs `plan` on the first `plan.targets` of `targets` and appends a whole segment to `log`.
@@ -85,7 +89,7 @@ pub fn drive_plan(
             run.run_on_devices(specs)
         }
         Targets::Directory(directory) => {
-            DirectoryRun { plan, targets, directory, how, stop }.carry_out_run(log, observer)
+            DirectoryRun { plan, whole, targets, directory, how, stop }.carry_out_run(log, observer)
         }
         _ => {
             RealTimeRun::new(plan, targets, cache.as_ref(), how, stop).within_whole(whole).carry_out_run(log, observer)

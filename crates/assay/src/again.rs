@@ -7,6 +7,9 @@ use std::path::Path;
 /// Options that name the directory of a run; one of them takes the place of all.
 const OF_THE_DIRECTORY: [&str; 2] = ["--out", "--resume"];
 
+/// What is done where nobody can continue what was cut short.
+pub(crate) const FROM_THE_BEGINNING: &str = "the same command with another --out";
+
 /// A line that says that the work in `dir` was cut short, with the command that continues it.
 pub(crate) fn cut_short(dir: &Path) -> String {
     format!("cut short; next: {}", resume_command(dir))

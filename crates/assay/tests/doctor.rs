@@ -28,6 +28,8 @@ mod pypi;
 mod rank_logs;
 #[path = "hosts/real_targets.rs"]
 mod real_targets;
+#[path = "hosts/shared_directories.rs"]
+mod shared_directories;
 
 use serde_json::Value;
 use std::process::Command;

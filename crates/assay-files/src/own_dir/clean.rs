@@ -13,6 +13,7 @@ use crate::trouble::{Trouble, error_in_words};
 use assay_base::text::one_line;
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
+use rustix::thread::{Timespec, nanosleep};
 use std::ffi::{CStr, CString};
 
 /// No tree of ours is deeper; what lies deeper stays.
@@ -176,12 +177,13 @@ pub(super) fn of_tree(place: &Place, ours: LockedDirectory, purpose: Purpose) ->
         }
         walk = Walk::new(known, purpose);
     }
+    let (name, marker) = (ours.name.clone(), Box::new(ours.marker.clone()));
     let state = match (walk.left_count, purpose) {
         (0, Purpose::Look) => State::Removable,
-        (0, Purpose::Remove) => remove_marker_and_directory(place, &ours, &mut walk),
+        (0, Purpose::Remove) => remove_marker_and_directory(place, ours, &mut walk),
         _ => State::Stays,
     };
-    Report { entries, ..walk.report_as(Report::new(&ours.name, Some(Box::new(ours.marker)), state)) }
+    Report { entries, ..walk.report_as(Report::new(&name, Some(marker), state)) }
 }
 
 /// What became of the attempt to remove a directory.
@@ -210,9 +212,14 @@ const OTHER_FILE_SYSTEM: &str = "is a mount point, or a subvolume";
 const REPLACED: &str = "was replaced by something else while it was cleaned";
 
 /// The last step, when nothing but the marker is left.
-fn remove_marker_and_directory(place: &Place, ours: &LockedDirectory, walk: &mut Walk<'_>) -> State {
-    let removal = match remove_marker(place, ours) {
-        Removal::Done => remove_directory(place, &ours.name, &ours.directory),
+fn remove_marker_and_directory(place: &Place, ours: LockedDirectory, walk: &mut Walk<'_>) -> State {
+    let removal = match remove_marker(place, &ours) {
+        Removal::Done => {
+            let LockedDirectory { name, directory, marker_file, .. } = ours;
+            // NFS and FUSE keep the name of a file that is removed while it is open, under another one.
+            drop(marker_file);
+            remove_emptied_directory(place, &name, &directory)
+        }
         other => other,
     };
     match removal {
@@ -270,6 +277,35 @@ fn remove_names_of_copy(ours: &LockedDirectory) -> rustix::io::Result<()> {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(why) => Err(why),
     }
+}
+
+/// How often a directory is tried to be removed in which a file still stands under another name: FUSE hears later that it was closed.
+const HIDDEN_TRIES: u32 = 40;
+/// The time between two tries.
+const HIDDEN_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// How the name begins under which a file stands that was removed while somebody has it open: on NFS (fs/nfs/unlink.c), on FUSE (libfuse,
+/// lib/fuse.c).
+const HIDDEN: [&str; 2] = [".nfs", ".fuse_hidden"];
+
+/// Removes the directory when it has no marker any more.
+fn remove_emptied_directory(place: &Place, name: &str, directory: &Directory) -> Removal {
+    for _ in 0..HIDDEN_TRIES {
+        match remove_directory(place, name, directory) {
+            Removal::Filled if holds_only_hidden(directory) => {
+                let _ = nanosleep(&HIDDEN_PAUSE);
+            }
+            removal => return removal,
+        }
+    }
+    remove_directory(place, name, directory)
+}
+
+/// Whether all that is in it are files that were removed, and are still open somewhere.
+fn holds_only_hidden(directory: &Directory) -> bool {
+    let mut others = 0;
+    let is_hidden = |name: &CString| HIDDEN.iter().any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()));
+    let listed = for_each_name(directory, |name| others += usize::from(!is_hidden(&name)));
+    listed.is_ok() && others == 0
 }
 
 /// Removes the directory that is open if it still has this name: somebody may have put another empty one there.

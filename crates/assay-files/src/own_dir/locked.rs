@@ -254,7 +254,7 @@ fn is_own_file(facts: &Stat, owner: u32) -> bool {
 }
 
 /// The content of a marker, as far as one can be long, and a byte more.
-fn content_of(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
+pub(super) fn content_of(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
     let mut bytes = vec![0; LONGEST + 1];
     let mut length = 0;
     while length < bytes.len() {

@@ -5,6 +5,7 @@
 //! A place is opened once ([`Place`]). Below our directory no link is followed, no mount is entered and no `..` leads out
 //! (`resolve.rs`). Every name carries a check ([`Names`]), by which cleaning ([`clean()`]) tells what is ours.
 
+mod claim;
 mod clean;
 mod directory;
 mod gate;
@@ -20,6 +21,7 @@ mod resolve;
 mod torn;
 mod views;
 
+pub use claim::Claim;
 pub use clean::{DEEPEST, Left, Report, State, Why, clean, list};
 pub use directory::{Directory, Foreign, Known, OpenError, Unexamined};
 pub use gate::{OwnDir, Request};

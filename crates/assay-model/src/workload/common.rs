@@ -22,9 +22,8 @@ macro_rules! workload_file {
                 in_flight_bound: Option<toml::Spanned<u32>>,
                 scheduler: Option<String>,
                 cache: Option<toml::Spanned<super::cached::CacheKeys>>,
-                hosts: Option<super::hosts::HostsKeys>,
             }
-            and of devices: in_flight_bound, scheduler, cache, hosts;
+            and of devices: in_flight_bound, scheduler, cache;
         }
     };
     (
@@ -52,6 +51,7 @@ macro_rules! workload_file {
             recovery_at_most: Option<assay_base::Span>,
             verify: Option<bool>,
             seed: Option<u64>,
+            hosts: Option<super::hosts::HostsKeys>,
             #[serde(default)]
             criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
             certify: Option<toml::Spanned<super::certify::CertifyKeys>>,
@@ -75,6 +75,7 @@ macro_rules! workload_file {
                     recovery_at_most: self.recovery_at_most,
                     verify: self.verify,
                     seed: self.seed,
+                    hosts: self.hosts.take(),
                     criterion: std::mem::take(&mut self.criterion),
                     certify: self.certify.take(),
                     limits: std::mem::take(&mut self.limits),

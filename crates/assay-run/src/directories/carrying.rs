@@ -6,9 +6,9 @@ use super::findings::{event, event_of_cache, events_of_end, reads_files};
 use super::links::LinkMeters;
 use super::protocol::{Answer, Begin, Phase, PhaseEnd, PhaseOver, Refusal, Request, Stonewall, TreeMade};
 use super::session::{ActivityWatch, NoAnswer, SILENT_AT_MOST, Session, TICK, Wait};
-use super::target::Directory;
-use crate::drive::durability::head_of_files;
-use crate::drive::{Beneath, Collector, Drive, Meters, Sample, header_facts};
+use super::target::{Directory, lock_session};
+use crate::drive::durability::{head_of_files, heads_without_counts};
+use crate::drive::{Beneath, Collector, Drive, Meters, RankShare, Sample, header_facts};
 use crate::failure::Failure;
 use crate::host::signals::StopCell;
 use crate::host::watch::{self, Watch};
@@ -27,7 +27,7 @@ use assay_engine::shell::Stop;
 use assay_files::shell::ClientInterval;
 use assay_model::Plan;
 use assay_model::files::PlannedFiles;
-use assay_record::{CloseReason, EventKind, HostSample, SHORT_RUN, SHORT_RUN_GROUP};
+use assay_record::{CloseReason, DurabilityHead, EventKind, HostSample, SHORT_RUN, SHORT_RUN_GROUP};
 use std::collections::BTreeMap;
 
 /// The time that a line of distributions covers in a run that is not short.
@@ -45,7 +45,10 @@ const SILENCE: Span = Span::from_secs(10);
 
 /// A run of a plan on a directory.
 pub(crate) struct DirectoryRun<'a> {
+    /// What is carried here.
     pub(crate) plan: &'a Plan,
+    /// What all ranks carry.
+    pub(crate) whole: &'a Plan,
     pub(crate) targets: &'a Targets,
     pub(crate) directory: &'a Directory,
     pub(crate) how: &'a Drive,
@@ -72,14 +75,16 @@ impl DirectoryRun<'_> {
     pub(crate) fn carry_out_run(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
         let files = self.plan.load.files();
         let files = files.ok_or_else(|| Failure::internal_bug("a plan without clients on files"))?;
-        let mut session = self.directory.lock_session();
+        let rank = self.how.share.as_ref().map_or(0, |share| share.place.rank);
+        let session = self.directory.session_of_rank(rank)?;
+        let mut session = lock_session(&session);
         self.begin_session(&mut session, files, observer)?;
         let clock = Clock::start();
         let made = self.directory.made_durable();
         let readings = self.how.readings.unwrap_or(watch::machine_clocks);
         let watch = self.directory.with_watched_mount(Watch::new(clock, readings, flushed_disks(made.as_ref())));
         let facts = header_facts(
-            self.plan,
+            self.whole,
             self.targets,
             None,
             self.how,
@@ -88,13 +93,16 @@ impl DirectoryRun<'_> {
         );
         let links = if self.directory.is_remote() { LinkMeters::of_machine() } else { LinkMeters::none() };
         let mut disks = Beneath::none();
-        let durability = made.and_then(|made| head_of_files(self.plan, made, &mut disks));
+        let mut durability: Vec<DurabilityHead> =
+            made.and_then(|made| head_of_files(self.plan, made, &mut disks)).into_iter().collect();
+        if let Some(why) = self.how.share.as_ref().and_then(RankShare::why_not_told_apart) {
+            durability = heads_without_counts(durability, &why);
+        }
         // Disks come first: what is durable names them by their places.
         let meters = disks.meter_heads().into_iter().chain(links.meter_heads()).collect();
-        let in_real_time =
-            RealTimeFacts { meters, durability: durability.into_iter().collect(), ..RealTimeFacts::default() };
+        let in_real_time = RealTimeFacts { meters, durability, ..RealTimeFacts::default() };
         let facts = HeaderFacts { in_real_time, ..facts };
-        let header = header::make_header(self.plan, facts);
+        let header = header::make_header(self.whole, facts);
         let collector = Collector::open_segment(self.plan, header, log, observer);
         let (meters, pressure) = (Meters::new(), PressureMeter::new());
         let session = &mut session;
@@ -231,6 +239,7 @@ impl Collecting<'_, '_> {
             stuck: limits.stuck,
             given_up: self.run.given_up(),
             drop_caches: self.run.how.manner.directory.drop_caches,
+            waits_for_start: self.run.how.share.is_some(),
             time_line: self.clock.time_line().into(),
         }
     }
@@ -254,8 +263,12 @@ impl Collecting<'_, '_> {
                 Ok(Some(Answer::PhaseOver(over))) => return self.ending_of(over),
                 Ok(Some(Answer::Refused(refusal))) => return self.phase_failed(refusal),
                 Ok(Some(answer)) => {
-                    heard = Some(self.clock.now());
+                    let is_ready = matches!(answer, Answer::PhaseBegun(_));
                     self.take_answer(answer);
+                    if is_ready && let Err(failure) = self.begin_with_others() {
+                        return self.process_ended(&failure);
+                    }
+                    heard = Some(self.clock.now());
                 }
                 Ok(None) if heard.is_some_and(|heard| self.clock.now().since(heard) > patience) => {
                     return self.process_is_silent(patience);
@@ -284,6 +297,14 @@ impl Collecting<'_, '_> {
                 let _ = self.session.connection.send(&Request::Stop);
             }
         }
+    }
+
+    /// Where other ranks carry the rest of the load: waits until all can begin, and lets the clients begin when all do.
+    fn begin_with_others(&mut self) -> Result<(), Failure> {
+        let Some(share) = &self.run.how.share else { return Ok(()) };
+        let start = share.start.agree_on_start(self.clock);
+        let start = start.ok_or_else(|| Failure::cut_short("the ranks did not begin together"))?;
+        self.session.connection.send(&Request::Start { at_ns: start.as_ns() })
     }
 
     fn take_answer(&mut self, answer: Answer) {

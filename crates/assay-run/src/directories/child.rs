@@ -16,7 +16,7 @@ use assay_device::clock::{Clock, TimeLine};
 use assay_device::probe::{Mounted, mount_with_number};
 use assay_device::safety::Roots;
 use assay_files::Trouble;
-use assay_files::own_dir::{Conditions, OwnDir, Place, Report, State, directory_in_memory};
+use assay_files::own_dir::{Claim, Conditions, OwnDir, Place, Report, State, Wants, directory_in_memory};
 use assay_files::shell::{
     ClientInterval, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StillTime, StopHandle,
     Verification, Watched, drop_cached_pages, drop_caches_of_host, file_system_uuid, look_at_cache,
@@ -29,6 +29,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 /// The name of the fact that says which class of storage a mount reaches.
 pub(super) const CLASS_FACT: &str = "mount class";
@@ -54,8 +55,14 @@ pub fn serve_directory_calls(requests: impl Read + Send + 'static, answers: impl
     if reader.is_err() {
         return code::HOST;
     }
-    let mut worker =
-        Worker { clock_on, stops, place: None, run: None, answers: Answers { output: answers, end_process } };
+    let mut worker = Worker {
+        clock_on,
+        stops,
+        place: None,
+        claim: None,
+        run: None,
+        answers: Answers { output: answers, end_process },
+    };
     worker.carry_out_all(&receiver);
     code::DONE
 }
@@ -154,6 +161,8 @@ struct Worker<C, W> {
     clock_on: fn(TimeLine) -> C,
     stops: Stops,
     place: Option<Opened>,
+    /// By which other hosts know the place.
+    claim: Option<OwnDir>,
     run: Option<Run<C>>,
     answers: Answers<W>,
 }
@@ -163,10 +172,13 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         while let Ok(request) = requests.recv() {
             let answer = match request {
                 Request::Examine(examine) => self.examine(&examine).map(Answer::Examined),
+                Request::Claim { run, load } => self.make_claim(&run, *load).map(Answer::Claimed),
+                Request::LookFor(claims) => self.look_for(&claims).map(Answer::Seen),
+                Request::Unclaim => Ok(Answer::Unclaimed(self.remove_claim())),
                 Request::Begin(begin) => self.begin(*begin).map(Answer::Begun),
-                Request::Phase(phase) => self.carry_out_phase(&phase).map(Answer::PhaseOver),
+                Request::Phase(phase) => self.carry_out_phase(&phase, requests).map(Answer::PhaseOver),
                 Request::End { verify, keep } => self.end(verify, keep).map(Answer::Ended),
-                Request::Stop => continue,
+                Request::Start { .. } | Request::Stop => continue,
             };
             self.answers.send(&answer.unwrap_or_else(|trouble| Answer::Refused(Refusal::from(trouble))));
         }
@@ -183,6 +195,34 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         Ok(facts)
     }
 
+    /// Makes a directory for others to find, where what all ranks will make together fits.
+    fn make_claim(&mut self, run: &str, load: Option<FilesWorkload>) -> Result<Claim, Trouble> {
+        let Opened { place, .. } = self.place.as_ref().ok_or_else(out_of_turn)?;
+        let wants = match &load {
+            None => Wants::default(),
+            Some(workload) => wants_of(workload, &shape_of_tree(workload, 0)?),
+        };
+        let own = OwnDir::make(place.try_clone()?, assay_files::own_dir::Request { run, wants, resolution: None })?;
+        let claim = Claim::of_directory(place, &own);
+        self.claim = Some(own);
+        if claim.is_err() {
+            self.remove_claim();
+        }
+        claim
+    }
+
+    fn look_for(&self, claims: &[Claim]) -> Result<Vec<bool>, Trouble> {
+        let Opened { place, .. } = self.place.as_ref().ok_or_else(out_of_turn)?;
+        claims.iter().map(|claim| claim.is_seen_in(place)).collect()
+    }
+
+    /// Returns what stays of it.
+    fn remove_claim(&mut self) -> Option<String> {
+        let own = self.claim.take()?;
+        let (shown, report) = (own.shown(), own.clean());
+        left_of(&shown, &report)
+    }
+
     fn begin(&mut self, begin: Begin) -> Result<TreeMade, Trouble> {
         let Opened { place, path } = self.place.as_ref().ok_or_else(out_of_turn)?;
         let (place, path) = (place.try_clone()?, path.clone());
@@ -191,8 +231,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
             drop_caches_of_host()?;
         }
         let source = workload.tree.source.as_deref().map(open_source).transpose()?;
-        let shape = TreeShape::new(&workload.tree, workload.clients, seed)
-            .ok_or_else(|| Trouble::usage("the tree has too many directories: write a larger width"))?;
+        let shape = shape_of_tree(&workload, seed)?;
         let shape = match &source {
             Some(source) => shape.with_listed_source(source.listed_tree().clone()),
             None => shape,
@@ -219,13 +258,13 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         Ok(TreeMade { directory, directories: made.directories, files: made.files, bytes: made.bytes })
     }
 
-    fn carry_out_phase(&mut self, phase: &Phase) -> Result<PhaseOver, Trouble> {
+    fn carry_out_phase(&mut self, phase: &Phase, requests: &Receiver<Request>) -> Result<PhaseOver, Trouble> {
         let run = self.run.as_mut().ok_or_else(out_of_turn)?;
         let clock = (self.clock_on)(phase.time_line.into());
         let pulse = Arc::new(Pulse::default());
         let beating = start_pulse(&pulse, clock.clone())?;
         let _beats = pulse.until_dropped(&beating);
-        let settings = settings_of(clock, still_time_of(&pulse), phase);
+        let settings = settings_of(clock.clone(), still_time_of(&pulse), phase);
         let load = match (run.load.take(), run.ready.take()) {
             (Some(mut load), _) => {
                 load.change_settings(settings);
@@ -247,6 +286,9 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         }
         let before = prepare_cache(&run.tree, load, run.workload.cache, threads)?;
         self.answers.send(&Answer::PhaseBegun(before));
+        if phase.waits_for_start {
+            wait_for_start(requests, &clock)?;
+        }
         let order = OrderOfLog { places, loops: phase.loops };
         let mut sending = Sending { answers: &mut self.answers, order, meters: Meters::new() };
         let report = load.run_phase(phase.index as usize, &mut sending)?;
@@ -282,6 +324,23 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         // It goes even if it could not be compared.
         let left = remove_tree(tree);
         Ok(RunEnd { compared: found.transpose()?.map(compared_of), left, kept: None, source_changed })
+    }
+}
+
+fn shape_of_tree(workload: &FilesWorkload, seed: u64) -> Result<TreeShape, Trouble> {
+    TreeShape::new(&workload.tree, workload.clients, seed)
+        .ok_or_else(|| Trouble::usage("the tree has too many directories: write a larger width"))
+}
+
+/// Waits until the clients shall begin.
+fn wait_for_start(requests: &Receiver<Request>, clock: &impl Fn() -> Instant) -> Result<(), Trouble> {
+    let Ok(Request::Start { at_ns }) = requests.recv() else { return Err(out_of_turn()) };
+    loop {
+        let wait = Instant::from_ns(at_ns).since(clock());
+        if wait.is_zero() {
+            return Ok(());
+        }
+        std::thread::park_timeout(Duration::from_nanos(wait.as_ns()));
     }
 }
 

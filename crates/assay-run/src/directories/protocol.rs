@@ -2,6 +2,7 @@
 
 use assay_base::Span;
 use assay_device::clock::TimeLine;
+use assay_files::own_dir::Claim;
 use assay_files::shell::ClientInterval;
 use assay_model::files::FilesWorkload;
 use assay_record::{Event, HostSample};
@@ -30,10 +31,26 @@ impl PathBytes {
 pub(super) enum Request {
     /// Open a directory, and examine whether a run may make one of its own there.
     Examine(Examine),
+    /// Make an empty directory of our own there, by which other hosts know the place.
+    Claim {
+        /// The name of the run.
+        run: String,
+        /// What all ranks together will do there, which must fit; `None` where each has a place of its own.
+        load: Box<Option<FilesWorkload>>,
+    },
+    /// Say which of these are there.
+    LookFor(Vec<Claim>),
+    /// Remove what was made for others to find.
+    Unclaim,
     /// Make a directory of our own there, and the tree in it.
     Begin(Box<Begin>),
     /// Carry out a phase.
     Phase(Phase),
+    /// Let the clients of a phase begin that waits for it.
+    Start {
+        /// When, on the time line of the log, in nanoseconds.
+        at_ns: u64,
+    },
     /// Begin no further sequence.
     Stop,
     /// Remove the tree; compare it before with what was written, if so wanted.
@@ -94,6 +111,8 @@ pub(super) struct Phase {
     pub(super) given_up: Span,
     /// Whether the caches of the host are dropped before it.
     pub(super) drop_caches: bool,
+    /// Whether its clients begin when they are told to, as those of other ranks do.
+    pub(super) waits_for_start: bool,
     /// The time line of the log.
     pub(super) time_line: SharedTimeLine,
 }
@@ -122,6 +141,12 @@ impl From<SharedTimeLine> for TimeLine {
 pub(super) enum Answer {
     /// A run may make a directory there.
     Examined(PlaceFacts),
+    /// A directory is there for others to find.
+    Claimed(Claim),
+    /// Whether each of those that were asked for is there.
+    Seen(Vec<bool>),
+    /// It was removed; what stays of it, in words.
+    Unclaimed(Option<String>),
     /// The tree is there.
     Begun(TreeMade),
     /// A phase has begun, whose files were looked at in the page cache; `None` where there is nothing to look at.

@@ -8,6 +8,8 @@ use crate::host::signals::StopCell;
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
 use assay_engine::shell::Stop;
+use assay_files::own_dir::Claim;
+use assay_model::files::FilesWorkload;
 use assay_record::CloseReason;
 use std::time::Duration;
 
@@ -24,6 +26,8 @@ pub(super) const SILENT_AT_MOST: Span = Span::from_secs(3600);
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) connection: Connection,
+    /// The directory, as it may be shown.
+    shown: String,
     /// The tree, while there is one.
     pub(super) tree: Option<TreeMade>,
 }
@@ -31,18 +35,53 @@ pub(super) struct Session {
 impl Session {
     /// Starts the process, and lets it examine the directory.
     pub(super) fn open(examine: Examine, shown: &str) -> Result<(Session, PlaceFacts), Failure> {
-        let mut session = Session { connection: Connection::start(examine.path.is_none())?, tree: None };
+        let connection = Connection::start(examine.path.is_none())?;
+        let mut session = Session { connection, shown: shown.to_owned(), tree: None };
+        match session.ask_briefly(&Request::Examine(examine))? {
+            Answer::Examined(facts) => Ok((session, facts)),
+            other => Err(out_of_turn(&other)),
+        }
+    }
+
+    /// Makes a directory there for others to find. What all ranks do there must fit, where it is told.
+    pub(super) fn make_claim(&mut self, run: String, load: Option<FilesWorkload>) -> Result<Claim, Failure> {
+        match self.ask_briefly(&Request::Claim { run, load: Box::new(load) })? {
+            Answer::Claimed(claim) => Ok(claim),
+            other => Err(out_of_turn(&other)),
+        }
+    }
+
+    /// Which of these are there.
+    pub(super) fn look_for(&mut self, claims: Vec<Claim>) -> Result<Vec<bool>, Failure> {
+        let wanted = claims.len();
+        match self.ask_briefly(&Request::LookFor(claims))? {
+            Answer::Seen(seen) if seen.len() == wanted => Ok(seen),
+            other => Err(out_of_turn(&other)),
+        }
+    }
+
+    /// Removes what was made for others to find.
+    pub(super) fn remove_claim(&mut self) -> Result<(), Failure> {
+        match self.ask_briefly(&Request::Unclaim)? {
+            Answer::Unclaimed(None) => Ok(()),
+            Answer::Unclaimed(Some(left)) => Err(Failure::host_unable(left)),
+            other => Err(out_of_turn(&other)),
+        }
+    }
+
+    /// Asks for something that takes a few calls.
+    fn ask_briefly(&mut self, request: &Request) -> Result<Answer, Failure> {
         let clock = Clock::start();
-        session.connection.send(&Request::Examine(examine))?;
+        self.connection.send(request)?;
         loop {
-            match session.connection.next_answer(TICK)? {
-                Some(Answer::Examined(facts)) => return Ok((session, facts)),
+            match self.connection.next_answer(TICK)? {
                 Some(Answer::Refused(refusal)) => return Err(Failure::from_directory_trouble(refusal.into())),
-                Some(_) => {}
+                Some(answer) => return Ok(answer),
                 None if clock.now().since(Instant::ZERO) > LONGEST => {
                     return Err(Failure::host_unable(format!(
-                        "{shown} does not answer for {LONGEST}: the process {} waits in a call on it; examine the file system",
-                        session.connection.process_id()
+                        "{} does not answer for {LONGEST}: the process {} waits in a call on it; examine the file system",
+                        self.shown,
+                        self.connection.process_id()
                     )));
                 }
                 None => {}

@@ -7,10 +7,13 @@ use crate::failure::{Failure, one_line};
 use crate::host::watch::Watch;
 use assay_base::file_systems;
 use assay_device::probe::{MadeDurable, MountClass, made_durable_on_mount};
-use assay_device::safety::Roots;
+use assay_device::safety::{DevNum, Roots};
+use assay_files::own_dir::Claim;
+use assay_model::files::FilesWorkload;
 use assay_record::TargetHead;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a name begins with that is a directory, whatever is there.
 const PREFIX: &str = "dir:";
@@ -50,6 +53,11 @@ impl NamedDirectory {
         name.starts_with(PREFIX)
     }
 
+    /// Whether it is one in memory, which nobody named.
+    pub fn is_in_memory(&self) -> bool {
+        self.is_in_memory
+    }
+
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
@@ -63,7 +71,16 @@ pub struct Directory {
     path: PathBuf,
     is_ceiling: bool,
     facts: PlaceFacts,
-    session: Mutex<Session>,
+    examine: Examine,
+    sessions: Mutex<Sessions>,
+}
+
+/// The runs on a directory: one for each rank of this process that works there.
+#[derive(Debug, Default)]
+struct Sessions {
+    /// With the process that has examined the directory, until a rank takes it.
+    first: Option<Session>,
+    of_ranks: BTreeMap<u32, Arc<Mutex<Session>>>,
 }
 
 impl Directory {
@@ -74,9 +91,10 @@ impl Directory {
             file_system: named.file_system.clone(),
             run_directory: PathBytes::new(log_dir),
         };
-        let (session, facts) = Session::open(examine, &one_line(name))?;
+        let (session, facts) = Session::open(examine.clone(), &one_line(name))?;
         let (path, is_ceiling) = (named.path.clone(), named.is_ceiling);
-        Ok(Directory { name: name.to_owned(), path, is_ceiling, facts, session: Mutex::new(session) })
+        let sessions = Mutex::new(Sessions { first: Some(session), of_ranks: BTreeMap::new() });
+        Ok(Directory { name: name.to_owned(), path, is_ceiling, facts, examine, sessions })
     }
 
     /// As the user named it.
@@ -112,13 +130,52 @@ impl Directory {
         Some(number.map_or_else(unknown, |number| made_durable_on_mount(&Roots::of_machine(), number)))
     }
 
+    /// The disks that are flushed where data become durable there.
+    pub(crate) fn disks_to_flush(&self) -> Vec<DevNum> {
+        match self.made_durable() {
+            Some(MadeDurable::ByFlushesOf(disks)) => disks.iter().map(|disk| disk.number).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The same watch, also of its mount.
     pub(super) fn with_watched_mount(&self, watch: Watch) -> Watch {
         watch.with_mount(&one_line(&self.name), self.facts.mount_number)
     }
 
-    pub(super) fn lock_session(&self) -> MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The run of a rank of this process, with a process of its own that makes the calls; a run that no other rank carries is that of
+    /// rank 0.
+    pub(super) fn session_of_rank(&self, rank: u32) -> Result<Arc<Mutex<Session>>, Failure> {
+        let mut sessions = self.lock_sessions();
+        if let Some(known) = sessions.of_ranks.get(&rank) {
+            return Ok(known.clone());
+        }
+        let session = match sessions.first.take() {
+            Some(first) => first,
+            None => Session::open(self.examine.clone(), &one_line(&self.name))?.0,
+        };
+        let session = Arc::new(Mutex::new(session));
+        sessions.of_ranks.insert(rank, session.clone());
+        Ok(session)
+    }
+
+    /// Makes a directory of our own there, by which other hosts know it; see [`Session::make_claim`].
+    pub(crate) fn make_claim(&self, rank: u32, run: String, load: Option<FilesWorkload>) -> Result<Claim, Failure> {
+        lock_session(self.session_of_rank(rank)?.as_ref()).make_claim(run, load)
+    }
+
+    /// Which of the directories that others have made are seen there.
+    pub(crate) fn look_for(&self, rank: u32, claims: Vec<Claim>) -> Result<Vec<bool>, Failure> {
+        lock_session(self.session_of_rank(rank)?.as_ref()).look_for(claims)
+    }
+
+    /// Removes what was made for others to find.
+    pub(crate) fn remove_claim(&self, rank: u32) -> Result<(), Failure> {
+        lock_session(self.session_of_rank(rank)?.as_ref()).remove_claim()
+    }
+
+    fn lock_sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its entry in the log.
@@ -141,6 +198,10 @@ impl Directory {
     }
 }
 
+pub(super) fn lock_session(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// File systems whose data are with a server.
 const ON_A_SERVER: [&str; 5] = ["nfs", "cifs", "smb3", "9p", "ceph"];
 
@@ -160,7 +221,11 @@ fn watermarks_of(file_system: &str) -> Vec<String> {
 impl Drop for Directory {
     /// Removes what a run has made whose last phase was not reached.
     fn drop(&mut self) {
-        self.lock_session().end_unattended();
+        let mut sessions = self.lock_sessions();
+        sessions.first.iter_mut().for_each(Session::end_unattended);
+        for session in sessions.of_ranks.values() {
+            lock_session(session).end_unattended();
+        }
     }
 }
 

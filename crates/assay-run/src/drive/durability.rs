@@ -61,7 +61,7 @@ fn durable_calls_of_service(service: &Service, threads: u64, made: &MadeDurable)
 }
 
 /// The same where flushes cannot be told from those of others, for this reason. What never makes anything durable stays so.
-pub(super) fn heads_without_counts(heads: Vec<DurabilityHead>, why: &str) -> Vec<DurabilityHead> {
+pub(crate) fn heads_without_counts(heads: Vec<DurabilityHead>, why: &str) -> Vec<DurabilityHead> {
     let without = |head: DurabilityHead| match (&head.never, &head.uncounted) {
         (None, None) => DurabilityHead { uncounted: Some(why.to_owned()), ..head },
         _ => head,

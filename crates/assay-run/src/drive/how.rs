@@ -148,7 +148,7 @@ impl Drive {
     /// What is carried here of a plan: the whole, unless this is one of several ranks that do not all do the same.
     pub(super) fn plan_carried_here<'a>(&self, plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failure> {
         match &self.share {
-            Some(share) if !plan.hosts.is_shared() => {
+            Some(share) if !plan.hosts.is_shared() || plan.load.files().is_some() => {
                 share.place.plan_carried_here(plan, &targets.geometries_of_first(plan.load.targets)).map(Cow::Owned)
             }
             _ => Ok(Cow::Borrowed(plan)),
@@ -198,7 +198,7 @@ pub(crate) fn header_facts(
         question: how.question.clone(),
         watermarks,
         targets: heads,
-        hosts: how.share.iter().map(|share| share.place.host_head()).collect(),
+        hosts: how.share.iter().map(|share| share.host_head()).collect(),
         cache: cache.map(Lookaside::cache_head),
         in_real_time: RealTimeFacts::default(),
         engine,

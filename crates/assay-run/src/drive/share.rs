@@ -5,8 +5,9 @@ use assay_base::{Geometry, Instant, Prng};
 use assay_device::clock::Clock;
 use assay_model::Plan;
 use assay_model::arrival::Part;
+use assay_model::files::PartOfClients;
 use assay_model::hosts::PlaceAmong;
-use assay_record::{DiskCounters, HostHead};
+use assay_record::{DiskCounters, HostClock, HostHead};
 use std::sync::Arc;
 
 /// Which rank this is, and which parts of the load it carries. What part i of P does is what worker i of P workers of one process
@@ -36,6 +37,8 @@ pub struct RankPlace {
 pub struct RankShare {
     /// Its place among the ranks.
     pub place: RankPlace,
+    /// What is known of the clock of rank 0; `None` where it is the own one.
+    pub clock: Option<HostClock>,
     /// Says when a run in real time begins.
     pub start: Arc<dyn AgreeOnStart>,
     /// The other ranks that use disks of this one: what others do there is not told from what these do.
@@ -43,6 +46,12 @@ pub struct RankShare {
 }
 
 impl RankShare {
+    pub(super) fn host_head(&self) -> HostHead {
+        let RankPlace { rank, first_part, parts, all_parts, .. } = self.place;
+        let (name, boot) = (self.place.host.clone(), self.place.boot.clone());
+        HostHead { rank, name, boot, first_part, parts, all_parts, clock: self.clock }
+    }
+
     /// The counters of block devices that this rank alone uses, and those of devices that others of this host use too: these are
     /// counted once, by the first of them.
     pub(super) fn own_and_shared_counters(&self, counted: Vec<DiskCounters>) -> (Vec<DiskCounters>, Vec<DiskCounters>) {
@@ -54,7 +63,7 @@ impl RankShare {
     }
 
     /// Why the load of others on the disks cannot be told, nor flushes be counted; `None` where no other rank uses the disks.
-    pub(super) fn why_not_told_apart(&self) -> Option<String> {
+    pub(crate) fn why_not_told_apart(&self) -> Option<String> {
         let (last, rest) = self.beside.split_last()?;
         let all = rest.iter().map(u32::to_string).collect::<Vec<String>>().join(", ");
         Some(match rest {
@@ -80,7 +89,13 @@ impl RankPlace {
     /// # Errors
     /// The plan does not fit in the range that the rank has.
     pub fn plan_carried_here(&self, plan: &Plan, geometries: &[Geometry]) -> Result<Plan, Failure> {
-        plan.as_carried_by(self.among_ranks, self.among_hosts, geometries).map_err(Failure::bad_workload)
+        let carried = if plan.load.files().is_some() {
+            let clients = PartOfClients { first: self.first_part, own: self.parts, all: self.all_parts };
+            plan.with_clients_of(self.among_ranks, clients)
+        } else {
+            plan.as_carried_by(self.among_ranks, self.among_hosts, geometries)
+        };
+        carried.map_err(Failure::bad_workload)
     }
 
     /// The part of a worker, by its number on this rank.
@@ -91,10 +106,5 @@ impl RankPlace {
     /// The seed of the simulated devices of a part: each part has its own.
     pub(super) fn seed_for_devices(seed: u64, part: Part) -> u64 {
         if part.of == 1 { seed } else { Prng::for_path(seed, &[FOR_DEVICES, part.index]).next_u64() }
-    }
-
-    pub(super) fn host_head(&self) -> HostHead {
-        let RankPlace { rank, first_part, parts, all_parts, .. } = *self;
-        HostHead { rank, name: self.host.clone(), boot: self.boot.clone(), first_part, parts, all_parts }
     }
 }

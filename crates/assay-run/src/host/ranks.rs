@@ -13,6 +13,7 @@ mod own_log;
 pub mod places;
 pub mod rank_logs;
 pub mod sharing;
+mod sharing_directories;
 mod start;
 mod statements;
 pub mod suited;

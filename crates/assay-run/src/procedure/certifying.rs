@@ -13,6 +13,7 @@ use crate::observer::Observer;
 use crate::open::seed::choose_seed;
 use crate::open::targets::{Named, Targets};
 use crate::prepare::{self, prepare_targets};
+use crate::procedure::carrier::{OpenedForRuns, RunToCarry};
 use crate::procedure::certainty::{Certainty, has_failed, read_into};
 use crate::procedure::settings::Settings;
 use crate::procedure::steps::{self, Course, EndedStep, Task};
@@ -86,11 +87,30 @@ impl Certifying<'_> {
             question: self.procedure.question(),
             ..Drive::default()
         };
-        let course = Course { targets: self.opened, how: &how, stop: self.stop };
-        course.run_tasks(tasks, &mut log, observer, &|log, observer, ended| {
-            self.is_decided(log, observer, ended, &certain)
-        })?;
+        match self.settings.carrier {
+            None => {
+                let course = Course { targets: self.opened, how: &how, stop: self.stop };
+                course.run_tasks(tasks, &mut log, observer, &|log, observer, ended| {
+                    self.is_decided(log, observer, ended, &certain)
+                })?;
+            }
+            Some(carrier) => {
+                let opened = OpenedForRuns { targets: self.opened, how: &how, stop: self.stop };
+                carrier.carry_run(&RunToCarry { tasks: &tasks, directory: &dir }, opened, &mut log, observer)?;
+            }
+        }
         Ok(dir)
+    }
+
+    /// As another rank than the first: carries this rank's share of the steps.
+    pub fn follow_first_rank(&self) -> Result<(), Failure> {
+        let carrier = self.settings.carrier.ok_or_else(|| Failure::internal_bug("there are no other ranks"))?;
+        self.refuse_overlay()?;
+        // What all hosts share was prepared from one of them, which is known there.
+        let are_own = self.procedure.workload.hosts.are_own();
+        let prepared = if are_own { self.require_preparation()? } else { Vec::new() };
+        let how = Drive { manner: self.settings.manner.clone(), prepared, ..Drive::default() };
+        carrier.follow_first_rank(OpenedForRuns { targets: self.opened, how: &how, stop: self.stop })
     }
 
     /// A service keeps its data on a volume and not in the layer of a container, whose file system is another one.

@@ -56,7 +56,7 @@ impl ResultsPlace {
     }
 
     /// The same directory for a rank that neither makes nor holds it.
-    pub(crate) fn directory_of_another_rank(&self, name: &str) -> PathBuf {
+    pub fn directory_of_another_rank(&self, name: &str) -> PathBuf {
         rundir::planned_directory(self.resume.as_deref().or(self.out.as_deref()), name)
     }
 

@@ -399,7 +399,7 @@ impl<'a> Several<'a> {
 }
 
 /// Several ranks would set it at the same time.
-fn refuse_scheduler_of_ranks(workload: &Workload) -> Result<(), Failure> {
+pub fn refuse_scheduler_of_ranks(workload: &Workload) -> Result<(), Failure> {
     match &workload.targets.scheduler {
         None => Ok(()),
         Some(_) => Err(Failure::bad_workload(

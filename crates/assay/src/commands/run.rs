@@ -127,7 +127,7 @@ pub(crate) fn run_workload(args: &Run) -> Result<u8, Failure> {
         course.run_tasks(tasks, &mut log, &mut progress, &never_decided)?;
     }
     let again = match never_continues {
-        Some(_) => "the same command with another --out".to_owned(),
+        Some(_) => again::FROM_THE_BEGINNING.to_owned(),
         None => again::resume_command(&dir),
     };
     result::judge_and_report(&dir, &args.output, &progress, signer.as_ref(), &again)

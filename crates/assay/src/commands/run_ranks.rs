@@ -2,6 +2,7 @@
 
 use super::result;
 use super::run::{PlannedRun, Run, open_targets, plan_run, warn_of_blank, way_of_driving};
+use crate::again::FROM_THE_BEGINNING;
 use crate::args::{Pace, leave_with_result};
 use crate::progress::Progress;
 use crate::screen::{KeptBack, print_to_stderr, report_failure};
@@ -10,6 +11,7 @@ use assay_device::clock::Clock;
 use assay_hosts::Link;
 use assay_hosts::exchange::Exchange;
 use assay_hosts::mpi::MpiLink;
+use assay_model::hosts::PlaceAmong;
 use assay_run::certificate::signing::Signer;
 use assay_run::drive::{Drive, watched_disks};
 use assay_run::failure::{Failure, code};
@@ -20,7 +22,7 @@ use assay_run::host::ranks::group::{LEAD_IN_PROCESS, LEAD_OF_HOSTS, ranks_of_pro
 use assay_run::host::ranks::joining::abort_ranks;
 use assay_run::host::ranks::places::{begin_joint_log, make_place_for_rank};
 use assay_run::host::ranks::sharing::{places_of_targets, prove_targets};
-use assay_run::host::ranks::suited::refuse_unsuited;
+use assay_run::host::ranks::suited::{parts_of_rank, refuse_unsuited, workers_of_parts};
 use assay_run::open::prepared::Prepared;
 use assay_run::procedure::steps::Task;
 use std::path::Path;
@@ -78,7 +80,7 @@ fn refuse_options(args: &Run) -> Result<(), Failure> {
 /// What is asked for, where so many ranks can carry it. Nothing is opened yet, or made.
 fn plan_for_ranks(args: &Run, pace: &Pace, ranks: u64) -> Result<PlannedRun, Failure> {
     let planned = plan_run(args, pace)?;
-    refuse_unsuited(&planned.tasks, &planned.named, ranks * parts_each(args))?;
+    refuse_unsuited(&planned.tasks, &planned.named, ranks * workers_each(args))?;
     if planned.request.asked_scheduler()?.is_some() {
         return Err(Failure::bad_workload(
             "the workload sets the I/O scheduler of its devices, which several ranks would do at the same time; set it by hand before",
@@ -87,11 +89,10 @@ fn plan_for_ranks(args: &Run, pace: &Pace, ranks: u64) -> Result<PlannedRun, Fai
     Ok(planned)
 }
 
-/// What this process brings.
-fn own_offer(args: &Run, planned: &PlannedRun) -> Offer {
-    let paths: Vec<&Path> = planned.named.iter().filter_map(|(_, named)| named.as_path()).collect();
-    let places = places_of_targets(&paths);
-    Offer::of_this_process(parts_each(args), planned.tasks.iter().map(|task| &task.plan), places)
+/// What a rank of this process brings.
+fn offer_of_rank(args: &Run, planned: &PlannedRun, place: PlaceAmong) -> Offer {
+    let parts = parts_of_rank(&planned.tasks[0].plan, workers_each(args), place);
+    Offer::of_this_process(parts, planned.tasks.iter().map(|task| &task.plan), places_of_targets(&planned.named))
 }
 
 /// Everything up to the first operation, as in a run of one process. `fellows` are processes of other ranks, with which targets are
@@ -100,20 +101,21 @@ fn make_ready(args: &Run, mut planned: PlannedRun, directory: &Path, fellows: Ve
     let prepared = open_targets(args, &mut planned, directory, &fellows)?;
     let PlannedRun { signer, tasks, .. } = planned;
     let mut how = way_of_driving(args, &prepared, signer.as_ref());
-    // A part is carried by one worker.
-    how.manner.workers = u16::try_from(parts_each(args)).ok();
+    how.manner.workers = workers_of_parts(&tasks[0].plan, workers_each(args));
     Ok(Ready { tasks, prepared, how, signer })
 }
 
-/// How many parts of the load each rank carries.
-fn parts_each(args: &Run) -> u64 {
+/// How many workers each rank has.
+fn workers_each(args: &Run) -> u64 {
     args.output.workers.map_or(1, u64::from)
 }
 
 fn run_local_ranks(args: &Run) -> Result<Ended, Failure> {
     let ranks = args.ranks.local.unwrap_or(1) as usize;
     let planned = plan_for_ranks(args, &args.pace, ranks as u64)?;
-    let agreed = AgreedRanks::within_process(own_offer(args, &planned), ranks, planned.tasks[0].plan.hosts);
+    let places = (0..ranks as u64).map(|index| PlaceAmong { index, count: ranks as u64 });
+    let offers = places.map(|place| offer_of_rank(args, &planned, place)).collect();
+    let agreed = AgreedRanks::within_process(offers, planned.tasks[0].plan.hosts);
     let directory = args.output.results_place().planned_directory(&planned.tasks[0].plan.name)?;
     warn_of_blank(&planned.named, &planned.tasks);
     let ready = make_ready(args, planned, &directory, Vec::new())?;
@@ -141,7 +143,8 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<Ended, Failure> {
     let seed = seed_of_all(link, own_seed.clone())?;
     let pace = Pace { seed: Some(seed), ..args.pace.clone() };
     let planned = if own_seed? == seed { planned } else { plan_for_ranks(args, &pace, ranks) };
-    let offer = planned.as_ref().map(|planned| own_offer(args, planned)).map_err(Clone::clone);
+    let place = PlaceAmong { index: link.own_rank() as u64, count: ranks };
+    let offer = planned.as_ref().map(|planned| offer_of_rank(args, planned, place)).map_err(Clone::clone);
     let targets_of_hosts = planned.as_ref().map(|planned| planned.tasks[0].plan.hosts).unwrap_or_default();
     let agreed = AgreedRanks::greet_all(link, offer, targets_of_hosts)?;
     let planned = planned?;
@@ -156,8 +159,9 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<Ended, Failure> {
         print_to_stderr(line);
     }
     agreed.agree_on_parts(link, &ready.tasks[0].plan, &ready.prepared.targets)?;
-    ready.how.watermarks.extend(prove_targets(link, &agreed, &ready.prepared.targets)?);
-    let disks = watched_disks(&ready.tasks[0].plan, &ready.prepared.targets, &directory);
+    let plan = &ready.tasks[0].plan;
+    ready.how.watermarks.extend(prove_targets(link, &agreed, plan, &ready.prepared.targets)?);
+    let disks = watched_disks(plan, &ready.prepared.targets, &directory);
     let beside = agreed.ranks_on_disks(link, disks)?;
     let directory = agree_on_directory(link, || args.output.results_place().create_directory(&directory))?;
     let log = make_place_for_rank(&directory, link.own_rank())?;
@@ -201,7 +205,6 @@ fn carry(args: &Run, ready: &Ready, carried: Carried<'_>, directory: Option<&Pat
         return Ok(Ended { code, apart });
     }
     // What all had measured before they could not go on together is judged, and stays.
-    let again = "the same command with another --out";
-    let code = result::judge_and_report(directory, &args.output, &progress, signer.as_ref(), again)?;
+    let code = result::judge_and_report(directory, &args.output, &progress, signer.as_ref(), FROM_THE_BEGINNING)?;
     Ok(Ended { code, apart })
 }

@@ -17,7 +17,7 @@ fn on_host_of(boot: &Path) -> Vec<String> {
 }
 
 /// The prefixes of ranks on two hosts.
-fn two_hosts(bench: &Bench) -> [Vec<String>; 2] {
+pub(crate) fn two_hosts(bench: &Bench) -> [Vec<String>; 2] {
     [("one", '1'), ("two", '2')].map(|(name, digit)| {
         let boot = bench.path(&format!("boot-{name}"));
         std::fs::write(&boot, format!("{}\n", String::from(digit).repeat(32))).unwrap();

@@ -122,6 +122,46 @@ fn a_curve_is_the_same_however_many_ranks_carry_its_runs() {
     assert_eq!(points("mpi"), expected);
 }
 
+/// All steps of a certification are carried by all ranks, in one log, and the verdict is that of all steps.
+#[test]
+fn a_certification_is_the_same_however_many_ranks_carry_its_steps() {
+    let place = Place::with_workload(WORKLOAD);
+    let figures = |out: &str| {
+        let verdict = document(&place.path(out).join("verdict.json"));
+        let steps = verdict["steps"].as_array().unwrap().iter();
+        let steps =
+            steps.map(|step| serde_json::json!([step["title"], step["verdict"], step["reason"], step["criteria"]]));
+        (verdict["verdict"].clone(), steps.collect::<Vec<Value>>())
+    };
+    let more = "--seed 3 --at 2x ";
+    let words = |more: &str, out: &str| place.words("certify", TARGET, more, out);
+    let output = place.alone(&words(&format!("{more}--local 4"), "local"));
+    let expected = figures("local");
+    assert_eq!((output.status.code(), &expected.0), (Some(0), &"PASS".into()), "{}", told(&output));
+    assert!(expected.1.len() > 1, "{expected:?}");
+    let verified = place.alone(&["merge".to_owned(), place.path("local").display().to_string()]);
+    assert!(told(&verified).contains("the same as in"), "{}", told(&verified));
+    for mpi in Mpi::all_installed().iter().take(2) {
+        let output = mpi.command(4, &words(&format!("{more}--hosts 4"), "mpi")).output().unwrap();
+        assert_eq!(
+            (output.status.code(), figures("mpi")),
+            (Some(0), expected.clone()),
+            "{}: {}",
+            mpi.name,
+            told(&output)
+        );
+        std::fs::remove_dir_all(place.path("mpi")).unwrap();
+    }
+    // Four parts carry 8x, and not 12x.
+    let output = place.alone(&words("--seed 3 --at 12x --local 4", "fails"));
+    assert_eq!((output.status.code(), &figures("fails").0), (Some(10), &"FAIL".into()), "{}", told(&output));
+    for (more, says) in [("--local 2 --quick", "--quick is for"), ("--local 2 --resume .", "--resume is for")] {
+        let output = place.alone(&words(more, "refused"));
+        assert!(output.status.code() == Some(2) && told(&output).contains(says), "{}", told(&output));
+        assert!(!place.path("refused").exists());
+    }
+}
+
 /// What cannot be searched by several ranks is refused by all of them, with one message and nothing made.
 #[test]
 fn what_ranks_cannot_search_is_refused_before_anything_is_made() {

@@ -158,6 +158,10 @@ impl TwoMounts {
         Some(TwoMounts(points))
     }
 
+    pub(crate) fn points(&self) -> &[PathBuf; 2] {
+        &self.0
+    }
+
     pub(crate) fn targets(&self, name: &str) -> [String; 2] {
         self.0.each_ref().map(|point| point.join(name).display().to_string())
     }

@@ -40,7 +40,8 @@ impl Offer {
 
     /// Whether both are on one host, as ranks of one process are. One that does not say which boot it is of shares none.
     fn is_on_host_of(&self, other: &Offer) -> bool {
-        self == other || (!self.boot.is_empty() && self.boot == other.boot)
+        let is_of_one_process = self.process == other.process && self.host == other.host && self.boot == other.boot;
+        is_of_one_process || (!self.boot.is_empty() && self.boot == other.boot)
     }
 
     /// Whether both are on one host, and the same targets are there for both.
@@ -58,9 +59,9 @@ pub struct AgreedRanks {
 }
 
 impl AgreedRanks {
-    /// Of this process alone: so many ranks with this offer.
-    pub fn within_process(offer: Offer, ranks: usize, targets_of_hosts: HostTargets) -> AgreedRanks {
-        AgreedRanks { own: 0, offers: vec![offer; ranks], targets_of_hosts }
+    /// Of this process alone: the ranks that make these offers.
+    pub fn within_process(offers: Vec<Offer>, targets_of_hosts: HostTargets) -> AgreedRanks {
+        AgreedRanks { own: 0, offers, targets_of_hosts }
     }
 
     /// Learns what every rank brings.
@@ -131,6 +132,9 @@ impl AgreedRanks {
     pub fn check_part_of_rank(&self, rank: usize, plan: &Plan, targets: &Targets) -> Result<(), Failure> {
         let geometries = targets.geometries_of_first(plan.load.targets);
         let place = self.place_of_rank(rank);
+        if plan.load.files().is_some() {
+            return place.plan_carried_here(plan, &geometries).map(|_| ());
+        }
         refuse_few_slots(plan, place.all_parts)?;
         if plan.verification.verify && plan.hosts.are_own() && place.all_parts > place.parts {
             return Err(Failure::bad_workload(
@@ -310,7 +314,7 @@ mod tests {
         assert!(!agreed.are_on_one_host() && agreed.fellow_processes().is_empty());
         // Ranks of one process are on one host, whatever it says.
         let offer = agreed.offers[0].clone();
-        let local = AgreedRanks::within_process(offer, 3, HostTargets::Own);
+        let local = AgreedRanks::within_process(vec![offer; 3], HostTargets::Own);
         assert_eq!(places(&local), [(0, 1, 3, 0), (1, 1, 3, 0), (2, 1, 3, 0)]);
     }
 }

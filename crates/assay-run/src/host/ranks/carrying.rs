@@ -16,10 +16,10 @@ use crate::open::targets::Targets;
 use crate::procedure::steps::{Course, Task, never_decided};
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
-use assay_hosts::clock::ClockMap;
+use assay_hosts::clock::{ClockMap, ClockReading};
 use assay_hosts::joint_log::{ClockLimits, JointNews, Patience, RankLog, Strayed};
 use assay_hosts::{Link, LinkError};
-use assay_record::{Entry, Event, EventKind};
+use assay_record::{Entry, Event, EventKind, HostClock};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -82,6 +82,8 @@ struct Carrying<'a> {
 
 /// How long a rank that could begin waits for the others. What they do meanwhile is what it has done.
 const ARMED_WITHIN: Span = Span::from_secs(120);
+/// The same where each makes a tree of files before.
+const ARMED_WITH_TREE_WITHIN: Span = Span::from_secs(3600);
 /// By how much the other ranks wait longer than rank 0, which knows whom all wait for.
 const LATER_THAN_RANK_ZERO: Span = Span::from_secs(5);
 /// Of the ranks that hear nothing of rank 0, these say so before they give it up.
@@ -109,7 +111,12 @@ impl JointRun<'_> {
                 let (end, ended) = sync_channel(1);
                 let name = format!("rank-{}", place.rank);
                 let (start_of_rank, start) = start_channel();
-                let share = RankShare { place, start: Arc::new(start_of_rank), beside };
+                let share = RankShare {
+                    place,
+                    clock: clock_of_rank_zero(&common_time),
+                    start: Arc::new(start_of_rank),
+                    beside,
+                };
                 let work = move || {
                     let _ = end.send(self.carry_own_share(share, &log, lines, stop));
                 };
@@ -133,6 +140,12 @@ impl JointRun<'_> {
             }
             joined
         })
+    }
+
+    /// How long a rank that could begin waits for the others.
+    fn armed_within(&self) -> Span {
+        let has_tree = self.tasks.iter().any(|task| task.plan.load.files().is_some());
+        if has_tree { ARMED_WITH_TREE_WITHIN } else { ARMED_WITHIN }
     }
 
     /// From when on it matters how far a clock is off.
@@ -175,7 +188,7 @@ impl JointRun<'_> {
                     rank.log.arm();
                     rank.armed_at = Some(clock.now());
                 }
-                rank.refuse_late_start(clock.now(), self.hosts)
+                rank.refuse_late_start(clock.now(), self.armed_within(), self.hosts)
                     .inspect_err(|failure| rank.tell_failure(failure, clock))?;
                 let stepped = rank.log.step(rank.link, &|| clock.now()).map_err(|error| link_failure(&error))?;
                 has_moved |= stepped.has_moved;
@@ -208,6 +221,12 @@ impl JointRun<'_> {
             std::thread::park_timeout(if is_at_rest && !waits { LOOK_AT_REST } else { LOOK_EVERY });
         }
     }
+}
+
+/// What a rank knows of the clock of rank 0, for its header.
+fn clock_of_rank_zero(map: &ClockMap) -> Option<HostClock> {
+    let ClockReading { offset_ns, error_ns, .. } = map.last_reading()?;
+    Some(HostClock { offset_ns, error_ns, scale_ppb: map.scale_ppb })
 }
 
 impl Carrying<'_> {
@@ -249,9 +268,9 @@ impl Carrying<'_> {
     }
 
     /// Gives up a start for which others are not ready.
-    fn refuse_late_start(&self, now: Instant, hosts: &[String]) -> Result<(), Failure> {
+    fn refuse_late_start(&self, now: Instant, armed_within: Span, hosts: &[String]) -> Result<(), Failure> {
         let is_first = self.link.own_rank() == 0;
-        let within = if is_first { ARMED_WITHIN } else { ARMED_WITHIN + LATER_THAN_RANK_ZERO };
+        let within = if is_first { armed_within } else { armed_within + LATER_THAN_RANK_ZERO };
         if self.armed_at.is_none_or(|armed_at| now.since(armed_at) < within) {
             return Ok(());
         }

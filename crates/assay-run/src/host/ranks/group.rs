@@ -8,7 +8,7 @@ use super::compare_clocks;
 use super::places::make_place_for_rank;
 use super::sharing::{places_of_targets, prove_targets};
 use super::statements::{share_statements, share_statements_within};
-use super::suited::refuse_unsuited;
+use super::suited::{parts_of_rank, refuse_unsuited, workers_of_parts};
 use crate::drive::{Drive, watched_disks};
 use crate::failure::Failure;
 use crate::log::logfile::LogFile;
@@ -24,7 +24,8 @@ use assay_hosts::clock::ClockMap;
 use assay_hosts::exchange::{Exchange, ExchangeLink};
 use assay_hosts::mpi::MpiLink;
 use assay_model::Plan;
-use assay_model::hosts::HostTargets;
+use assay_model::hosts::{HostTargets, PlaceAmong};
+use assay_record::StepHead;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -41,24 +42,47 @@ const BETWEEN_RUNS: Span = Span::from_secs(600);
 struct Order {
     /// Where its results go, on the host of rank 0.
     directory: PathBuf,
+    steps: Vec<OrderedStep>,
+}
+
+/// A step of it, or all of it: see [`Task`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct OrderedStep {
+    head: Option<StepHead>,
     plan: Plan,
-    /// See [`Task`].
     whole: Option<Span>,
-    /// See [`Task`].
     usual_slice: Option<Span>,
 }
 
 impl Order {
     fn of_run(run: &RunToCarry<'_>) -> Result<Order, Failure> {
-        let [task] = run.tasks else { return Err(Failure::internal_bug("ranks are given a run of several steps")) };
-        let Task { plan, whole, usual_slice, .. } = task.clone();
-        Ok(Order { directory: run.directory.to_owned(), plan, whole, usual_slice })
+        if run.tasks.iter().any(|task| task.measured_before_ns.is_some()) {
+            return Err(Failure::internal_bug("ranks are given a run that goes on"));
+        }
+        let steps = run.tasks.iter().cloned().map(|Task { head, plan, whole, usual_slice, .. }| OrderedStep {
+            head,
+            plan,
+            whole,
+            usual_slice,
+        });
+        Ok(Order { directory: run.directory.to_owned(), steps: steps.collect() })
     }
 
-    fn into_task(self) -> Task {
-        let Order { plan, whole, usual_slice, .. } = self;
-        Task { whole, usual_slice, ..Task::single_run(plan, Span::ZERO) }
+    fn into_tasks(self) -> Vec<Task> {
+        let task = |OrderedStep { head, plan, whole, usual_slice }: OrderedStep| Task {
+            head,
+            whole,
+            usual_slice,
+            ..Task::single_run(plan, Span::ZERO)
+        };
+        self.steps.into_iter().map(task).collect()
     }
+}
+
+/// The plan of those of a run that uses most targets.
+fn plan_of_most_targets(tasks: &[Task]) -> Result<&Plan, Failure> {
+    let plans = tasks.iter().map(|task| &task.plan);
+    plans.max_by_key(|plan| plan.load.targets).ok_or_else(|| Failure::internal_bug("ranks are given nothing to carry"))
 }
 
 /// How a process says what it has to say while it opens targets: what several ranks would say is said once.
@@ -101,7 +125,7 @@ pub fn ranks_of_process<'a>(
     targets: &Targets,
     directory: &Path,
 ) -> Result<Vec<CarriedRank<'a>>, Failure> {
-    let are_real = !targets.real_targets().is_empty();
+    let are_real = !targets.real_targets().is_empty() || matches!(targets, Targets::Directory(_));
     let ranks = links.len() as u32;
     let mut carried = Vec::new();
     for (rank, link) in links.iter_mut().enumerate() {
@@ -191,11 +215,10 @@ impl<'a> RankGroup<'a> {
 
 impl RankGroup<'_> {
     /// How each rank carries a run.
-    fn way_of_carrying(&self, how: &Drive) -> Drive {
+    fn way_of_carrying(&self, how: &Drive, plan: &Plan) -> Drive {
         let mut own = how.clone();
         own.watermarks.extend(self.watermarks.borrow().iter().cloned());
-        // A part is carried by one worker.
-        own.manner.workers = u16::try_from(self.parts_each).ok();
+        own.manner.workers = workers_of_parts(plan, self.parts_each);
         own
     }
 
@@ -209,13 +232,16 @@ impl RankGroup<'_> {
     ) -> Result<(), Failure> {
         let agreed = self.agreed_ranks()?;
         let directory = order.directory.clone();
-        let (task, how) = (order.into_task(), self.way_of_carrying(opened.how));
-        (0..ranks).try_for_each(|rank| agreed.check_part_of_rank(rank, &task.plan, opened.targets))?;
+        let tasks = order.into_tasks();
+        let how = self.way_of_carrying(opened.how, plan_of_most_targets(&tasks)?);
+        for task in &tasks {
+            (0..ranks).try_for_each(|rank| agreed.check_part_of_rank(rank, &task.plan, opened.targets))?;
+        }
         let mut links = Exchange::within_process(ranks).links();
         let carried = ranks_of_process(&agreed, &mut links, opened.targets, &directory)?;
         let OpenedForRuns { targets, stop, .. } = opened;
         let hosts = agreed.host_names();
-        let run = JointRun { tasks: &[task], targets, how: &how, stop, lead: LEAD_IN_PROCESS, hosts: &hosts };
+        let run = JointRun { tasks: &tasks, targets, how: &how, stop, lead: LEAD_IN_PROCESS, hosts: &hosts };
         run.carry_ranks(carried, Some(joint), observer, Clock::start())
     }
 
@@ -229,9 +255,11 @@ impl RankGroup<'_> {
     ) -> Result<(), Failure> {
         let agreed = self.agreed_ranks()?;
         let directory = order.directory.clone();
-        let (task, how) = (order.into_task(), self.way_of_carrying(opened.how));
-        agreed.agree_on_parts(link, &task.plan, opened.targets)?;
-        let beside = agreed.ranks_on_disks(link, watched_disks(&task.plan, opened.targets, &directory))?;
+        let tasks = order.into_tasks();
+        let plan = plan_of_most_targets(&tasks)?;
+        let how = self.way_of_carrying(opened.how, plan);
+        tasks.iter().try_for_each(|task| agreed.agree_on_parts(link, &task.plan, opened.targets))?;
+        let beside = agreed.ranks_on_disks(link, watched_disks(plan, opened.targets, &directory))?;
         let log = make_place_for_rank(&directory, link.own_rank());
         share_statements(link, log.as_ref().map(|_| ()).map_err(Clone::clone))?;
         // Clocks of hosts drift apart: they are compared before each run.
@@ -239,7 +267,7 @@ impl RankGroup<'_> {
         let common_time = compare_clocks(link, clock)?;
         let OpenedForRuns { targets, stop, .. } = opened;
         let hosts = agreed.host_names();
-        let run = JointRun { tasks: &[task], targets, how: &how, stop, lead: LEAD_OF_HOSTS, hosts: &hosts };
+        let run = JointRun { tasks: &tasks, targets, how: &how, stop, lead: LEAD_OF_HOSTS, hosts: &hosts };
         let ranks = vec![CarriedRank { link, place: agreed.own_place(), beside, log: log?, common_time }];
         match joint {
             Some((log, observer)) => run.carry_ranks(ranks, Some(log), observer, clock),
@@ -265,12 +293,17 @@ impl CarryRuns for RankGroup<'_> {
     ) -> Result<Targets, Failure> {
         let task = Task::single_run(plan.clone(), Span::ZERO);
         refuse_unsuited(&[task], named, self.parts_each * self.rank_count() as u64)?;
-        let paths: Vec<&Path> = named.iter().filter_map(|(_, named)| named.as_path()).collect();
         // What a run is comes from the first rank, so that plans need not be compared.
-        let offer = Offer::of_this_process(self.parts_each, std::iter::empty(), places_of_targets(&paths));
+        let places = places_of_targets(named);
+        let offer_of_rank = |index, count| {
+            let parts = parts_of_rank(plan, self.parts_each, PlaceAmong { index, count });
+            Offer::of_this_process(parts, std::iter::empty(), places.clone())
+        };
         let (link, speech) = match &self.joined {
             Joined::InProcess(ranks) => {
-                let agreed = AgreedRanks::within_process(offer, *ranks, plan.hosts);
+                let count = *ranks as u64;
+                let offers = (0..count).map(|rank| offer_of_rank(rank, count)).collect();
+                let agreed = AgreedRanks::within_process(offers, plan.hosts);
                 let targets = open(named, needs)?;
                 (0..*ranks).try_for_each(|rank| agreed.check_part_of_rank(rank, plan, &targets))?;
                 *self.agreed.borrow_mut() = Some(agreed);
@@ -280,6 +313,7 @@ impl CarryRuns for RankGroup<'_> {
         };
         let link: &mut dyn Link = &mut **link.borrow_mut();
         self.has_greeted.set(true);
+        let offer = offer_of_rank(link.own_rank() as u64, link.world_size() as u64);
         let agreed = AgreedRanks::greet_all(link, Ok(offer), plan.hosts)?;
         let fellows = agreed.fellow_processes();
         (speech.keep_back)();
@@ -289,7 +323,7 @@ impl CarryRuns for RankGroup<'_> {
         let remarks = agreed.gather_remarks(link, kept)?;
         remarks.iter().filter(|_| agreed.own_place().rank == 0).for_each(|line| (speech.tell)(line));
         agreed.agree_on_parts(link, plan, &targets)?;
-        *self.watermarks.borrow_mut() = prove_targets(link, &agreed, &targets)?;
+        *self.watermarks.borrow_mut() = prove_targets(link, &agreed, plan, &targets)?;
         *self.agreed.borrow_mut() = Some(agreed);
         Ok(targets)
     }

@@ -2,7 +2,8 @@
 
 use assay_hosts::joint_log::RankLog;
 use assay_judge::{Fold, Options, Verdict, details_of_rank};
-use assay_record::{Close, Entry, Event, EventKind};
+use assay_record::{Close, Entry, Event, EventKind, StepHead};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The lines of one rank's log on their way.
@@ -22,7 +23,7 @@ impl JudgedLines {
             _ => None,
         };
         if let Some(fold) = &mut self.fold {
-            fold.take_entry(&entry);
+            fold.take_entry(&as_only_step(&entry));
         }
         if let Some(close) = close
             && let Some(fold) = self.fold.take()
@@ -30,6 +31,18 @@ impl JudgedLines {
             log.hear_line(Entry::Event(verdict_event(fold, rank, &close)));
         }
         log.hear_line(entry);
+    }
+}
+
+/// The same line of a log that has this step alone: what the rank did in others is judged there.
+fn as_only_step(entry: &Entry) -> Cow<'_, Entry> {
+    match entry {
+        Entry::Header(header) if header.step.is_some() => {
+            let mut alone = header.clone();
+            alone.step = header.step.clone().map(|step| StepHead { number: 1, of: 1, ..step });
+            Cow::Owned(Entry::Header(alone))
+        }
+        _ => Cow::Borrowed(entry),
     }
 }
 

@@ -3,13 +3,15 @@
 //! must find it there. Rank 0 also looks twice at what a target holds: where it changes, somebody on another host writes to it.
 
 use super::agreement::AgreedRanks;
+use super::sharing_directories::prove_directory;
 use super::statements::share_statements;
 use crate::failure::{Failure, escaped_path, one_line};
-use crate::open::targets::{RealTarget, TargetPermit, Targets};
+use crate::open::targets::{Named, RealTarget, TargetPermit, Targets};
 use assay_base::text::counted_things;
 use assay_device::clock::{Clock, wall_time};
 use assay_device::safety::CLAIM_BYTES;
 use assay_hosts::Link;
+use assay_model::Plan;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -32,13 +34,18 @@ struct Shown {
 }
 
 /// What the name of each target leads to on this host, by the numbers of its kernel. Of what does not exist the path stands there.
-pub fn places_of_targets(paths: &[&Path]) -> Vec<String> {
-    let place = |path: &&Path| match std::fs::metadata(path) {
+pub fn places_of_targets(named: &[(String, Named)]) -> Vec<String> {
+    let place = |path: &Path| match std::fs::metadata(path) {
         Ok(meta) if meta.rdev() > 0 => format!("device {}", meta.rdev()),
         Ok(meta) => format!("file {} on {}", meta.ino(), meta.dev()),
         Err(_) => escaped_path(path),
     };
-    paths.iter().map(place).collect()
+    let places = named.iter().filter_map(|(_, named)| match named {
+        // A file system that hangs would hold this process: only the one that makes the calls touches it.
+        Named::Directory(directory) => Some(escaped_path(directory.path())),
+        _ => named.as_path().map(place),
+    });
+    places.collect()
 }
 
 /// Proves that the open targets are what the workload says of them: the same for all hosts, or each host's own. Returns what limits the
@@ -46,7 +53,15 @@ pub fn places_of_targets(paths: &[&Path]) -> Vec<String> {
 ///
 /// # Errors
 /// They are not, or somebody on a host that takes no part writes to one. Nothing but claims was written, which are put back.
-pub fn prove_targets(link: &mut dyn Link, ranks: &AgreedRanks, targets: &Targets) -> Result<Vec<String>, Failure> {
+pub fn prove_targets(
+    link: &mut dyn Link,
+    ranks: &AgreedRanks,
+    plan: &Plan,
+    targets: &Targets,
+) -> Result<Vec<String>, Failure> {
+    if let Targets::Directory(directory) = targets {
+        return prove_directory(link, ranks, plan, directory).map(|()| Vec::new());
+    }
     if ranks.targets_of_hosts().are_own() {
         prove_apart(link, ranks, targets)
     } else {
