@@ -4,7 +4,7 @@ use crate::published::{FollowedRun, Published};
 use crate::view::View;
 use crate::view::standing::Standing;
 use assay_judge::Options;
-use assay_record::Reader;
+use assay_record::{Damage, Entry, Reader};
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,26 @@ pub trait GrowingLog {
     fn length(&self) -> u64;
     /// How long ago it was written to.
     fn age(&self) -> Duration;
+}
+
+/// What takes the lines of logs besides: a table that is written at the same time.
+pub trait LineTaker {
+    /// A log begins.
+    fn begin_log(&mut self) {}
+    /// Its next line, or a place where it is damaged.
+    fn take_item(&mut self, item: &Result<Entry, Damage>);
+    /// All lines that are there were taken.
+    fn note_no_more_lines(&mut self) {}
+    /// Nobody writes the log any more.
+    fn end_log(&mut self) {}
+}
+
+/// Takes none.
+#[derive(Debug)]
+pub struct NoTaker;
+
+impl LineTaker for NoTaker {
+    fn take_item(&mut self, _: &Result<Entry, Damage>) {}
 }
 
 /// Publishes the states of the logs that it reads one after another.
@@ -37,22 +57,32 @@ impl Publisher {
     }
 
     /// Reads a log from its beginning. `bytes` ends when nobody writes the log any more and everything was read; until then a read
-    /// waits for more. `name` is that of the run among several.
+    /// waits for more. `name` is that of the run among several; `also` takes each line too.
     ///
     /// # Errors
     /// The log cannot be read.
-    pub fn follow_log(&mut self, name: &str, bytes: impl Read, log: &dyn GrowingLog) -> io::Result<()> {
+    pub fn follow_log(
+        &mut self,
+        name: &str,
+        bytes: impl Read,
+        log: &dyn GrowingLog,
+        also: &mut dyn LineTaker,
+    ) -> io::Result<()> {
+        also.begin_log();
         self.runs.push(FollowedRun::that_begins(name));
         let mut view = View::new(self.options.clone());
         let mut reader = Reader::new(BufReader::with_capacity(READ_AT_ONCE, bytes));
         while let Some(item) = reader.next_entry()? {
             view.take_item(&item, reader.next_seq().saturating_sub(1));
+            also.take_item(&item);
             if reader.offset_behind_line() >= log.length() {
                 view.judge_if_due();
                 let standing = view.standing();
                 self.publish_state(&view, standing, log.age());
+                also.note_no_more_lines();
             }
         }
+        also.end_log();
         let standing = view.end_log();
         self.publish_state(&view, standing, log.age());
         Ok(())

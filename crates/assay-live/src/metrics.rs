@@ -31,10 +31,10 @@ const SERIES: usize = 10_000;
 type Encoded = Result<(), fmt::Error>;
 type Labels<'a> = Vec<(&'static str, &'a str)>;
 
-/// The metrics of a state. An error says that the text could not be written.
-pub(crate) fn as_text(state: Arc<Published>) -> Result<String, fmt::Error> {
+/// The metrics of a state, of whose predecessors so many were not pushed. An error says that the text could not be written.
+pub(crate) fn as_text(state: Arc<Published>, push_dropped: u64) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Metrics::of_state(state)));
+    registry.register_collector(Box::new(Metrics::of_state(state, push_dropped)));
     let mut out = String::new();
     text::encode(&mut out, &registry)?;
     Ok(out)
@@ -42,18 +42,20 @@ pub(crate) fn as_text(state: Arc<Published>) -> Result<String, fmt::Error> {
 
 /// The metrics of one state.
 #[derive(Debug)]
-struct Metrics {
-    state: Arc<Published>,
+pub(crate) struct Metrics {
+    pub(crate) state: Arc<Published>,
     /// Each flow, or each stream where there are too many flows.
-    flows: BTreeMap<FlowName, FlowCounts>,
+    pub(crate) flows: BTreeMap<FlowName, FlowCounts>,
     /// Each stream over all its targets.
-    streams: BTreeMap<String, FlowCounts>,
+    pub(crate) streams: BTreeMap<String, FlowCounts>,
     /// How many series were left out.
     left_out: usize,
+    /// How many messages were dropped because nobody took them.
+    pub(crate) push_dropped: u64,
 }
 
 impl Metrics {
-    fn of_state(state: Arc<Published>) -> Metrics {
+    pub(crate) fn of_state(state: Arc<Published>, push_dropped: u64) -> Metrics {
         let mut streams: BTreeMap<String, FlowCounts> = BTreeMap::new();
         for (name, flow) in state.counted.flows() {
             streams.entry(name.stream.clone()).or_default().add_all(flow);
@@ -69,7 +71,46 @@ impl Metrics {
                 .map(|(stream, flow)| (FlowName { stream: stream.clone(), target: String::new() }, flow.clone()));
             (merged.collect(), of_flows)
         };
-        Metrics { state, flows, streams, left_out }
+        let left_out = left_out + state.counted.flows_left_out() * (8 + 2 * thresholds);
+        Metrics { state, flows, streams, left_out, push_dropped }
+    }
+
+    /// The figures of the whole run.
+    pub(crate) fn run_figures(&self) -> Vec<RunFigure> {
+        let newest = self.state.newest_moment();
+        let slices = self.state.judged.as_ref().map_or(0, |judged| judged.slice_count());
+        let figure = |name, help, value| RunFigure { name, help, value };
+        vec![
+            figure("assay_slice", "The number of slices so far, with the one that is open", slices as f64),
+            figure(
+                "assay_elapsed_seconds",
+                "Measured time of the step so far",
+                newest.map_or(0.0, |moment| moment.measured_ns as f64 / 1e9),
+            ),
+            figure(
+                "assay_planned_seconds",
+                "Measured time that is planned for the step",
+                newest.map_or(0.0, |moment| moment.planned_ns as f64 / 1e9),
+            ),
+            figure("assay_log_age_seconds", "Time since the log was written to", self.state.log_age().as_secs_f64()),
+            figure(
+                "assay_log_line",
+                "The number of the newest line of the log that these figures are of",
+                self.state.seq as f64,
+            ),
+            figure(
+                "assay_series_left_out",
+                "Series of targets that are left out, because there are too many of them",
+                self.left_out as f64,
+            ),
+        ]
+    }
+
+    /// The verdicts, and whether each of them is certain.
+    pub(crate) fn verdicts(&self) -> Vec<(Verdict, bool)> {
+        let certain = self.state.standing.verdict();
+        let all = [Verdict::Pass, Verdict::Fail, Verdict::Invalid, Verdict::Incomplete];
+        all.into_iter().map(|verdict| (verdict, certain == Some(verdict))).collect()
     }
 }
 
@@ -131,8 +172,7 @@ impl<'m> Families<'m, '_> {
     }
 
     fn write_errors(&mut self) -> Encoded {
-        let help = "Operations that failed, by the name of the error";
-        let mut family = self.encoder.encode_descriptor("assay_failed_operations", help, None, MetricType::Counter)?;
+        let mut family = self.encoder.encode_descriptor(FAILED.0, FAILED.1, None, MetricType::Counter)?;
         for (flow, counts) in &self.metrics.flows {
             for (error, n) in &counts.errors {
                 let mut labels = labels_of(flow);
@@ -195,7 +235,8 @@ impl<'m> Families<'m, '_> {
     fn write_criteria(&mut self) -> Encoded {
         let metrics: &'m Metrics = self.metrics;
         let Some(judged) = &metrics.state.judged else { return Ok(()) };
-        let of_shares = || judged.criteria.iter().filter(|criterion| criterion.bound.is_some());
+        let criteria = judged.measured_criteria();
+        let of_shares = || criteria.iter().filter(|criterion| criterion.bound.is_some());
         for (name, help, is_bound) in [
             (
                 "assay_criterion_measured_ratio",
@@ -216,42 +257,17 @@ impl<'m> Families<'m, '_> {
 
     fn single_figures(&mut self) -> Encoded {
         let metrics: &'m Metrics = self.metrics;
-        let state = &metrics.state;
-        let certain = state.standing.verdict();
-        let mut family = self.begin_gauge(
-            "assay_verdict",
-            "The verdict that is certain has the value 1; before the end only FAIL can be",
-        )?;
-        for verdict in [Verdict::Pass, Verdict::Fail, Verdict::Invalid, Verdict::Incomplete] {
+        let mut family = self.begin_gauge(VERDICT.0, VERDICT.1)?;
+        for (verdict, is_certain) in metrics.verdicts() {
             let text = verdict.to_string();
             let labels: Labels<'_> = vec![("verdict", &text)];
-            gauge_of(&mut family, &labels, i64::from(certain == Some(verdict)))?;
+            gauge_of(&mut family, &labels, i64::from(is_certain))?;
         }
-        let newest = state.newest_moment();
-        let slices = state.judged.as_ref().map_or(0, |judged| judged.slices);
-        for (name, help, value) in [
-            ("assay_slice", "The number of slices so far, with the one that is open", slices as f64),
-            (
-                "assay_elapsed_seconds",
-                "Measured time of the step so far",
-                newest.map_or(0.0, |moment| moment.measured_ns as f64 / 1e9),
-            ),
-            (
-                "assay_planned_seconds",
-                "Measured time that is planned for the step",
-                newest.map_or(0.0, |moment| moment.planned_ns as f64 / 1e9),
-            ),
-            ("assay_log_age_seconds", "Time since the log was written to", state.log_age().as_secs_f64()),
-            ("assay_log_line", "The number of the newest line of the log that these figures are of", state.seq as f64),
-            (
-                "assay_series_left_out",
-                "Series of targets that are left out, because there are too many of them",
-                metrics.left_out as f64,
-            ),
-        ] {
+        for RunFigure { name, help, value } in metrics.run_figures() {
             self.begin_gauge(name, help)?.encode_gauge(&value)?;
         }
-        Ok(())
+        let mut family = self.encoder.encode_descriptor(PUSH_DROPPED.0, PUSH_DROPPED.1, None, MetricType::Counter)?;
+        family.encode_counter::<NoLabelSet, u64, f64>(&metrics.push_dropped, None)
     }
 
     fn begin_gauge<'s>(&'s mut self, name: &'s str, help: &str) -> Result<MetricEncoder<'s>, fmt::Error> {
@@ -259,30 +275,42 @@ impl<'m> Families<'m, '_> {
     }
 }
 
-type Figure = fn(&FlowCounts) -> u64;
-type TimesOf = fn(&FlowCounts) -> &TimeCounts;
+/// A figure of the whole run.
+pub(crate) struct RunFigure {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) value: f64,
+}
 
-const COUNTERS: [(&str, &str, Figure); 5] = [
+pub(crate) type Figure = fn(&FlowCounts) -> u64;
+pub(crate) type TimesOf = fn(&FlowCounts) -> &TimeCounts;
+
+pub(crate) const VERDICT: (&str, &str) =
+    ("assay_verdict", "The verdict that is certain has the value 1; before the end only FAIL can be");
+pub(crate) const PUSH_DROPPED: (&str, &str) =
+    ("assay_push_dropped", "Messages for --otlp that were dropped, because their receiver did not take them");
+pub(crate) const FAILED: (&str, &str) = ("assay_failed_operations", "Operations that failed, by the name of the error");
+pub(crate) const COUNTERS: [(&str, &str, Figure); 5] = [
     ("assay_scheduled_operations", "Operations that were due", |flow| flow.scheduled),
     ("assay_issued_operations", "Operations that were handed to the device", |flow| flow.issued),
     ("assay_completed_operations", "Operations that completed in full", |flow| flow.completed),
     ("assay_short_operations", "Operations that completed with too few bytes", |flow| flow.short),
     ("assay_completed_bytes", "Bytes of the operations that completed in full", |flow| flow.bytes),
 ];
-const GAUGES: [(&str, &str, Figure); 3] = [
+pub(crate) const GAUGES: [(&str, &str, Figure); 3] = [
     ("assay_in_flight_operations", "Operations in flight at the end of the newest interval", |flow| flow.in_flight),
     ("assay_waiting_operations", "Operations that were due and not handed over at that moment", |flow| flow.waiting),
     ("assay_stuck_operations", "Operations in flight for longer than the stuck limit at that moment", |flow| {
         flow.stuck
     }),
 ];
-const EXACT: [(&str, &str, TimesOf); 2] = [
+pub(crate) const EXACT: [(&str, &str, TimesOf); 2] = [
     ("assay_response_over", "Operations whose response was the threshold or longer, exact", |flow| {
         &flow.times.response
     }),
     ("assay_service_over", "Operations whose service was the threshold or longer, exact", |flow| &flow.times.service),
 ];
-const HISTOGRAMS: [(&str, &str, TimesOf); 3] = [
+pub(crate) const HISTOGRAMS: [(&str, &str, TimesOf); 3] = [
     ("assay_response_seconds", "From the intended moment to completion", |flow| &flow.times.response),
     ("assay_service_seconds", "From the moment of issue to completion", |flow| &flow.times.service),
     ("assay_own_lag_seconds", "What the generator itself held operations back", |flow| &flow.times.own_lag),
@@ -305,7 +333,7 @@ fn gauge_of(family: &mut MetricEncoder<'_>, labels: &impl EncodeLabelSet, value:
 }
 
 /// The boundaries of a histogram: powers of two, and the thresholds of the criteria, as far as the log counts them.
-fn histogram_bounds(counted: &Counted, thresholds: &[Span]) -> Vec<u64> {
+pub(crate) fn histogram_bounds(counted: &Counted, thresholds: &[Span]) -> Vec<u64> {
     let powers = (0..POWERS).map(|power| SMALLEST_NS << power);
     let mut bounds: Vec<u64> = thresholds.iter().map(|threshold| threshold.as_ns()).chain(powers).collect();
     bounds.truncate(BOUNDARIES);
@@ -316,7 +344,7 @@ fn histogram_bounds(counted: &Counted, thresholds: &[Span]) -> Vec<u64> {
 }
 
 /// The counts below each boundary and above the one before it, and above the last.
-fn buckets_between(times: &TimeCounts, bounds_ns: &[u64], wanted: &[u64]) -> Vec<(f64, u64)> {
+pub(crate) fn buckets_between(times: &TimeCounts, bounds_ns: &[u64], wanted: &[u64]) -> Vec<(f64, u64)> {
     let total = times.total_count();
     let mut below_before = 0;
     let mut buckets = Vec::with_capacity(wanted.len() + 1);

@@ -7,6 +7,7 @@ use crate::view::judged::Judged;
 use crate::view::moment::Moment;
 use crate::view::standing::{Standing, StandingText};
 use crate::view::{SeenEvent, standing};
+use assay_base::Span;
 use assay_judge::Verdict;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -24,6 +25,15 @@ pub struct FollowedRun {
     /// How it ended; absent while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+}
+
+/// A threshold of those that a head lists.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ShownThreshold {
+    /// Its place among them.
+    pub(crate) index: usize,
+    /// It.
+    pub(crate) span: Span,
 }
 
 /// The state of a log at its newest line.
@@ -141,6 +151,14 @@ impl Published {
         self.recent.back()
     }
 
+    /// The threshold whose share is drawn: the one that the judge draws, or the smallest.
+    pub(crate) fn shown_threshold(&self) -> Option<ShownThreshold> {
+        let thresholds = &self.head.as_ref()?.thresholds;
+        let drawn = self.judged.as_ref().map(|judged| judged.part.course.series.threshold);
+        let index = drawn.and_then(|drawn| thresholds.iter().position(|one| *one == drawn)).unwrap_or(0);
+        thresholds.get(index).map(|span| ShownThreshold { index, span: *span })
+    }
+
     /// How the run stands, in words.
     pub(crate) fn standing_in_words(&self) -> StandingText {
         self.standing.in_words()
@@ -173,9 +191,9 @@ impl Published {
             text.push_str(moment.json_text());
         }
         text.push_str("],\"judged\":");
-        text.push_str(self.judged.as_ref().map_or("null", |judged| judged.figures.as_str()));
+        text.push_str(self.judged.as_ref().map_or("null", |judged| judged.figures_text()));
         text.push_str(",\"lines_along_time\":");
-        text.push_str(self.judged.as_ref().map_or("null", |judged| judged.lines.as_str()));
+        text.push_str(self.judged.as_ref().map_or("null", |judged| judged.lines_text()));
         text
     }
 }

@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Explain(explain::Explain),
     /// Judge a finished or running run from its log: slices, criteria and verdict
     Judge(judge::Judge),
-    /// Follow a run from another terminal: show its progress, and its result at the end
+    /// Follow a run from another terminal: show its progress, in a view with tabs, and its result at the end
     Watch(follow::Watch),
     /// Serve what the log of a run says, while it is written or later: a page for browsers, and metrics for Prometheus
     Live(LiveLog),

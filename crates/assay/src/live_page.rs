@@ -143,10 +143,11 @@ impl PageBesideRun {
             let unused = serving.insecure_listen
                 || serving.token_file != idle.token_file
                 || serving.host_name != idle.host_name
-                || serving.linger != idle.linger;
+                || serving.linger != idle.linger
+                || serving.otlp != idle.otlp;
             if unused {
                 return Err(Failure::bad_usage(
-                    "--insecure-listen, --token-file, --host-name and --linger are about the page of --live: add it",
+                    "--insecure-listen, --token-file, --host-name, --linger and --otlp are about the page of --live: add it",
                 ));
             }
             return Ok(None);
@@ -172,6 +173,9 @@ impl PageBesideRun {
         command.arg("live").arg(dir).arg("--inherited").arg("--linger").arg(serving.linger_time().to_string());
         if let Some(name) = &serving.host_name {
             command.arg("--host-name").arg(name);
+        }
+        if let Some(url) = &serving.otlp {
+            command.arg("--otlp").arg(url.to_string());
         }
         if let Some(measure) = judge_on {
             command.arg("--judge").arg(measure.to_string());

@@ -52,7 +52,7 @@ enum Page {
     /// Nobody asked for one.
     None,
     /// It is served as soon as there is a directory.
-    Waits(PageBesideRun),
+    Waits(Box<PageBesideRun>),
     /// A process serves it.
     Served(#[allow(dead_code, reason = "kept as long as the run goes on")] ServingProcess),
 }
@@ -87,7 +87,7 @@ impl Progress {
 
     /// The same with a page for browsers, where one is asked for.
     pub(crate) fn with_page(mut self, page: Option<PageBesideRun>) -> Progress {
-        self.page = page.map_or(Page::None, Page::Waits);
+        self.page = page.map_or(Page::None, |page| Page::Waits(Box::new(page)));
         self
     }
 
@@ -169,7 +169,7 @@ impl Observer for Progress {
 
     fn begin_directory(&mut self, dir: &Path) {
         self.page = match std::mem::replace(&mut self.page, Page::None) {
-            Page::Waits(page) => page.serve_directory(dir).map_or(Page::None, Page::Served),
+            Page::Waits(page) => (*page).serve_directory(dir).map_or(Page::None, Page::Served),
             other => other,
         };
     }

@@ -99,7 +99,7 @@ pub(crate) fn colour_if_terminal(text: &str) -> String {
 }
 
 /// NO_COLOR with any value switches colours off (no-color.org); a dumb terminal has none.
-fn colours_are_wanted() -> bool {
+pub(crate) fn colours_are_wanted() -> bool {
     environment_variable("NO_COLOR").is_none() && environment_variable("TERM").is_some_and(|term| term != "dumb")
 }
 

@@ -57,6 +57,12 @@ fn in_ascii_signs(text: &str) -> String {
     text.chars().map(in_ascii).collect()
 }
 
+/// What takes the place of a character on a terminal whose locale may not have it.
+#[cfg(feature = "live")]
+pub(crate) fn sign_for_terminal() -> fn(char) -> char {
+    if is_utf8() { std::convert::identity } else { in_ascii }
+}
+
 fn in_ascii(character: char) -> char {
     match character {
         '\u{b5}' | '\u{3bc}' => 'u',

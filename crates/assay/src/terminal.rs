@@ -4,6 +4,9 @@
 //!
 //! The cursor stays in the last line of the block. What the terminal adds there itself (`^C`) disappears with the block.
 
+#[cfg(feature = "live")]
+use rustix::termios::tcgetattr;
+use rustix::termios::{OptionalActions, Termios, tcsetattr};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -106,10 +109,11 @@ pub(crate) fn output_of(rest: &mut &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes the block away before a panic is reported in its place.
+/// Takes the block away, or gives back a terminal that was taken, before a panic is reported in its place.
 pub(crate) fn report_panics_without_block() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        give_back_terminal();
         if let Ok(mut shown) = BLOCK.try_lock() {
             write_messages(&erasing_sequence(&shown));
             shown.clear();
@@ -154,4 +158,59 @@ fn width_of(character: char) -> usize {
 /// The standard output of a process that this program has started itself, which reads it.
 pub(crate) fn lines_for_parent() -> impl std::io::Write {
     std::io::stdout().lock()
+}
+
+/// How the terminal was before a view took it.
+static BEFORE_VIEW: Mutex<Option<Termios>> = Mutex::new(None);
+/// DEC private modes 1049 and 25: another screen than the one with the lines of the shell, without a cursor; and back.
+const TAKE: &str = "\u{1b}[?1049h\u{1b}[?25l";
+const GIVE_BACK: &str = "\u{1b}[0m\u{1b}[?25h\u{1b}[?1049l";
+
+/// Whether a view can be shown: there are keys and a screen, and the screen is more than a printer.
+#[cfg(feature = "live")]
+pub(crate) fn can_show_view() -> bool {
+    let term = crate::environment::environment_variable("TERM");
+    io::stdin().is_terminal() && shows_output() && term.is_some_and(|term| !term.is_empty() && term != "dumb")
+}
+
+/// The terminal of standard input and output, taken for a view. It is given back when this is dropped, before a panic is reported, and by
+/// nothing else.
+#[cfg(feature = "live")]
+#[must_use]
+pub(crate) struct TakenTerminal(());
+
+#[cfg(feature = "live")]
+impl TakenTerminal {
+    /// Takes it: what is typed comes at once and is not shown, and what stands on the terminal comes back later.
+    pub(crate) fn take_terminal() -> io::Result<TakenTerminal> {
+        let before = tcgetattr(io::stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        *BEFORE_VIEW.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        let taken = TakenTerminal(());
+        tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
+        write_output(TAKE)?;
+        Ok(taken)
+    }
+
+    /// What writes on it.
+    pub(crate) fn output(&self) -> impl Write {
+        io::stdout()
+    }
+}
+
+#[cfg(feature = "live")]
+impl Drop for TakenTerminal {
+    fn drop(&mut self) {
+        give_back_terminal();
+    }
+}
+
+/// Makes the terminal what it was, if a view has taken it. It may be closed by now.
+fn give_back_terminal() {
+    let Ok(mut before) = BEFORE_VIEW.try_lock() else { return };
+    if let Some(before) = before.take() {
+        let _ = io::stdout().write_all(GIVE_BACK.as_bytes()).and_then(|()| io::stdout().flush());
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+    }
 }

@@ -49,7 +49,7 @@ const ALONE: &[&str] = &["assay-base", "assay-judge"];
 /// Crates that give access to the operating system; only these rooms may have them.
 const SYSTEM: (&[&str], &[&str]) = (
     &["io-uring", "libc", "rusqlite", "rustix", "signal-hook"],
-    &["assay-device", "assay-run", "assay", "assay-faultfs", "assay-sql", "assay-files", "assay-hosts"],
+    &["assay-device", "assay-run", "assay", "assay-faultfs", "assay-sql", "assay-files", "assay-hosts", "assay-live"],
 );
 
 fn root() -> PathBuf {

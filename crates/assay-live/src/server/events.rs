@@ -98,8 +98,10 @@ pub(crate) fn frames_for(sent: &mut Sent, state: &Published) -> Vec<Bytes> {
             frames.push(event_frame("interval", moment.seq, &data));
         }
         if judged != sent.judged || ended != sent.ended {
-            let (figures, newest) =
-                state.judged.as_ref().map_or(("null", "null"), |judged| (&judged.figures, &judged.newest_lines));
+            let (figures, newest) = state
+                .judged
+                .as_ref()
+                .map_or(("null", "null"), |judged| (judged.figures_text(), judged.newest_lines_text()));
             let runs = as_json(&state.runs);
             let data =
                 format!("{{\"standing\":{standing},\"runs\":{runs},\"judged\":{figures},\"newest_lines\":{newest}}}");

@@ -5,6 +5,7 @@ use super::events;
 use crate::metrics;
 use crate::page::Page;
 use crate::published::Published;
+use crate::push::Dropped;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -29,6 +30,7 @@ struct Shared {
     rules: Rules,
     page: Page,
     states: watch::Receiver<Arc<Published>>,
+    dropped: Dropped,
 }
 
 impl Shared {
@@ -38,8 +40,8 @@ impl Shared {
 }
 
 /// All addresses.
-pub(super) fn all_routes(rules: Rules, states: watch::Receiver<Arc<Published>>) -> Router {
-    let shared = Arc::new(Shared { rules, page: Page::new(), states });
+pub(super) fn all_routes(rules: Rules, states: watch::Receiver<Arc<Published>>, dropped: Dropped) -> Router {
+    let shared = Arc::new(Shared { rules, page: Page::new(), states, dropped });
     Router::new()
         .route("/", get(page_answer))
         .route("/events", get(event_stream))
@@ -97,7 +99,7 @@ async fn event_stream(State(shared): State<Arc<Shared>>) -> Response<Body> {
 }
 
 async fn metrics_page(State(shared): State<Arc<Shared>>) -> Response<Body> {
-    match metrics::as_text(shared.newest_state()) {
+    match metrics::as_text(shared.newest_state(), shared.dropped.count()) {
         Ok(text) => body_of_type(METRICS, text),
         Err(_) => plain_text(StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written\n"),
     }

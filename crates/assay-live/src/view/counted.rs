@@ -12,6 +12,11 @@ const ERRORS: usize = 64;
 /// The name of further kinds of errors.
 const OTHER_ERRORS: &str = "other";
 
+/// The most counters that are kept of all flows together: a log may have as many flows as somebody wrote into its header.
+const COUNTERS: usize = 1 << 21;
+/// Kinds of times of a flow.
+const KINDS: usize = 3;
+
 /// Which flow: a stream on a target.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowName {
@@ -28,8 +33,8 @@ pub struct Counted {
     bounds_ns: Vec<u64>,
     /// For each bucket of the newest header, the bucket of `bounds_ns`.
     bucket_of: Vec<usize>,
-    /// For each flow of the newest header, its place in `counts`.
-    place_of: Vec<usize>,
+    /// For each flow of the newest header, its place in `counts`, where there was room for it.
+    place_of: Vec<Option<usize>>,
     places: BTreeMap<FlowName, usize>,
     counts: Vec<FlowCounts>,
     begun: bool,
@@ -100,22 +105,34 @@ impl Counted {
         self.place_of = head.flows.iter().map(|(stream, target)| self.place_for(head, *stream, *target)).collect();
     }
 
-    /// The place of the counts of a flow, which may be a new one.
-    fn place_for(&mut self, head: &RunHead, stream: usize, target: usize) -> usize {
+    /// The place of the counts of a flow, which may be a new one; `None` where there is no room for more.
+    fn place_for(&mut self, head: &RunHead, stream: usize, target: usize) -> Option<usize> {
         let name =
             FlowName { stream: head.stream_name(stream).to_owned(), target: head.target_name(target).to_owned() };
-        let next = self.counts.len();
-        let place = *self.places.entry(name).or_insert(next);
-        if place == next {
-            self.counts.push(FlowCounts::with_buckets(self.bounds_ns.len() + 1));
+        if let Some(known) = self.places.get(&name) {
+            return Some(*known);
         }
-        place
+        let place = self.counts.len();
+        let buckets = self.bounds_ns.len() + 1;
+        if (place + 1).saturating_mul(buckets * KINDS) > COUNTERS {
+            return None;
+        }
+        self.counts.push(FlowCounts::with_buckets(buckets));
+        self.places.insert(name, place);
+        Some(place)
+    }
+
+    /// How many flows of the newest header are not counted.
+    pub(crate) fn flows_left_out(&self) -> usize {
+        self.place_of.iter().filter(|place| place.is_none()).count()
     }
 
     /// Adds an interval.
     pub(crate) fn add_interval(&mut self, interval: &Interval) {
         for (flow, place) in interval.flows.iter().zip(&self.place_of) {
-            self.counts[*place].add(flow, &self.bucket_of);
+            if let Some(place) = place {
+                self.counts[*place].add(flow, &self.bucket_of);
+            }
         }
     }
 
@@ -175,6 +192,14 @@ impl FlowCounts {
 impl FlowCounts {
     /// Adds the sums of another flow of the same log.
     pub fn add_all(&mut self, other: &FlowCounts) {
+        self.add_figures(other);
+        self.times.response.add_all(&other.times.response);
+        self.times.service.add_all(&other.times.service);
+        self.times.own_lag.add_all(&other.times.own_lag);
+    }
+
+    /// The same without times.
+    pub(crate) fn add_figures(&mut self, other: &FlowCounts) {
         for (sum, part) in [
             (&mut self.scheduled, other.scheduled),
             (&mut self.issued, other.issued),
@@ -191,9 +216,6 @@ impl FlowCounts {
             let sum = self.errors.entry(error.clone()).or_default();
             *sum = sum.saturating_add(*n);
         }
-        self.times.response.add_all(&other.times.response);
-        self.times.service.add_all(&other.times.service);
-        self.times.own_lag.add_all(&other.times.own_lag);
     }
 }
 

@@ -4,11 +4,12 @@
 use super::standing::Standing;
 use assay_base::{Bound, Share, Span};
 use assay_judge::judgement::{
-    CriterionOutcome, DatabaseFigures, ForeignFigures, GeneratorCost, MeterFigures, PerMinuteFigures, RankFigures,
-    Slice, StepFigures, StreamTotals, TargetTotals,
+    CriterionOutcome, DatabaseFigures, ForeignFigures, GeneratorCost, Heat, MeterFigures, PerMinuteFigures,
+    RankFigures, Slice, StepFigures, StreamTotals, TargetTotals,
 };
 use assay_judge::{Judgement, Verdict};
 use serde::Serialize;
+use std::sync::OnceLock;
 
 /// The most slices, streams, targets and lines of warnings that are sent; the others are counted.
 const SLICES: usize = 200;
@@ -26,16 +27,25 @@ pub struct Judged {
     pub seq: u64,
     verdict: Verdict,
     reason: String,
-    /// What its criteria measured, and their bounds, for metrics.
-    pub criteria: Vec<MeasuredCriterion>,
-    /// The number of its slices so far.
-    pub slices: u64,
-    /// Its figures, as JSON.
-    pub figures: String,
-    /// Its lines along the time, as JSON.
-    pub lines: String,
-    /// The newest points of these lines, as JSON, for a reader that has the others.
-    pub newest_lines: String,
+    /// The figures of the newest step, without what is long and stands elsewhere.
+    pub part: StepFigures,
+    /// What a reader should know, over all steps.
+    pub warnings: Vec<String>,
+    /// Facts that limit what the result proves.
+    pub watermarks: Vec<String>,
+    damage: usize,
+    /// The steps that have ended, and the one that is running; empty where there is only one.
+    steps: Vec<StepLine>,
+    /// Texts that are made when they are asked for first: a terminal asks for none.
+    texts: Texts,
+}
+
+/// What was judged, as texts.
+#[derive(Clone, Debug, Default)]
+struct Texts {
+    figures: OnceLock<String>,
+    lines: OnceLock<String>,
+    newest_lines: OnceLock<String>,
 }
 
 /// A criterion with the value that it was measured by so far.
@@ -78,7 +88,7 @@ struct Figures<'a> {
     damage: usize,
     watermarks: &'a [String],
     /// The steps that have ended, and the one that is running.
-    steps: Vec<StepLine<'a>>,
+    steps: &'a [StepLine],
 }
 
 /// A slice as a tile.
@@ -97,12 +107,12 @@ struct Tile<'a> {
 }
 
 /// A step in a list.
-#[derive(Serialize)]
-struct StepLine<'a> {
+#[derive(Clone, Debug, Serialize)]
+struct StepLine {
     number: u32,
     of: u32,
-    title: &'a str,
-    load: &'a str,
+    title: String,
+    load: String,
 }
 
 /// The lines along the time: those of `series` in `verdict.json` that the page draws.
@@ -134,15 +144,58 @@ struct Percentiles<'a> {
 impl Judged {
     /// What `judgement` says, which is of the log up to the line `seq`.
     pub(crate) fn new(seq: u64, mut judgement: Judgement) -> Judged {
-        let verdict = judgement.verdict;
-        let reason = std::mem::take(&mut judgement.reason);
         let steps: Vec<_> = judgement.steps.iter().map(StepLine::from_step).collect();
         let steps = if steps.len() > 1 { steps } else { Vec::new() };
         // Of several steps the newest is what a reader watches; the result shows the one that decides.
-        let mut part = judgement.steps.last().map_or_else(|| judgement.part.clone(), |step| step.part.clone());
+        let mut part = judgement.steps.pop().map_or(judgement.part, |step| step.part);
         leave_out_length(&mut part);
-        let figures = Figures {
+        Judged {
             seq,
+            verdict: judgement.verdict,
+            reason: judgement.reason,
+            part,
+            warnings: judgement.warnings,
+            watermarks: judgement.watermarks,
+            damage: judgement.damage.len(),
+            steps,
+            texts: Texts::default(),
+        }
+    }
+
+    /// How a run stands that goes on.
+    pub(crate) fn standing(&self) -> Standing {
+        Standing::from_verdict_so_far(self.verdict, &self.reason)
+    }
+
+    /// What its criteria measured, and their bounds, for metrics.
+    pub(crate) fn measured_criteria(&self) -> Vec<MeasuredCriterion> {
+        self.part.criteria.iter().map(MeasuredCriterion::from_outcome).collect()
+    }
+
+    /// The number of its slices so far.
+    pub(crate) fn slice_count(&self) -> u64 {
+        self.part.slices.left_out + self.part.slices.listed.len() as u64
+    }
+
+    /// Its figures, as JSON.
+    pub(crate) fn figures_text(&self) -> &str {
+        self.texts.figures.get_or_init(|| as_json(&self.figures()))
+    }
+
+    /// Its lines along the time, as JSON.
+    pub(crate) fn lines_text(&self) -> &str {
+        self.texts.lines.get_or_init(|| as_json(&lines_of(&self.part, usize::MAX)))
+    }
+
+    /// The newest points of these lines, as JSON, for a reader that has the others.
+    pub(crate) fn newest_lines_text(&self) -> &str {
+        self.texts.newest_lines.get_or_init(|| as_json(&lines_of(&self.part, NEWEST)))
+    }
+
+    fn figures(&self) -> Figures<'_> {
+        let part = &self.part;
+        Figures {
+            seq: self.seq,
             measured_ns: part.time.measured_ns,
             planned_ns: part.time.planned_ns,
             slice_ns: part.time.slice_ns,
@@ -160,26 +213,11 @@ impl Judged {
             ranks: first_of(&part.generator.ranks, ROWS),
             cost: part.generator.cost,
             segments: part.history.segments,
-            warnings: first_of(&judgement.warnings, ROWS),
-            damage: judgement.damage.len(),
-            watermarks: &judgement.watermarks,
-            steps,
-        };
-        Judged {
-            seq,
-            verdict,
-            reason,
-            criteria: part.criteria.iter().map(MeasuredCriterion::from_outcome).collect(),
-            slices: part.slices.left_out + part.slices.listed.len() as u64,
-            figures: as_json(&figures),
-            lines: as_json(&lines_of(&part, usize::MAX)),
-            newest_lines: as_json(&lines_of(&part, NEWEST)),
+            warnings: first_of(&self.warnings, ROWS),
+            damage: self.damage,
+            watermarks: &self.watermarks,
+            steps: &self.steps,
         }
-    }
-
-    /// How a run stands that goes on.
-    pub(crate) fn standing(&self) -> Standing {
-        Standing::from_verdict_so_far(self.verdict, &self.reason)
     }
 }
 
@@ -201,6 +239,11 @@ fn leave_out_length(part: &mut StepFigures) {
         foreign.notable.clear();
     }
     part.generator.ranks.iter_mut().for_each(|rank| rank.shares.clear());
+    part.targets.meters.iter_mut().for_each(|meter| meter.series.clear());
+    let series = &mut part.course.series;
+    series.flows.clear();
+    series.groups.clear();
+    series.streams.iter_mut().for_each(|line| line.heat = Heat::default());
 }
 
 /// The newest points of the lines, at most so many.
@@ -259,13 +302,7 @@ impl MeasuredCriterion {
 
 impl<'a> Tile<'a> {
     fn from_slice(slice: &'a Slice) -> Tile<'a> {
-        let mut unkept = Vec::new();
-        for stream in &slice.streams {
-            for bound in &stream.unkept {
-                let on = stream.target.as_ref().map_or_else(String::new, |target| format!(" on {target}"));
-                unkept.push(format!("{}{on}: {} {}", stream.stream, bound.measure, bound.bound));
-            }
-        }
+        let mut unkept = unkept_bounds(slice);
         unkept.truncate(4);
         Tile {
             number: slice.number,
@@ -280,8 +317,20 @@ impl<'a> Tile<'a> {
     }
 }
 
-impl<'a> StepLine<'a> {
-    fn from_step(step: &'a assay_judge::judgement::Step) -> StepLine<'a> {
-        StepLine { number: step.number, of: step.of, title: &step.title, load: &step.load }
+/// Which bounds a slice did not keep, in words.
+pub(crate) fn unkept_bounds(slice: &Slice) -> Vec<String> {
+    let mut unkept = Vec::new();
+    for stream in &slice.streams {
+        for bound in &stream.unkept {
+            let on = stream.target.as_ref().map_or_else(String::new, |target| format!(" on {target}"));
+            unkept.push(format!("{}{on}: {} {}", stream.stream, bound.measure, bound.bound));
+        }
+    }
+    unkept
+}
+
+impl StepLine {
+    fn from_step(step: &assay_judge::judgement::Step) -> StepLine {
+        StepLine { number: step.number, of: step.of, title: step.title.clone(), load: step.load.clone() }
     }
 }

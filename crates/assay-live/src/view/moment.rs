@@ -13,6 +13,9 @@ use std::sync::OnceLock;
 /// The longest text of a moment, in bytes.
 const LONGEST: usize = 3600;
 
+/// The most streams whose figures are kept: a log may have as many as somebody wrote into its header.
+const STREAMS: usize = 64;
+
 /// One interval.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moment {
@@ -81,7 +84,7 @@ impl Moment {
     /// The figures of `interval`, whose line has the number `seq`.
     pub fn new(seq: u64, interval: &Interval, head: &RunHead, so_far: Option<SoFar>) -> Moment {
         let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
-        let mut sums = vec![StreamSum::new(head); head.streams.len()];
+        let mut sums = vec![StreamSum::new(head); head.streams.len().min(STREAMS)];
         for (flow, (stream, _)) in interval.flows.iter().zip(&head.flows) {
             if let Some(sum) = sums.get_mut(*stream) {
                 sum.add(flow);
@@ -97,7 +100,7 @@ impl Moment {
             measured_ns: so_far.map_or(0, |so_far| so_far.measured_ns),
             planned_ns: so_far.map_or(0, |so_far| so_far.planned_ns),
             streams: sums.iter().map(|sum| sum.figures(length_ns, head)).collect(),
-            left_out: 0,
+            left_out: head.streams.len().saturating_sub(STREAMS),
             foreign,
             text: OnceLock::new(),
         }
@@ -120,7 +123,7 @@ impl Moment {
             return text;
         }
         let fits = self.streams.len() * LONGEST / text.len();
-        self.left_out = self.streams.len() - fits.min(self.streams.len());
+        self.left_out += self.streams.len() - fits.min(self.streams.len());
         self.streams.truncate(fits);
         while self.as_text().len() > LONGEST && self.streams.pop().is_some() {
             self.left_out += 1;
@@ -130,6 +133,14 @@ impl Moment {
 
     fn as_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl StreamMoment {
+    /// The share of responses over the threshold of the head with this index; `None` where nothing completed.
+    pub(crate) fn share_over(&self, threshold: usize) -> Option<f64> {
+        let over = *self.over.get(threshold)?;
+        (self.operations > 0).then(|| over as f64 / self.operations as f64)
     }
 }
 

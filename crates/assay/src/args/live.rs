@@ -1,6 +1,7 @@
 //! Where a live page is served, and to whom.
 
 use assay_base::{Measure, Span};
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -18,6 +19,9 @@ pub(crate) struct LiveLog {
     /// Judge all criteria by this time: response or service [default: the time that each criterion names]
     #[arg(long = "judge", value_name = "MEASURE")]
     pub judge_on: Option<Measure>,
+    /// Write the rows of `assay export --to csv` to this new file as they come; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
     /// Listen with standard input, as the process wants it that starts this one
     #[arg(long, hide = true)]
     pub inherited: bool,
@@ -49,6 +53,69 @@ pub(crate) struct Serving {
     /// How long the page is served behind the end of the log [default: 5min]
     #[arg(long, value_name = "TIME")]
     pub linger: Option<Span>,
+    /// Send the metrics to a receiver of OpenTelemetry too (OTLP over HTTP), such as http://localhost:4318
+    #[arg(long, value_name = "URL")]
+    pub otlp: Option<OtlpUrl>,
+}
+
+/// Where metrics are sent to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OtlpUrl {
+    pub host: String,
+    pub port: u16,
+    pub path: String,
+}
+
+/// The path for metrics, where an address has none (OTLP 1.x, "OTLP/HTTP request").
+const METRICS_PATH: &str = "/v1/metrics";
+/// The port of an address without one.
+const HTTP_PORT: u16 = 80;
+
+impl FromStr for OtlpUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<OtlpUrl, String> {
+        let form = "write http://HOST:PORT, or http://HOST:PORT/PATH of the receiver";
+        let Some(rest) = text.strip_prefix("http://") else {
+            return Err(if text.starts_with("https://") {
+                "nothing is encrypted here: let a collector on this host pass it on, and write http://localhost:4318"
+                    .to_owned()
+            } else {
+                form.to_owned()
+            });
+        };
+        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        let path = if path.is_empty() || path == "/" { METRICS_PATH } else { path };
+        if path.contains(|c: char| !c.is_ascii_graphic() || "#\"<>\\^`{|}".contains(c)) {
+            return Err(form.to_owned());
+        }
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, port.parse().map_err(|_| form.to_owned())?),
+            _ => (authority, HTTP_PORT),
+        };
+        let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let is_name = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+        let host = match address {
+            Some(address) if address.parse::<std::net::Ipv6Addr>().is_ok() => address,
+            None if is_name => host,
+            _ => return Err(form.to_owned()),
+        };
+        if port == 0 {
+            return Err(form.to_owned());
+        }
+        Ok(OtlpUrl { host: host.to_owned(), port, path: path.to_owned() })
+    }
+}
+
+impl fmt::Display for OtlpUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OtlpUrl { host, port, path } = self;
+        if host.contains(':') {
+            write!(f, "http://[{host}]:{port}{path}")
+        } else {
+            write!(f, "http://{host}:{port}{path}")
+        }
+    }
 }
 
 #[cfg(feature = "live")]
@@ -83,6 +150,33 @@ impl FromStr for ListenAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_receiver_is_named_by_a_plain_address() {
+        for (text, meant) in [
+            ("http://localhost:4318", Some("http://localhost:4318/v1/metrics")),
+            ("http://localhost:4318/", Some("http://localhost:4318/v1/metrics")),
+            ("http://collector.example/otlp/v1/metrics?a=b", Some("http://collector.example:80/otlp/v1/metrics?a=b")),
+            ("http://[::1]:4318", Some("http://[::1]:4318/v1/metrics")),
+            ("http://[::1]", Some("http://[::1]:80/v1/metrics")),
+            ("https://localhost:4318", None),
+            ("localhost:4318", None),
+            ("http://", None),
+            ("http://:4318", None),
+            ("http://host:0", None),
+            ("http://host:70000", None),
+            ("http://me:secret@host:1", None),
+            ("http://host:1/a b", None),
+            ("http://host:1/\r\nX: y", None),
+            ("http://[::1", None),
+            ("http://[host]:1", None),
+            ("", None),
+        ] {
+            let read = text.parse::<OtlpUrl>().ok().map(|url| url.to_string());
+            assert_eq!(read.as_deref(), meant, "{text}");
+            assert!(meant.is_none_or(|meant| meant.parse::<OtlpUrl>().unwrap().to_string() == meant), "{text}");
+        }
+    }
 
     #[test]
     fn an_address_is_one_of_this_host_unless_it_says_more() {

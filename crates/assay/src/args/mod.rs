@@ -21,7 +21,7 @@ pub(crate) use jobs::{ActTest, Jobs};
 pub(crate) use judged::Judged;
 pub(crate) use live::{BesideRun, LiveLog};
 #[cfg(feature = "live")]
-pub(crate) use live::{ListenAddress, Serving};
+pub(crate) use live::{ListenAddress, OtlpUrl, Serving};
 pub(crate) use lookaside::Lookaside;
 pub(crate) use on_directory::OnDirectory;
 pub(crate) use output::Output;

@@ -1,6 +1,9 @@
 //! `assay watch`: shows the progress of a run in another terminal or in the background, and its result once it has
-//! ended. [`follow_procedure`] does it for several runs.
+//! ended. On a terminal that is a view with tabs (`follow_terminal`), elsewhere lines of text; [`follow_procedure`] does the latter
+//! for several runs.
 
+#[cfg(feature = "live")]
+use super::follow_terminal::{self, Viewed};
 use super::following::follow_log;
 use super::{follow_procedure, result};
 use crate::progress::Progress;
@@ -16,17 +19,30 @@ use std::path::PathBuf;
 pub(crate) struct Watch {
     /// The directory of a run, of a limit, curve, matrix, fit or size; or the run.jsonl of a run
     pub dir: PathBuf,
+    /// Print lines instead of the view with tabs, also on a terminal
+    #[arg(long)]
+    pub plain: bool,
 }
 
 /// Follows the run in a directory to its end and prints its result; the exit code is that of the verdict.
 pub(crate) fn watch_run(args: &Watch) -> Result<u8, Failure> {
+    #[cfg(feature = "live")]
+    if !args.plain
+        && crate::terminal::can_show_view()
+        && let Viewed::Left(code) = follow_terminal::view_on_terminal(&args.dir)?
+    {
+        return Ok(code);
+    }
     let path = rundir::log_in(&args.dir);
     if args.dir.is_dir() && !path.exists() {
-        return follow_procedure::watch_procedure(&args.dir);
+        follow_procedure::watch_procedure(&args.dir)?;
+        if !path.exists() {
+            return follow_procedure::print_result(&args.dir);
+        }
+    } else {
+        follow_log(&Log::open_log(&path)?, &path, &mut Progress::for_one_run(""))?;
     }
-    let log = Log::open_log(&path)?;
-    follow_log(&log, &path, &mut Progress::for_one_run(""))?;
-    let judgement = log.judge_log(Options::default())?;
+    let judgement = Log::open_log(&path)?.judge_log(Options::default())?;
     show_text(&result::judgement_text(&judgement, &args.dir.to_string_lossy())?);
     Ok(judgement.verdict.exit_code())
 }

@@ -24,38 +24,54 @@ pub(in crate::commands) const LOOK: Duration = Duration::from_millis(200);
 /// The depth of logs below the directory: `size` makes a directory for each candidate, and in it one for its search.
 pub(in crate::commands) const DEPTH: u32 = 4;
 
-/// Follows the runs in a directory until nobody works in it, and prints the result; the exit code is that of the procedure.
-pub(super) fn watch_procedure(dir: &Path) -> Result<u8, Failure> {
-    let mut followed: Vec<PathBuf> = Vec::new();
+/// Follows the runs in a directory until nobody works in it. Those that ended before are not shown; the result has them.
+pub(super) fn watch_procedure(dir: &Path) -> Result<(), Failure> {
+    let mut followed = ended_logs(dir);
     let mut progress = Progress::new(false);
-    while is_worked_in(dir) {
-        match running_log(dir, &followed) {
-            Some((path, log)) => {
+    loop {
+        // Asked first: what was begun before the work ended is still there.
+        let goes_on = is_worked_in(dir);
+        match next_log(dir, &followed) {
+            Some(path) => {
                 let name =
                     path.parent().and_then(|run| run.strip_prefix(dir).ok()).map(escaped_path).unwrap_or_default();
                 progress.begin_part(&name);
-                follow_log(&log, &path, &mut progress)?;
+                follow_log(&Log::open_log(&path)?, &path, &mut progress)?;
                 followed.push(path);
             }
-            None => std::thread::park_timeout(LOOK),
+            None if goes_on => std::thread::park_timeout(LOOK),
+            None => break,
         }
     }
     progress.finish_part();
-    print_result(dir)
+    Ok(())
+}
+
+/// The logs that nobody writes any more.
+fn ended_logs(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    logs_below(dir, DEPTH, &mut found);
+    found.retain(|path| Log::open_log(path).is_ok_and(|log| !log.is_being_written()));
+    found
+}
+
+/// The first log in the directory or below it, in the order of the runs, that was not followed yet and has begun.
+fn next_log(dir: &Path, followed: &[PathBuf]) -> Option<PathBuf> {
+    let single = rundir::log_in(dir);
+    let mut found = Vec::new();
+    if single.is_file() {
+        found.push(single)
+    } else {
+        logs_below(dir, DEPTH, &mut found)
+    }
+    found.retain(|path| !followed.contains(path) && path.metadata().is_ok_and(|meta| meta.len() > 0));
+    found.sort();
+    found.into_iter().next()
 }
 
 /// Whether a process works in the directory.
 pub(in crate::commands) fn is_worked_in(dir: &Path) -> bool {
     files::hold_directory(dir).is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
-}
-
-/// The log below the directory that is being written, if it was not followed yet.
-fn running_log(dir: &Path, followed: &[PathBuf]) -> Option<(PathBuf, Log)> {
-    let mut found = Vec::new();
-    logs_below(dir, DEPTH, &mut found);
-    let fresh = found.into_iter().filter(|path| !followed.contains(path));
-    let open = fresh.filter_map(|path| Some((Log::open_log(&path).ok()?, path)));
-    open.map(|(log, path)| (path, log)).find(|(_, log)| log.is_being_written())
 }
 
 pub(in crate::commands) fn logs_below(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
@@ -71,7 +87,7 @@ pub(in crate::commands) fn logs_below(dir: &Path, depth: u32, found: &mut Vec<Pa
 }
 
 /// Prints the result that a procedure has left.
-fn print_result(dir: &Path) -> Result<u8, Failure> {
+pub(super) fn print_result(dir: &Path) -> Result<u8, Failure> {
     let verdict = if let Some(path) = file_in(dir, searching::FILE) {
         limit::show_kept(&read_document(&path, |_| true)?)?
     } else if let Some(path) = file_in(dir, curving::FILE) {

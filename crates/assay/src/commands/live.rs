@@ -2,6 +2,8 @@
 
 #[cfg(feature = "live")]
 mod serving;
+#[cfg(feature = "live")]
+mod table;
 
 use crate::args::LiveLog;
 use assay_run::failure::Failure;

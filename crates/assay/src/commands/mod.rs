@@ -17,6 +17,8 @@ pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod follow;
 mod follow_procedure;
+#[cfg(feature = "live")]
+mod follow_terminal;
 mod following;
 pub(crate) mod import;
 pub(crate) mod job;
@@ -31,6 +33,8 @@ pub(crate) mod merge;
 pub(crate) mod new;
 pub(crate) mod outline;
 pub(crate) mod prep;
+#[cfg(feature = "live")]
+mod published_logs;
 pub(crate) mod report;
 pub(crate) mod result;
 pub(crate) mod run;

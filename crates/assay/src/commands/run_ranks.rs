@@ -4,6 +4,7 @@ use super::result;
 use super::run::{PlannedRun, Run, open_targets, plan_run, warn_of_blank, way_of_driving};
 use crate::again::FROM_THE_BEGINNING;
 use crate::args::{Pace, leave_with_result};
+use crate::live_page::PageBesideRun;
 use crate::progress::Progress;
 use crate::screen::{KeptBack, print_to_stderr, report_failure};
 use assay_base::Span;
@@ -23,6 +24,7 @@ use assay_run::host::ranks::joining::abort_ranks;
 use assay_run::host::ranks::places::{begin_joint_log, make_place_for_rank};
 use assay_run::host::ranks::sharing::{places_of_targets, prove_targets};
 use assay_run::host::ranks::suited::{parts_of_rank, refuse_unsuited, workers_of_parts};
+use assay_run::observer::Observer;
 use assay_run::open::prepared::Prepared;
 use assay_run::procedure::steps::Task;
 use std::path::Path;
@@ -68,7 +70,6 @@ fn refuse_options(args: &Run) -> Result<(), Failure> {
         (args.stop_when_certain, "--stop-when-certain"),
         (args.crash_test, "--crash-test"),
         (args.prep, "--prep"),
-        (args.page.live.is_some(), "--live"),
         (args.ranks.hosts.is_some() && args.access.create.is_some(), "--create"),
     ];
     match given.into_iter().find(|(is_given, _)| *is_given) {
@@ -111,6 +112,7 @@ fn workers_each(args: &Run) -> u64 {
 }
 
 fn run_local_ranks(args: &Run) -> Result<Ended, Failure> {
+    let page = PageBesideRun::listen_if_asked(&args.page, args.output.judge_on)?;
     let ranks = args.ranks.local.unwrap_or(1) as usize;
     let planned = plan_for_ranks(args, &args.pace, ranks as u64)?;
     let places = (0..ranks as u64).map(|index| PlaceAmong { index, count: ranks as u64 });
@@ -129,7 +131,7 @@ fn run_local_ranks(args: &Run) -> Result<Ended, Failure> {
         args,
         &ready,
         Carried { ranks: carried, hosts: agreed.host_names(), clock: Clock::start(), lead: LEAD_IN_PROCESS },
-        Some(&directory),
+        Some(PlaceOfAll { directory: &directory, page }),
     )
 }
 
@@ -137,7 +139,14 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<Ended, Failure> {
     let clock = Clock::start();
     let common_time = compare_clocks(link, clock)?;
     let ranks = link.world_size() as u64;
-    let planned = plan_for_ranks(args, &args.pace, ranks);
+    let is_first = link.own_rank() == 0;
+    let mut planned = plan_for_ranks(args, &args.pace, ranks);
+    // The rank that has the log of all serves its page. Where it cannot, all learn of that with its plan.
+    let page = if is_first { PageBesideRun::listen_if_asked(&args.page, args.output.judge_on) } else { Ok(None) };
+    let page = page.unwrap_or_else(|failure| {
+        planned = Err(failure);
+        None
+    });
     let own_seed = planned.as_ref().map(|planned| planned.tasks[0].plan.load.seed).map_err(Clone::clone);
     // Where none is given, each rank draws one: that of rank 0 holds.
     let seed = seed_of_all(link, own_seed.clone())?;
@@ -148,7 +157,6 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<Ended, Failure> {
     let targets_of_hosts = planned.as_ref().map(|planned| planned.tasks[0].plan.hosts).unwrap_or_default();
     let agreed = AgreedRanks::greet_all(link, offer, targets_of_hosts)?;
     let planned = planned?;
-    let is_first = link.own_rank() == 0;
     // What several ranks would say is said once.
     let kept_back = KeptBack::begin();
     warn_of_blank(&planned.named, &planned.tasks);
@@ -170,7 +178,7 @@ fn run_as_rank(args: &Run, link: &mut MpiLink) -> Result<Ended, Failure> {
         args,
         &ready,
         Carried { ranks, hosts: agreed.host_names(), clock, lead: LEAD_OF_HOSTS },
-        is_first.then_some(directory.as_path()),
+        is_first.then_some(PlaceOfAll { directory: &directory, page }),
     )
 }
 
@@ -184,17 +192,25 @@ struct Carried<'a> {
     lead: Span,
 }
 
-/// Carries the ranks of this process. The result is that of all, where rank 0 is among them: `directory` is its run's.
-fn carry(args: &Run, ready: &Ready, carried: Carried<'_>, directory: Option<&Path>) -> Result<Ended, Failure> {
+/// What the first rank has besides: the directory of the run, and its page.
+struct PlaceOfAll<'a> {
+    directory: &'a Path,
+    page: Option<PageBesideRun>,
+}
+
+/// Carries the ranks of this process. The result is that of all, where rank 0 is among them.
+fn carry(args: &Run, ready: &Ready, carried: Carried<'_>, place: Option<PlaceOfAll<'_>>) -> Result<Ended, Failure> {
     let Ready { tasks, prepared, how, signer } = ready;
     let Carried { ranks, hosts, clock, lead } = carried;
     let run = JointRun { tasks, targets: &prepared.targets, how, stop: &prepared.stop, lead, hosts: &hosts };
     let mut progress = Progress::for_one_run("");
-    let Some(directory) = directory else {
+    let Some(PlaceOfAll { directory, page }) = place else {
         let apart = run.carry_ranks(ranks, None, &mut progress, clock).err();
         return Ok(Ended { code: apart.as_ref().map_or(code::DONE, |failure| failure.code), apart });
     };
     let mut joint = begin_joint_log(directory)?;
+    progress = progress.with_page(page);
+    progress.begin_directory(directory);
     let apart = run.carry_ranks(ranks, Some(&mut joint), &mut progress, clock).err();
     if joint.is_empty() {
         // Nothing was measured that could be incomplete.

@@ -95,7 +95,8 @@ fn a_run_is_shown_while_it_goes_on_and_some_time_behind_its_end() {
     assert_eq!(last.data["standing"]["word"], judgement["verdict"], "{said}");
     assert!(matches!(code, Some(0 | 10 | 11)) && !said.contains("warning: the live page"), "{code:?} {said}");
     until("its page is gone", || servers_of(&place, "run").is_empty());
-    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+    // A process that ends has lost its command line before its sockets.
+    until("nobody listens there", || std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
 }
 
 #[test]
@@ -195,4 +196,34 @@ fn procedures_of_several_runs_are_shown_with_all_of_them() {
         assert!(snapshot["runs"].as_array().unwrap().iter().all(|run| run["verdict"].is_string()), "{snapshot}");
         servers_of(&place, name).into_iter().for_each(kill);
     }
+}
+
+#[test]
+fn the_first_of_several_ranks_serves_the_page_of_all() {
+    let place = Place::new();
+    for (name, args) in [
+        ("run", &["run", "random-read", "null:1GiB", "--for", "3s", "--slice", "1s"][..]),
+        ("limit", &["limit", "random-read", "null:1GiB", "--for", "2s", "--from", "1x", "--to", "2x"]),
+        ("curve", &["curve", "random-read", "null:1GiB", "--for", "2s", "--max", "2x", "--points", "50%,100%"]),
+    ] {
+        let begun = begin(&place, &[args, &["--local", "2", "--out", name, "--live", "--linger", "30s"]].concat());
+        let port = begun.port;
+        let (code, said) = begun.end();
+        assert!(matches!(code, Some(0 | 10 | 11 | 12)), "{name}: {code:?} {said}");
+        let mut snapshot = serde_json::Value::Null;
+        until("the end of it", || {
+            snapshot = get(port, "/snapshot.json").json();
+            snapshot["over"] == true
+        });
+        assert_eq!(snapshot["run"]["hosts"].as_array().unwrap().len(), 2, "{name}: the log of all: {said}");
+        let logs = std::fs::read_dir(place.path(name)).unwrap().flatten();
+        let logs = logs.filter(|entry| entry.path().join("run.jsonl").exists()).count();
+        let single = place.path(name).join("run.jsonl").exists();
+        assert_eq!(snapshot["runs"].as_array().unwrap().len(), if single { 1 } else { logs }, "{name}");
+        servers_of(&place, name).into_iter().for_each(kill);
+    }
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let live = format!("--live={}", taken.local_addr().unwrap());
+    let said = place.assay(&["run", "random-read", "null:1GiB", "--for", "1s", "--local", "2", "--out", "none", &live]);
+    assert!(said.code == Some(5) && !place.path("none").exists(), "{said:?}");
 }

@@ -82,12 +82,46 @@ pub fn port_in(url: &str) -> u16 {
     after.split('/').next().unwrap().parse().unwrap()
 }
 
+/// The same lines as somebody would forge them who wants the streams of a run to be very many.
+pub fn with_streams(lines: &[String], streams: usize) -> Vec<String> {
+    let mut forged = Vec::new();
+    for line in lines {
+        let mut entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        match entry["kind"].as_str().unwrap() {
+            "header" => {
+                let (stream, flow) = (entry["streams"][0].clone(), entry["flows"][0].clone());
+                let named = |at: usize| {
+                    let mut stream = stream.clone();
+                    stream["name"] = format!("s{at}").into();
+                    stream
+                };
+                let numbered = |at: usize| {
+                    let mut flow = flow.clone();
+                    flow["stream"] = at.into();
+                    flow
+                };
+                entry["streams"] = (0..streams).map(named).collect();
+                entry["flows"] = (0..streams).map(numbered).collect();
+            }
+            "interval" => entry["flows"] = vec![entry["flows"][0].clone(); streams].into(),
+            "histograms" => continue,
+            _ => {}
+        }
+        let members = entry.as_object_mut().unwrap();
+        let [_, seq, kind] = ["crc", "seq", "kind"].map(|name| members.remove(name).unwrap());
+        // These two stand before all others.
+        forged.push(sealed(&format!("\"seq\":{seq},\"kind\":{kind},{}", &entry.to_string()[1..])));
+    }
+    forged
+}
+
+/// A line with its checksum; `rest` is what stands behind that.
+fn sealed(rest: &str) -> String {
+    format!("{{\"crc\":\"{:08x}\",{rest}\n", crc_fast::crc32_iscsi(rest.as_bytes()))
+}
+
 /// The same lines with another name in the place of one: names of streams may not be hostile, but a log may be forged.
 pub fn renamed(lines: &[String], from: &str, to: &str) -> Vec<String> {
     let (from, to) = (serde_json::json!(from).to_string(), serde_json::json!(to).to_string());
-    let sealed = lines.iter().map(|line| {
-        let rest = line[18..].trim_end().replace(&from, &to);
-        format!("{{\"crc\":\"{:08x}\",{rest}\n", crc_fast::crc32_iscsi(rest.as_bytes()))
-    });
-    sealed.collect()
+    lines.iter().map(|line| sealed(&line[18..].trim_end().replace(&from, &to))).collect()
 }

@@ -13,6 +13,10 @@
 #[allow(dead_code, reason = "the tests of the program use more of it")]
 mod bed;
 
+#[path = "../program/console.rs"]
+#[allow(dead_code, reason = "the tests of the program use more of it")]
+mod console;
+
 mod beside;
 mod browser;
 mod chromedriver;
@@ -20,4 +24,7 @@ mod figures;
 mod growing;
 mod http;
 mod prometheus;
+mod pushing;
 mod rules;
+mod table;
+mod terminal;

@@ -1,7 +1,7 @@
 //! Who is answered, with what headers, and what nobody can do to the server.
 
 use super::bed::{Place, until};
-use super::growing::{Live, Writer, lines_of};
+use super::growing::{Live, Writer, lines_of, with_streams};
 use super::http::{ask, ask_with_body, connect, get};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -235,4 +235,36 @@ fn it_ends_some_time_behind_the_log() {
     let live = Live::serve(&place, &["run", "--linger", "1s"]);
     live.at_end();
     assert_eq!(live.running.end().code, Some(0));
+}
+
+#[test]
+fn a_reader_that_takes_nothing_is_disconnected() {
+    let place = place_with_run();
+    let live = Live::serve(&place, &["run"]);
+    live.at_end();
+    let descriptors = || std::fs::read_dir(format!("/proc/{}/fd", live.running.pid())).unwrap().count();
+    let before = descriptors();
+    let mut asleep = connect(live.port);
+    // More than fits into what the kernel keeps for both ends.
+    asleep.set_write_timeout(Some(std::time::Duration::from_secs(1))).unwrap();
+    let request = b"GET /snapshot.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    while asleep.write_all(&request.repeat(1000)).is_ok() {}
+    assert!(descriptors() > before, "it is connected");
+    until("its connection is ended", || descriptors() <= before);
+    assert_eq!(get(live.port, "/snapshot.json").status, 200);
+}
+
+#[test]
+fn very_many_streams_of_a_forged_log_do_not_fill_the_memory() {
+    let place = place_with_run();
+    let forged = with_streams(&lines_of(&place, "run"), 5000);
+    Writer::begin(&place, "forged").append(&forged);
+    let live = Live::serve(&place, &["forged"]);
+    let snapshot = live.at_end();
+    let moment = snapshot["recent"].as_array().unwrap().last().unwrap();
+    let shown = moment["streams"].as_array().unwrap().len() as u64;
+    assert!(shown > 0 && shown <= 64);
+    assert_eq!(shown + moment["left_out"].as_u64().unwrap(), 5000);
+    let metrics = get(live.port, "/metrics").body;
+    assert!(!metrics.contains("assay_series_left_out 0"), "not all are counted");
 }

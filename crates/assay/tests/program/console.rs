@@ -4,7 +4,7 @@ use super::bed::until;
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
@@ -56,10 +56,15 @@ pub struct Console {
 
 impl Console {
     /// Starts the command at a terminal of this size.
-    pub fn start(mut command: Command, (rows, columns): (u16, u16)) -> Console {
+    pub fn start(mut command: Command, size: (u16, u16)) -> Console {
+        command.env("TERM", "xterm-256color").env("NO_COLOR", "1").env("LC_ALL", "C.UTF-8");
+        Console::start_as_is(command, size)
+    }
+
+    /// The same with the environment that the command has.
+    pub fn start_as_is(mut command: Command, (rows, columns): (u16, u16)) -> Console {
         let (master, slave) = pseudo_terminal(rows, columns);
         command.stdin(slave.try_clone().unwrap()).stderr(slave.try_clone().unwrap()).stdout(slave);
-        command.env("TERM", "xterm-256color").env("NO_COLOR", "1").env("LC_ALL", "C.UTF-8");
         lead_a_session(&mut command);
         let child = command.spawn().unwrap();
         drop(command);
@@ -83,6 +88,22 @@ impl Console {
             assert!(ended.is_none() || shown.contains(words), "ended without \"{words}\": {shown}");
             shown.contains(words)
         });
+    }
+
+    /// Waits until these words are not on the terminal any more.
+    #[allow(dead_code, reason = "the tests of the view use it")]
+    pub fn wait_until_gone(&mut self, words: &str) {
+        until(words, || !lines(&mut self.terminal.lock().unwrap()).join("\n").contains(words));
+    }
+
+    /// Makes the terminal this many rows and columns large, as a person does with its window.
+    #[allow(dead_code, reason = "the tests of the view use it")]
+    pub fn resize(&mut self, (rows, columns): (u16, u16)) {
+        let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        self.terminal.lock().unwrap().screen_mut().set_size(rows, columns);
+        // SAFETY: the size is read only.
+        let set = unsafe { libc::ioctl(self.keyboard.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
+        assert_eq!(set, 0, "its new size");
     }
 
     /// Types text.

@@ -1,20 +1,19 @@
 //! Follows the log of a run, or those of a procedure, and serves what they say.
 
-use crate::args::LiveLog;
-use crate::commands::follow_procedure::{DEPTH, LOOK, is_worked_in, logs_below};
+use super::table::{CsvTable, is_standard_output};
+use crate::args::{LiveLog, OtlpUrl};
+use crate::commands::published_logs::{follow_all, refuse_what_is_no_log};
 use crate::environment::environment_variable;
 use crate::live_page::{Listening, TOKEN};
 use crate::screen::print_to_stderr;
 use crate::stdout::print_document;
+use assay_device::clock::wall_time;
 use assay_judge::Options;
-use assay_live::{GrowingLog, Publisher};
-use assay_run::failure::{Failure, code, escaped_path};
+use assay_live::push::{Destination, Push, WallTime};
+use assay_live::{LineTaker, NoTaker, Publisher};
+use assay_run::failure::{Failure, code};
 use assay_run::host::threads;
-use assay_run::log::growing::GrowingFile;
-use assay_run::log::judging::Log;
-use assay_run::log::rundir;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Priority at which everything else goes first.
@@ -23,110 +22,60 @@ const NICE: i32 = 19;
 /// Serves until some time behind the end of what is followed.
 pub(super) fn serve_log(args: &LiveLog) -> Result<u8, Failure> {
     refuse_what_is_no_log(&args.dir)?;
-    let listening = if args.inherited {
-        // Everything that this process does can wait.
-        let _ = rustix::process::setpriority_process(None, NICE);
-        let given = std::io::stdin().as_fd().try_clone_to_owned();
-        let given = given.map_err(|e| Failure::host_unable(format!("standard input cannot be used: {e}")))?;
-        Listening::from_inherited(given, args.serving.host_name.clone(), environment_variable(TOKEN))?
-    } else {
-        let listening = Listening::listen_on(args.listen, &args.serving)?;
-        print_document(&format!("{}\n", listening.url));
-        listening
+    let listening = listen_for(args)?;
+    let mut also: Box<dyn LineTaker + Send> = match &args.csv {
+        Some(path) => Box::new(CsvTable::begin_table(path)?),
+        None => Box::new(NoTaker),
     };
+    // What is asked for on standard output is nothing else than the table.
+    if is_standard_output(args.csv.as_deref()) {
+        print_to_stderr(&format!("live page: {}", listening.url));
+    } else if !args.inherited {
+        print_document(&format!("{}\n", listening.url));
+    }
     let (mut publisher, states) = Publisher::new(Options { judge_on: args.judge_on, ..Options::default() });
     let dir = args.dir.clone();
     let follower = threads::thread_builder("log reader").spawn(move || {
-        if let Err(failure) = follow_all(&dir, &mut publisher) {
+        if let Err(failure) = follow_all(&dir, &mut publisher, &mut *also) {
             print_to_stderr(&format!("error: {}", failure.user_message()));
         }
         publisher.end_all();
     });
     follower.map_err(|e| Failure::host_unable(format!("the thread that reads the log could not be started: {e}")))?;
+    let push = args.serving.otlp.clone().map(push_to);
     let linger = Duration::from_nanos(args.serving.linger_time().as_ns());
-    let served = assay_live::server::serve(listening.listener, listening.rules, states, linger);
+    let served = assay_live::server::serve(listening.listener, listening.rules, states, linger, push);
     served.map_err(|e| Failure::host_unable(format!("the page cannot be served: {e}")))?;
     Ok(code::DONE)
 }
 
-/// Refuses what cannot be followed, before anybody listens.
-fn refuse_what_is_no_log(dir: &Path) -> Result<(), Failure> {
-    let path = rundir::log_in(dir);
-    if dir.is_dir() && !path.exists() && (is_worked_in(dir) || !fresh_logs(dir, &[]).is_empty()) {
-        return Ok(());
-    }
-    let log = Log::open_log(&path)?;
-    if log.is_of_act() {
-        return Err(Failure::bad_workload(format!(
-            "{} is a log of ACT, and a live page is made from logs of assay\n  = assay report {0} makes a page of it",
-            escaped_path(&path)
-        )));
-    }
-    // Whoever writes a log may have written nothing yet.
-    if !log.is_being_written() && log.interval_length()?.is_none() {
-        return Err(Failure::bad_workload(format!(
-            "{}: not a run log: it does not begin with the header of a run\n  = name the run.jsonl of a run, or its directory",
-            escaped_path(&path)
-        )));
-    }
-    Ok(())
-}
-
-/// Reads the log of a run, or those of all runs of a procedure one after another, as long as somebody works in the directory.
-fn follow_all(dir: &Path, publisher: &mut Publisher) -> Result<(), Failure> {
-    let mut followed: Vec<PathBuf> = Vec::new();
-    loop {
-        // Asked first: what was begun before the work ended is still there.
-        let goes_on = dir.is_dir() && is_worked_in(dir);
-        let single = rundir::log_in(dir);
-        let fresh = if single.is_file() { vec![single.clone()] } else { fresh_logs(dir, &followed) };
-        let fresh: Vec<PathBuf> = fresh.into_iter().filter(|path| !followed.contains(path)).collect();
-        match fresh.first() {
-            Some(path) if goes_on && has_not_begun(path) => std::thread::park_timeout(LOOK),
-            Some(path) => {
-                follow_one(dir, path, publisher)?;
-                followed.push(path.clone());
-            }
-            // A run has one log only, which was written to its end.
-            None if goes_on && !single.is_file() => std::thread::park_timeout(LOOK),
-            None => return Ok(()),
-        }
+/// Where metrics are sent to, and what they are sent with.
+fn push_to(url: OtlpUrl) -> Push {
+    let OtlpUrl { host, port, path } = url;
+    Push {
+        destination: Destination { host, port, path },
+        wall_time: WallTime { now_ns, ns_in_text },
+        tell: print_to_stderr,
     }
 }
 
-/// Whether nothing stands in a log yet.
-fn has_not_begun(path: &Path) -> bool {
-    path.metadata().is_ok_and(|meta| meta.len() == 0)
+fn now_ns() -> u64 {
+    let since = wall_time().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(0)
 }
 
-/// The logs of a procedure that were not followed yet, in the order of their names, which is that of the runs.
-fn fresh_logs(dir: &Path, followed: &[PathBuf]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    logs_below(dir, DEPTH, &mut found);
-    found.retain(|path| !followed.contains(path));
-    found.sort();
-    found
+fn ns_in_text(text: &str) -> u64 {
+    text.parse::<jiff::Timestamp>().ok().and_then(|at| u64::try_from(at.as_nanosecond()).ok()).unwrap_or(0)
 }
 
-fn follow_one(dir: &Path, path: &Path, publisher: &mut Publisher) -> Result<(), Failure> {
-    let log = Log::open_log(path)?;
-    let name = path.parent().and_then(|run| run.strip_prefix(dir).ok()).map(escaped_path).unwrap_or_default();
-    publisher
-        .follow_log(&name, GrowingFile::new(&log), &LogOnDisk { log: &log })
-        .map_err(|e| Failure::host_unable(format!("the log {} cannot be followed: {e}", escaped_path(path))))
-}
-
-/// What the kernel knows of a log.
-struct LogOnDisk<'a> {
-    log: &'a Log,
-}
-
-impl GrowingLog for LogOnDisk<'_> {
-    fn length(&self) -> u64 {
-        self.log.length()
+/// What is listened with: what the process was given that started this one, or an address.
+fn listen_for(args: &LiveLog) -> Result<Listening, Failure> {
+    if !args.inherited {
+        return Listening::listen_on(args.listen, &args.serving);
     }
-
-    fn age(&self) -> Duration {
-        self.log.age()
-    }
+    // Everything that this process does can wait.
+    let _ = rustix::process::setpriority_process(None, NICE);
+    let given = std::io::stdin().as_fd().try_clone_to_owned();
+    let given = given.map_err(|e| Failure::host_unable(format!("standard input cannot be used: {e}")))?;
+    Listening::from_inherited(given, args.serving.host_name.clone(), environment_variable(TOKEN))
 }
