@@ -29,7 +29,7 @@ fn size(prng: &mut Prng) -> String {
 }
 
 fn address(prng: &mut Prng) -> &'static str {
-    const ADDRESSES: [&str; 27] = [
+    const ADDRESSES: [&str; 30] = [
         "\"uniform\"",
         "{ uniform = \"512B\" }",
         "{ uniform = \"4KiB\" }",
@@ -57,6 +57,9 @@ fn address(prng: &mut Prng) -> &'static str {
         "{ skip = \"4KiB\" }",
         "{ back = \"8KiB\" }",
         "{ repeated = 3 }",
+        "{ heat = [[\"60%\", \"10%\"], [\"40%\", \"90%\"]], area = \"16KiB\", unit = \"4KiB\" }",
+        "{ heat = [[\"100%\", \"100%\"]], unit = \"3000B\", run_lengths = [[1, \"50%\"], [7, \"50%\"]], interleaved = 3 }",
+        "{ heat = [[\"90%\", \"50%\"], [\"10%\", \"50%\"]], unit = \"512B\", run_lengths = [[5, \"100%\"]] }",
     ];
     one_of(prng, &ADDRESSES)
 }

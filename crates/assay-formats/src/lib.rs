@@ -13,4 +13,5 @@ pub mod iometer;
 pub mod jetstress;
 pub mod note;
 pub mod pblio;
+pub mod public_traces;
 pub mod seekmark;

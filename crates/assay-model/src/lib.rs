@@ -26,6 +26,7 @@ pub mod lives;
 pub mod mail;
 mod merge;
 pub mod mix;
+pub mod observed;
 pub mod oltp;
 pub mod page_cache;
 pub mod plan;

@@ -16,3 +16,8 @@ pub(crate) fn is_zero_span(span: &Span) -> bool {
 pub(crate) fn is_zero_share(share: &Share) -> bool {
     share.as_ppb() == 0
 }
+
+/// True for a single one.
+pub(crate) fn is_one(number: &u32) -> bool {
+    *number == 1
+}

@@ -171,7 +171,10 @@ impl PlannedAddress {
 /// Whether one operation of an address that is described by several members lies behind another.
 fn has_runs(address: &Value) -> bool {
     let is_in_bands = address.pointer("/bands/inside").is_some_and(|inside| inside == "sequential");
-    is_in_bands || ["/runs", "/behind", "/asu/place/run"].iter().any(|path| address.pointer(path).is_some())
+    is_in_bands
+        || ["/runs", "/behind", "/asu/place/run", "/heat/run_lengths"]
+            .iter()
+            .any(|path| address.pointer(path).is_some())
 }
 
 /// Streams whose figures are also shown together.

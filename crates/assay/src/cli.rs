@@ -3,9 +3,9 @@
 
 use crate::args::{LiveLog, Output};
 use crate::commands::{
-    cache_curve, certify, check, clean, compare, consent, curve, devices, doctor, drop_in, explain, export, fit,
-    follow, import, judge, limit, links, live, manual, mark, matrix, merge, new, prep, report, run, run_ranks, size,
-    suite, verify, workloads,
+    cache_curve, capture, certify, check, clean, compare, consent, curve, devices, doctor, drop_in, explain, export,
+    fit, follow, import, judge, limit, links, live, manual, mark, matrix, merge, new, prep, report, run, run_ranks,
+    size, suite, verify, workloads,
 };
 use crate::{detach, screen, stdout, terminal};
 use assay_run::failure::Failure;
@@ -78,6 +78,8 @@ pub(crate) enum Command {
     /// Make a workload from what was collected on production hosts (Aerospike's logs and tables, iostat, block traces), from a
     /// configuration of IOmeter, or from what passes a cache
     Import(import::Import),
+    /// Watch a running application's requests to a device, and make a workload of them that may be shared. Changes nothing
+    Capture(capture::Capture),
     /// Adjust what a profile of production does not say until a target counts as many operations and bytes as iostat counted
     /// on production's drive
     Fit(fit::Fit),
@@ -166,6 +168,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Compare(args) => compare::compare_named_runs(&args),
         Command::Export(args) => export::export_log(&args),
         Command::Import(args) => import::import_files(&args),
+        Command::Capture(args) => capture::capture_device(&args),
         Command::Fit(args) => fit::fit_profile(&args),
         Command::Size(args) => size::size_drives(&args),
         Command::Suite(args) => suite::run_suite(&args),

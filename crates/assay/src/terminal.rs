@@ -163,6 +163,7 @@ pub(crate) fn lines_for_parent() -> impl std::io::Write {
 /// How the terminal was before a view took it.
 static BEFORE_VIEW: Mutex<Option<Termios>> = Mutex::new(None);
 /// DEC private modes 1049 and 25: another screen than the one with the lines of the shell, without a cursor; and back.
+#[cfg(feature = "live")]
 const TAKE: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const GIVE_BACK: &str = "\u{1b}[0m\u{1b}[?25h\u{1b}[?1049l";
 

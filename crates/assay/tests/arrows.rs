@@ -39,6 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("assay-files", &["assay-base", "assay-model", "assay-record", "assay-judge"]),
     ("assay-hosts", &["assay-base", "assay-record"]),
     ("assay-live", &["assay-base", "assay-record", "assay-judge"]),
+    ("assay-capture", &["assay-base", "assay-model", "assay-device"]),
     // The disk that fails on demand. It uses no other room, so that it cannot share a mistake with the code it tests.
     ("assay-faultfs", &[]),
 ];
@@ -49,7 +50,17 @@ const ALONE: &[&str] = &["assay-base", "assay-judge"];
 /// Crates that give access to the operating system; only these rooms may have them.
 const SYSTEM: (&[&str], &[&str]) = (
     &["io-uring", "libc", "rusqlite", "rustix", "signal-hook"],
-    &["assay-device", "assay-run", "assay", "assay-faultfs", "assay-sql", "assay-files", "assay-hosts", "assay-live"],
+    &[
+        "assay-device",
+        "assay-run",
+        "assay",
+        "assay-faultfs",
+        "assay-sql",
+        "assay-files",
+        "assay-hosts",
+        "assay-live",
+        "assay-capture",
+    ],
 );
 
 fn root() -> PathBuf {
@@ -203,7 +214,8 @@ fn pure_rooms_open_nothing_start_nothing_and_ask_nobody() {
 
 #[test]
 fn one_file_reads_the_clock() {
-    let rooms = PURE.into_iter().chain(["assay-device", "assay-run", "assay-sql", "assay-files", "assay"]);
+    let rooms =
+        PURE.into_iter().chain(["assay-device", "assay-run", "assay-sql", "assay-files", "assay-capture", "assay"]);
     let reads =
         |text: &str| ["clock_gettime", "Instant::now(", "SystemTime::now("].iter().any(|way| text.contains(way));
     let all: Vec<PathBuf> = rooms.flat_map(sources).filter(|(_, text)| reads(text)).map(|(path, _)| path).collect();
@@ -332,8 +344,10 @@ fn paths_in_messages_are_shown_safely() {
 #[test]
 fn what_runs_prints_nothing() {
     let tested = |path: &Path| path.to_string_lossy().ends_with("_tests.rs");
-    for (path, text) in
-        ["assay-run", "assay-sql", "assay-files"].into_iter().flat_map(sources).filter(|(path, _)| !tested(path))
+    for (path, text) in ["assay-run", "assay-sql", "assay-files", "assay-capture"]
+        .into_iter()
+        .flat_map(sources)
+        .filter(|(path, _)| !tested(path))
     {
         let text = text.split("#[cfg(test)]").next().unwrap_or_default();
         for way in ["println!", "eprint", "print!(", "stdout()", "stderr()", "stdin()", "process::exit", "env::args"] {

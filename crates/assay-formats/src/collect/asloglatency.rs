@@ -13,10 +13,10 @@
 //! ```
 
 use super::findings::{Findings, Histogram, Place, Source, Unit};
-use super::moments::Moments;
 use super::options::Options;
 use super::text::{histogram_name, parse_clock, parse_number};
 use super::tolerance::are_apart;
+use assay_model::observed::Moments;
 
 /// Upper bound on the thresholds of a table; the tool itself has 64.
 const COLUMNS_MAX: usize = 70;

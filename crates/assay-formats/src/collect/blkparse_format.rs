@@ -199,12 +199,16 @@ mod tests {
             ("%5T.%9t|%a|%d|%S|%n|%D", "    7.000000250|Q|WS|223490|8|8,16"),
         ] {
             let event = event(format, line);
-            assert_eq!((event.device.as_ref(), event.action, event.direction), ("8,16", "Q", Some(Write)), "{format}");
+            assert_eq!(
+                (event.device.as_ref(), event.action, event.direction()),
+                ("8,16", "Q", Some(Write)),
+                "{format}"
+            );
             assert_eq!((event.at, event.bytes, event.durable), (Some(7_000_000_250), 4096, true), "{format}");
             assert_eq!(event.address, Some(223_490 * 512), "{format}");
         }
         let bare = event("%a %d %S %n", "D R 8 16");
-        assert_eq!((bare.device.as_ref(), bare.direction, bare.at, bare.bytes), ("device", Some(Read), None, 8192));
+        assert_eq!((bare.device.as_ref(), bare.direction(), bare.at, bare.bytes), ("device", Some(Read), None, 8192));
     }
 
     #[test]

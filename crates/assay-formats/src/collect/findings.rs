@@ -1,7 +1,6 @@
 //! What the readers found, each number with its place. Nothing is decided here, but in [`super::assemble`].
 
-use super::moments::Moments;
-use super::skew::Skew;
+use assay_model::observed::{Moments, Observed};
 use std::collections::BTreeMap;
 
 /// Upper bound on the remarks that are kept; further ones are counted.
@@ -153,76 +152,6 @@ impl DriveSeen {
     }
 }
 
-/// The operations of one direction in a trace.
-#[derive(Clone, Debug, Default)]
-pub struct TraceSide {
-    /// Number of operations.
-    pub operations: u64,
-    /// Number of bytes.
-    pub bytes: u64,
-    /// Operations by size.
-    pub sizes: BTreeMap<u64, u64>,
-    /// Operations that are synchronous (blktrace's `S`) or forced to the medium (`F`).
-    pub durable: u64,
-    /// Operations that begin where the one before ended.
-    pub sequential: u64,
-    /// Operations whose address is known.
-    pub addressed: u64,
-    /// Distribution of their addresses.
-    pub skew: Skew,
-    /// Counts in windows of 10 ms, 100 ms, 1 s and 10 s.
-    pub habits: Habits,
-    pub(super) next: Option<u64>,
-}
-
-/// The lengths of the windows in which arrivals are counted, in nanoseconds.
-pub(super) const WINDOWS: [u64; 4] = [10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
-
-/// Arrivals in windows of several lengths.
-#[derive(Clone, Debug, Default)]
-pub struct Habits {
-    /// Counts of complete windows, for each length in [`WINDOWS`].
-    pub counts: [Moments; 4],
-    open: [(u64, u64); 4],
-    began: Option<u64>,
-}
-
-impl Habits {
-    /// An arrival at `at` nanoseconds, in a trace that began at `began`. One that is slightly out of order is counted at
-    /// the present time.
-    pub(super) fn add_arrival(&mut self, began: u64, at: u64) {
-        self.began.get_or_insert(began);
-        self.close_windows(at);
-        self.open.iter_mut().for_each(|open| open.1 += 1);
-    }
-
-    /// Counts the windows that are over at `at`.
-    fn close_windows(&mut self, at: u64) {
-        let Some(began) = self.began else { return };
-        let at = at.saturating_sub(began);
-        for ((window, open), counts) in WINDOWS.iter().zip(&mut self.open).zip(&mut self.counts) {
-            let index = (at / window).max(open.0);
-            if index > open.0 {
-                counts.add_value(open.1 as f64);
-                counts.add_zeros(index - open.0 - 1);
-                *open = (index, 0);
-            }
-        }
-    }
-
-    /// The counts of complete windows, for each length in [`WINDOWS`], in a trace that ends at `end`.
-    pub(super) fn counts_until(&self, end: u64) -> [Moments; 4] {
-        let mut all = self.clone();
-        all.close_windows(end);
-        all.counts
-    }
-
-    /// The clock was reset: open windows are incomplete.
-    pub(super) fn restart_windows(&mut self) {
-        (self.began, self.open) = (None, Default::default());
-    }
-}
-
 /// A trace of one device.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
@@ -232,12 +161,8 @@ pub struct Trace {
     pub device: String,
     /// The kind of event that is counted: one of blktrace's letters, or nothing.
     pub action: &'static str,
-    /// Reads.
-    pub reads: TraceSide,
-    /// Writes.
-    pub writes: TraceSide,
-    /// Discards and flushes, which are neither reads nor writes.
-    pub others: u64,
+    /// Its requests.
+    pub seen: Observed,
     /// Its first line.
     pub first: Place,
     /// Its last line.

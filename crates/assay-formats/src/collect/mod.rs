@@ -14,25 +14,20 @@ mod container;
 mod findings;
 mod iostat;
 mod json;
-mod moments;
 mod options;
 mod recording;
 mod seen;
 mod server_log;
-mod skew;
 mod text;
 mod tolerance;
 mod trace;
 mod trace_lines;
 
+pub use assay_model::observed::Moments;
 pub use blkparse_format::Format as BlkparseFormat;
-pub use findings::{
-    Blocks, Counter, DriveSeen, FileSeen, Findings, Found, Habits, Histogram, Place, Remark, Trace, TraceSide, Unit,
-};
-pub use moments::Moments;
+pub use findings::{Blocks, Counter, DriveSeen, FileSeen, Findings, Found, Histogram, Place, Remark, Trace, Unit};
 pub use options::Options;
 pub use recording::{Played, Recorder};
-pub use skew::Skew;
 
 use assay_base::text::one_line;
 use memchr::memchr;

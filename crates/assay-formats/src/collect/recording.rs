@@ -69,7 +69,7 @@ impl Recorder {
             LineContent::Empty | LineContent::Untimed => return Ok(()),
             LineContent::Damaged(what, _) => return Err(what.to_owned()),
         };
-        let Some(direction) = event.direction else {
+        let Some(direction) = event.direction() else {
             self.others += 1;
             return Ok(());
         };

@@ -2,6 +2,7 @@
 
 use super::trace::Event;
 use assay_base::Direction;
+use assay_model::observed::Asked;
 use std::borrow::Cow;
 
 /// The kernel's sector size.
@@ -49,16 +50,17 @@ impl<'a> Blkparse<'a> {
         let known = self.sector.zip(self.sectors).filter(|(_, sectors)| *sectors > 0 && *sectors < BYTES_MAX / SECTOR);
         // F before the operation's letter means a flush, after it FUA.
         let letters = self.kind.strip_prefix('F').unwrap_or(self.kind);
-        let direction = match (letters.contains('D') || known.is_none(), letters.contains('R'), letters.contains('W')) {
-            (true, ..) => None,
-            (_, true, _) => Some(Direction::Read),
-            (_, _, true) => Some(Direction::Write),
-            _ => None,
+        let asked = match (letters.contains('D'), letters.contains('R'), letters.contains('W')) {
+            (true, ..) => Asked::Discard,
+            _ if known.is_none() => Asked::Flush,
+            (_, true, _) => Asked::Data(Direction::Read),
+            (_, _, true) => Asked::Data(Direction::Write),
+            _ => Asked::Flush,
         };
         let (sector, sectors) = known.unwrap_or_default();
         let durable = letters.contains('S') || letters.contains('F');
         let address = sector.checked_mul(SECTOR);
         let bytes = sectors * SECTOR;
-        LineContent::Event(Event { device: self.device, action, direction, at: self.at, address, bytes, durable })
+        LineContent::Event(Event { device: self.device, action, asked, at: self.at, address, bytes, durable })
     }
 }

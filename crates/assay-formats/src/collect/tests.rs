@@ -303,24 +303,27 @@ fn traces() {
     let issued = traced(&found, "8,16", "D");
     // The program's own summary: 44 reads of 296 KiB, 16 writes of 112 KiB, and a discard and a flush, which it counts
     // as writes.
-    assert_eq!((issued.reads.operations, issued.reads.bytes), (44, 296 << 10));
-    assert_eq!((issued.writes.operations, issued.writes.bytes, issued.writes.durable), (16, 112 << 10, 16));
-    assert_eq!((issued.others, found.traces.len()), (2, 3));
+    assert_eq!((issued.seen.reads.operations, issued.seen.reads.bytes), (44, 296 << 10));
+    assert_eq!(
+        (issued.seen.writes.operations, issued.seen.writes.bytes, issued.seen.writes.durable),
+        (16, 112 << 10, 16)
+    );
+    assert_eq!((issued.seen.flushes + issued.seen.discards, found.traces.len()), (2, 3));
     // Operations are queued before they are issued: the trace begins with the first that was queued.
     assert_eq!(found.covered_time(issued), 257_652_558);
     let found = collected(&[sample!("fio-3.33-iolog.txt")]);
     let trace = traced(&found, "fioimg", "");
     assert_eq!(
-        (trace.reads.operations + trace.writes.operations, found.remarks.len(), found.files[0].other),
+        (trace.seen.reads.operations + trace.seen.writes.operations, found.remarks.len(), found.files[0].other),
         (57, 0, 0)
     );
-    assert!(trace.reads.sizes.keys().all(|size| [4096, 8192, 12_288, 16_384].contains(size)));
+    assert!(trace.seen.reads.sizes.keys().all(|size| [4096, 8192, 12_288, 16_384].contains(size)));
     let untimed = collected(&[(
         "v2",
         "fio version 2 iolog\n/dev/sdb add\n/dev/sdb open\n/dev/sdb read 0 4096\n/dev/sdb read 4096 4096\n/dev/sdb close\n",
     )]);
     let trace = traced(&untimed, "/dev/sdb", "");
-    assert_eq!((trace.reads.operations, untimed.covered_time(trace), trace.reads.sequential), (2, 0, 1));
+    assert_eq!((trace.seen.reads.operations, untimed.covered_time(trace), trace.seen.reads.sequential), (2, 0, 1));
     remarked(&untimed, "v2:1", "no times");
 }
 
@@ -335,13 +338,16 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
 ";
     let found = collected(&[("a", biosnoop)]);
     let trace = traced(&found, "nvme0n1", "");
-    assert_eq!((trace.reads.operations, trace.writes.bytes, found.covered_time(trace)), (2, 16_384, 1_000_000_000));
-    assert_eq!(trace.reads.sequential, 1);
+    assert_eq!(
+        (trace.seen.reads.operations, trace.seen.writes.bytes, found.covered_time(trace)),
+        (2, 16_384, 1_000_000_000)
+    );
+    assert_eq!(trace.seen.reads.sequential, 1);
     remarked(&found, "a:5", "without all its columns");
     let iosnoop = "COMM         PID    TYPE DEV      BLOCK        BYTES     LATms\nasd          5555   R    259,0    2244            131072     0.50\nasd 5555 WS 259,0 99 131072 0.1\n";
     let found = collected(&[("a", iosnoop)]);
     let trace = traced(&found, "259,0", "");
-    assert_eq!((trace.reads.bytes, trace.writes.durable), (131_072, 1));
+    assert_eq!((trace.seen.reads.bytes, trace.seen.writes.durable), (131_072, 1));
 }
 
 /// What is counted in a file and not used is named.
@@ -369,7 +375,7 @@ fn iosnoop_without_its_header_as_grep_leaves_it() {
                 two words        5555   R    259,0    2500         131072     0.70\n";
     let found = collected(&[("a", rows)]);
     let trace = traced(&found, "259,0", "");
-    assert_eq!((trace.reads.operations, trace.writes.operations, trace.writes.durable), (2, 1, 1));
+    assert_eq!((trace.seen.reads.operations, trace.seen.writes.operations, trace.seen.writes.durable), (2, 1, 1));
     assert_eq!((found.covered_time(trace), found.remarks.len(), found.files[0].other), (0, 0, 0));
     // `iosnoop -ts`: the time at which it began and that at which it ended.
     let timed: String = rows.lines().zip(0..).map(|(row, at)| format!("{at}.000000 {at}.500000 {row}\n")).collect();
@@ -434,7 +440,10 @@ fn a_trace_in_a_format_of_its_own() {
     let text = "Q,R,0.000000000,8,16,8,8\nD,R,0.000100000,8,16,8,8\nD,W,2.000100000,8,16,16,16\nCPU0 (sdb):\n";
     let found = collected_in(50, &[("a", text)], &Options { blkparse_format: Some(format), ..Options::default() });
     let issued = traced(&found, "8,16", "D");
-    assert_eq!((issued.reads.bytes, issued.writes.bytes, found.covered_time(issued)), (4096, 8192, 2_000_100_000));
+    assert_eq!(
+        (issued.seen.reads.bytes, issued.seen.writes.bytes, found.covered_time(issued)),
+        (4096, 8192, 2_000_100_000)
+    );
 }
 
 #[test]
@@ -514,27 +523,6 @@ fn a_mean_size_of_iostat_becomes_sizes_with_that_mean() {
         let meant = (kib * 1024.0 / rate).clamp(512.0, (64 << 20) as f64);
         assert!((mean / meant - 1.0).abs() < 2e-3, "{rate} and {kib}: {mean}, not {meant}");
     }
-}
-
-#[test]
-fn arrivals_are_counted_in_windows() {
-    let mut prng = assay_base::Prng::from_seed(1);
-    let (mut even, mut independent, mut bursty) = (Habits::default(), Habits::default(), Habits::default());
-    let mut at = 0.0;
-    for i in 0..200_000u64 {
-        even.add_arrival(0, i * 1_000_000);
-        at += -assay_base::math::ln(prng.uniform_unit().max(1e-12)) * 1e6;
-        independent.add_arrival(0, at as u64);
-        // Ten at the same time.
-        bursty.add_arrival(0, i / 10 * 10_000_000);
-    }
-    let index = |habits: &Habits, window: usize| habits.counts[window].index_of_dispersion().unwrap();
-    assert!(index(&even, 0) < 0.01 && (index(&independent, 0) - 1.0).abs() < 0.1, "{}", index(&independent, 0));
-    assert!((index(&independent, 1) - 1.0).abs() < 0.2);
-    assert!(index(&bursty, 0) < 0.01, "a burst in each window is even");
-    let mut pairs = Habits::default();
-    (0..50_000u64).for_each(|i| pairs.add_arrival(0, i / 100 * 200_000_000));
-    assert!(index(&pairs, 0) > 50.0);
 }
 
 #[test]

@@ -2,10 +2,9 @@
 
 use super::findings::{Findings, Place, Trace};
 use assay_base::Direction;
+use assay_model::observed::{Asked, Request};
 use std::borrow::Cow;
 
-/// Upper bound on the sizes that are counted separately; others are rounded up to a power of two.
-const SIZES_MAX: usize = 1024;
 /// Upper bound on devices and kinds of events.
 const TRACES_MAX: usize = 64;
 /// Lines may be out of order by this much, in nanoseconds, because events of several processors are sorted only
@@ -19,14 +18,23 @@ pub(super) struct Event<'a> {
     pub device: Cow<'a, str>,
     /// The kind of event: one of blktrace's letters, or nothing.
     pub action: &'static str,
-    /// `None` for an operation that is neither a read nor a write.
-    pub direction: Option<Direction>,
+    pub asked: Asked,
     /// Time in nanoseconds.
     pub at: Option<u64>,
     /// Address in bytes.
     pub address: Option<u64>,
     pub bytes: u64,
     pub durable: bool,
+}
+
+impl Event<'_> {
+    /// `None` for an operation that is neither a read nor a write.
+    pub(super) fn direction(&self) -> Option<Direction> {
+        match self.asked {
+            Asked::Data(direction) => Some(direction),
+            Asked::Flush | Asked::Discard => None,
+        }
+    }
 }
 
 /// The trace that an operation belongs to. Neighbouring lines mostly belong to one device, so the search begins with
@@ -71,8 +79,7 @@ fn advance_time(place: Place, at: u64, found: &mut Findings) {
     }
     if jumps {
         for trace in found.traces.iter_mut().filter(|trace| trace.file == place.file) {
-            trace.reads.habits.restart_windows();
-            trace.writes.habits.restart_windows();
+            trace.seen.restart_windows();
         }
         let (way, by) = if back > 0 { ("back", back) } else { ("ahead", ahead) };
         let text = format!("the clock goes {way} by {:.1} s; no rate is taken across it", by as f64 / 1e9);
@@ -88,30 +95,10 @@ pub(super) fn add_operation(place: Place, event: &Event<'_>, found: &mut Finding
     let clock = found.clocks.get(&place.file).copied().unwrap_or_default();
     let Some(trace) = trace_of(place, event, found) else { return };
     trace.last = place;
-    let side = match event.direction {
-        None => {
-            trace.others += 1;
-            return;
-        }
-        Some(Direction::Read) => &mut trace.reads,
-        Some(Direction::Write) => &mut trace.writes,
-    };
-    side.operations += 1;
-    side.bytes = side.bytes.saturating_add(event.bytes);
-    side.durable += u64::from(event.durable);
-    let known = side.sizes.len() < SIZES_MAX || side.sizes.contains_key(&event.bytes);
-    let size = if known { event.bytes } else { event.bytes.checked_next_power_of_two().unwrap_or(event.bytes) };
-    if known || side.sizes.len() < 2 * SIZES_MAX {
-        *side.sizes.entry(size).or_default() += 1;
+    let at = event.at.and(clock.began).map(|_| clock.now);
+    let request = Request { asked: event.asked, at, place: event.address, bytes: event.bytes, durable: event.durable };
+    trace.seen.step(&request, clock.began);
+    if event.direction().is_some() {
+        found.count_line("operations of a trace");
     }
-    if let Some(address) = event.address {
-        side.addressed += 1;
-        side.sequential += u64::from(side.next == Some(address));
-        side.next = address.checked_add(event.bytes);
-        side.skew.add_operation(address);
-    }
-    if let Some(began) = clock.began.filter(|_| event.at.is_some()) {
-        side.habits.add_arrival(began, clock.now);
-    }
-    found.count_line("operations of a trace");
 }

@@ -7,6 +7,7 @@ use super::seen::{BYTES_MAX, Blkparse, LineContent, SECTOR};
 use super::text::parse_number;
 use super::trace::{Event, add_operation};
 use assay_base::Direction;
+use assay_model::observed::Asked;
 use std::collections::BTreeMap;
 
 #[derive(Default)]
@@ -184,15 +185,16 @@ fn parse_iolog(line: &str, timed: bool) -> LineContent<'static> {
     let Some(kind) = rest.iter().rposition(|word| known.contains(word)).filter(|&kind| kind > 0) else {
         return LineContent::Damaged("not a line of an iolog", "; it is left out");
     };
-    let direction = match rest[kind] {
-        "read" => Some(Direction::Read),
-        "write" => Some(Direction::Write),
-        "sync" | "datasync" | "trim" => None,
+    let asked = match rest[kind] {
+        "read" => Asked::Data(Direction::Read),
+        "write" => Asked::Data(Direction::Write),
+        "sync" | "datasync" => Asked::Flush,
+        "trim" => Asked::Discard,
         _ => return LineContent::Empty,
     };
     let [offset, bytes] = [kind + 1, kind + 2].map(|index| rest.get(index)?.parse::<u64>().ok());
     let whole = offset.zip(bytes).filter(|(_, bytes)| *bytes > 0 && *bytes < BYTES_MAX);
-    if direction.is_some() && (whole.is_none() || timed && at.is_none()) {
+    if matches!(asked, Asked::Data(_)) && (whole.is_none() || timed && at.is_none()) {
         return LineContent::Damaged(
             "an operation without its time, offset or length: the line is cut",
             " and left out",
@@ -201,7 +203,7 @@ fn parse_iolog(line: &str, timed: bool) -> LineContent<'static> {
     let (address, bytes) = whole.unwrap_or_default();
     let device = rest[..kind].join(" ").into();
     let at = at.and_then(|microseconds| microseconds.checked_mul(1000));
-    LineContent::Event(Event { device, action: "", direction, at, address: Some(address), bytes, durable: false })
+    LineContent::Event(Event { device, action: "", asked, at, address: Some(address), bytes, durable: false })
 }
 
 /// The column with one of these names.
@@ -282,8 +284,10 @@ impl Snoop {
         let address =
             self.word_in_column(&words, self.address).and_then(|word| word.parse::<u64>().ok()?.checked_mul(SECTOR));
         let direction = parse_direction(kind).filter(|_| bytes > 0);
+        let nothing = if kind.contains('D') { Asked::Discard } else { Asked::Flush };
+        let asked = direction.map_or(nothing, Asked::Data);
         let durable = kind.contains('S');
-        LineContent::Event(Event { device: device.into(), action: "", direction, at, address, bytes, durable })
+        LineContent::Event(Event { device: device.into(), action: "", asked, at, address, bytes, durable })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::bands::Inside;
 use super::fresh::Reread;
+use super::heat::HeatMap;
 use super::law::Law;
 use super::runs::RunLength;
 use super::working_set::Turnover;
@@ -111,6 +112,8 @@ pub enum Address {
         /// Where operations go within a band.
         inside: Inside,
     },
+    /// What was seen of an application's places, drawn again; see [`super::Heat`].
+    Heat(Box<HeatMap>),
     /// A place in an application storage unit of an OLTP load, whose streams are drawn together.
     Asu {
         /// 1 to 3.
@@ -144,6 +147,7 @@ impl Address {
                 | Address::Runs { .. }
                 | Address::Walk { .. }
                 | Address::Bands { .. }
+                | Address::Heat(_)
         )
     }
 
@@ -167,6 +171,7 @@ impl Address {
             | Address::Runs { .. }
             | Address::Repeated { .. }
             | Address::Bands { inside: Inside::Sequential, .. } => Bytes::default(),
+            Address::Heat(map) => map.unit,
             Address::Asu { .. } => Bytes::new(oltp::BLOCK),
         }
     }
@@ -215,6 +220,7 @@ impl fmt::Display for Address {
             Address::Bands { length, gap, moved, inside } => {
                 write!(f, "bands of {length} with {gap} between them, {moved} in each and then the next, {inside}")
             }
+            Address::Heat(map) => map.fmt(f),
             Address::Asu { asu, place } => write!(f, "{place} of ASU {asu}"),
             Address::Walk { reach, unit } => write!(f, "a walk in steps up to {reach} over places{}", of_unit(unit)),
         }

@@ -4,6 +4,7 @@ use super::bands::{Bands, Layout};
 use super::behind::BehindLastOperation;
 use super::fresh::Fresh;
 use super::grid::Grid;
+use super::heat::{Heat, HeatSpace};
 use super::law::Ranks;
 use super::meant::Address;
 use super::once::Once;
@@ -72,6 +73,8 @@ pub enum Pattern {
     Repeated(Repeated),
     /// See [`Bands`].
     Bands(Bands),
+    /// See [`Heat`].
+    Heat(Heat),
 }
 
 impl Pattern {
@@ -113,6 +116,11 @@ impl Pattern {
                 let layout = Layout { space: space.length, length, gap, moved, largest };
                 Pattern::Bands(Bands::new(layout, *inside, unit, space.part, space.key))
             }
+            Address::Heat(map) => {
+                let area = map.area.get().max(step).next_multiple_of(step);
+                let Space { length, largest, key, .. } = space;
+                Pattern::Heat(Heat::new(map, HeatSpace { length, area, unit: step, largest, key }))
+            }
             Address::Uniform { .. }
             | Address::Sequential
             | Address::Appended
@@ -136,6 +144,7 @@ impl Pattern {
             Pattern::Strided(strided) => strided.next(len),
             Pattern::Repeated(repeated) => repeated.next(prng),
             Pattern::Bands(bands) => bands.next(len, prng),
+            Pattern::Heat(heat) => heat.next(len, prng),
         }
     }
 }

@@ -21,6 +21,7 @@ impl Address {
             | Address::NeverSeen { unit, .. }
             | Address::Once { unit }
             | Address::Walk { unit, .. } => place_size(*unit, block, largest),
+            Address::Heat(map) => in_blocks(map.unit, block).max(block),
             Address::Runs { .. } => place_size(Bytes::default(), block, largest),
             Address::Asu { .. } => oltp::BLOCK,
             Address::Bands { length, gap, inside, .. } => {

@@ -87,12 +87,12 @@ impl Bursty {
     }
 
     #[inline]
-    pub(super) fn next_due(&self) -> Instant {
+    pub(crate) fn next_due(&self) -> Instant {
         self.due
     }
 
     #[inline]
-    pub(super) fn advance_to_next(&mut self) {
+    pub(crate) fn advance_to_next(&mut self) {
         // The next gap as a multiple of the mean gap, which holds in either state.
         let mut left = -math::ln(self.prng.uniform_unit());
         loop {

@@ -13,8 +13,8 @@ use super::Blocks;
 const FIRST: usize = 1 << 12;
 
 /// The last access of each block.
-#[derive(Debug)]
-pub(super) struct Distances {
+#[derive(Clone, Debug)]
+pub(crate) struct Distances {
     /// The moment of each block's last access.
     last: Blocks<u32>,
     /// A binary indexed tree over moments; a moment counts 1 if it is the last access to a block, otherwise 0.
@@ -25,17 +25,17 @@ pub(super) struct Distances {
 }
 
 impl Distances {
-    pub(super) fn new() -> Distances {
+    pub(crate) fn new() -> Distances {
         Distances { last: Blocks::default(), tree: vec![0; FIRST + 1], block: vec![0; FIRST], now: 0 }
     }
 
     /// Number of blocks seen so far.
-    pub(super) fn blocks_seen(&self) -> u64 {
+    pub(crate) fn blocks_seen(&self) -> u64 {
         self.last.len() as u64
     }
 
     /// The stack distance of an access; `None` for the first access to a block.
-    pub(super) fn access_block(&mut self, block: u64) -> Option<u64> {
+    pub(crate) fn access_block(&mut self, block: u64) -> Option<u64> {
         let distance = self.stack_distance(block);
         if self.now == self.block.len() {
             self.compact_marks();
@@ -50,7 +50,7 @@ impl Distances {
     }
 
     /// The distance that an access would have.
-    pub(super) fn stack_distance(&self, block: u64) -> Option<u64> {
+    pub(crate) fn stack_distance(&self, block: u64) -> Option<u64> {
         let last = *self.last.get(&block)? as usize;
         Some(self.last.len() as u64 - self.marks_until(last))
     }
@@ -72,6 +72,12 @@ impl Distances {
             self.tree[at] = self.tree[at].wrapping_add(n);
             at += at & at.wrapping_neg();
         }
+    }
+
+    /// Forgets the blocks that are not to be kept.
+    pub(crate) fn retain_blocks(&mut self, keep: impl Fn(u64) -> bool) {
+        self.last.retain(|block, _| keep(*block));
+        self.compact_marks();
     }
 
     /// Moves the marks together, keeping their order.

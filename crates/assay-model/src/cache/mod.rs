@@ -5,7 +5,7 @@
 mod aside;
 mod behind;
 mod curve;
-mod distances;
+pub(crate) mod distances;
 mod meant;
 mod segments;
 mod sides;
@@ -45,11 +45,11 @@ impl Writes {
 
 /// A map whose keys are numbers of blocks. A cheap hash is enough, because nobody chooses the numbers so that they
 /// collide.
-type Blocks<V> = std::collections::HashMap<u64, V, std::hash::BuildHasherDefault<ByBlock>>;
+pub(crate) type Blocks<V> = std::collections::HashMap<u64, V, std::hash::BuildHasherDefault<ByBlock>>;
 
 /// The hasher of [`Blocks`].
 #[derive(Debug, Default)]
-struct ByBlock(u64);
+pub(crate) struct ByBlock(u64);
 
 impl std::hash::Hasher for ByBlock {
     fn finish(&self) -> u64 {
@@ -67,7 +67,7 @@ impl std::hash::Hasher for ByBlock {
 
 /// Mixes the bits of a block's number. This hashes blocks, and chooses a sample of the blocks that is the same each
 /// time (the finalizer of MurmurHash3 by Austin Appleby, public domain).
-fn mix_block(block: u64) -> u64 {
+pub(crate) fn mix_block(block: u64) -> u64 {
     let mut x = block ^ 0x9e37_79b9_7f4a_7c15;
     x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);

@@ -3,6 +3,7 @@
 use super::sizes::STORED_UNIT;
 use super::{Derivation, Drive, Flow, PartKind, Points, Profile, ProfilePart, drive_path};
 use crate::act::storage::LARGE_IN_FLIGHT;
+use crate::mix::Loop;
 use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
 use crate::size::{Size, Sizes};
 use assay_base::{Bytes, Direction, Rate, Share};
@@ -26,6 +27,8 @@ pub struct Lowered {
     pub streams: Vec<Stream>,
     /// Streams with slots of their own.
     pub lanes: Vec<Lane>,
+    /// Closed loops.
+    pub loops: Vec<Loop>,
     /// Streams whose completions clients wait for.
     pub reads: Vec<String>,
     /// Each number and its derivation.
@@ -265,15 +268,15 @@ fn unused_stream_name(name: &str, taken: &mut BTreeSet<String>) -> String {
 }
 
 /// The state while a part is lowered.
-struct Lowering<'a> {
+pub(super) struct Lowering<'a> {
     index: usize,
-    part: &'a ProfilePart,
-    prefix: String,
-    out: &'a mut Lowered,
+    pub(super) part: &'a ProfilePart,
+    pub(super) prefix: String,
+    pub(super) out: &'a mut Lowered,
 }
 
 /// A rate and its text.
-fn rate_as_text(rate: Rate) -> String {
+pub(super) fn rate_as_text(rate: Rate) -> String {
     let text = format!("{:.3}", rate.as_f64());
     format!("{}/s", text.trim_end_matches('0').trim_end_matches('.'))
 }
@@ -283,12 +286,24 @@ fn mean_as_text(mean: f64) -> String {
 }
 
 impl Lowering<'_> {
-    fn unfit_part(&self, table: &'static str, key: &'static str, what: String, remedy: &str) -> ProfileFault {
+    pub(super) fn unfit_part(
+        &self,
+        table: &'static str,
+        key: &'static str,
+        what: String,
+        remedy: &str,
+    ) -> ProfileFault {
         let what = if self.part.name.is_empty() { what } else { format!("{}: {what}", self.part.name) };
         ProfileFault { part: Some(self.index), table, key, what, remedy: remedy.to_owned() }
     }
 
-    fn note_derivation(&mut self, what: &str, formula: impl Into<String>, value: impl Into<String>, source: &str) {
+    pub(super) fn note_derivation(
+        &mut self,
+        what: &str,
+        formula: impl Into<String>,
+        value: impl Into<String>,
+        source: &str,
+    ) {
         self.out.derivation.push(Derivation::new(format!("{}{what}", self.prefix), formula, value, source));
     }
 
@@ -301,12 +316,15 @@ impl Lowering<'_> {
             let points = self.size_points("reads", &self.part.reads)?;
             self.add_stream("reads", Direction::Read, false, size_of(&points), Bytes::default(), reads);
             self.out.reads.push(format!("{}reads", self.prefix));
+            self.drive_as_seen(&self.part.reads);
         }
         match self.part.kind {
             PartKind::Namespace => self.lower_large_blocks(writes),
             PartKind::Application => self.plain_writes(writes),
         }?;
         self.lower_others()?;
+        self.lower_flushes()?;
+        self.close_loop(reads, writes)?;
         self.note_unused();
         Ok(())
     }
@@ -329,7 +347,7 @@ impl Lowering<'_> {
         Ok(one)
     }
 
-    fn too_large(&self, table: &'static str, key: &'static str) -> ProfileFault {
+    pub(super) fn too_large(&self, table: &'static str, key: &'static str) -> ProfileFault {
         self.unfit_part(table, key, "the rate is too large to be represented".into(), "write a smaller one")
     }
 
@@ -422,6 +440,7 @@ impl Lowering<'_> {
         let points = self.size_points("writes", &self.part.writes)?;
         let durable = self.part.writes.as_ref().is_some_and(|flow| flow.durable);
         self.add_stream("writes", Direction::Write, durable, size_of(&points), Bytes::default(), rate);
+        self.drive_as_seen(&self.part.writes);
         Ok(())
     }
 
@@ -597,28 +616,6 @@ impl Lowering<'_> {
             }
             (None, Some(reads)) => format!("{}{spread} read by defragmentation", rate_as_text(reads.value)),
             (None, None) => format!("{}, as every block that is written is read once", rate_as_text(total)),
-        }
-    }
-
-    /// Properties that a trace shows and that are not part of the load.
-    fn note_unused(&mut self) {
-        for (what, flow) in [("reads", &self.part.reads), ("writes", &self.part.writes)] {
-            let Some(habits) = flow.as_ref().map(|flow| &flow.habits) else { continue };
-            let name = format!("{}{what}", self.prefix);
-            if let Some(zipf) = habits.zipf.as_ref().filter(|zipf| zipf.value.0 > 0.0) {
-                let note = format!(
-                    "{name}: production's addresses are skewed (Zipf {:.2}); here they are uniform, which is harder on a cache",
-                    zipf.value.0
-                );
-                self.out.notes.push(note);
-            }
-            let bursts = habits.dispersion.iter().flat_map(|all| &all.value).find(|(_, index)| *index > 2.0);
-            if let Some((window, index)) = bursts {
-                let note = format!(
-                    "{name}: production's arrivals come in bursts (index of dispersion {index:.1} over {window}); here they are independent"
-                );
-                self.out.notes.push(note);
-            }
         }
     }
 }

@@ -4,18 +4,26 @@
 //! Source: "Advanced Flash Device Sizing" (2018), which describes the procedure. It does not say where in its bucket of
 //! a histogram a size lies, and how its offsets are applied; `docs/sizing.md` says what is done here.
 
+mod as_counted;
+mod as_seen;
 mod derivation;
 mod knobs;
+mod learnt;
 mod lower;
 mod sizes;
 mod write;
 
+pub use as_counted::{Counting, measured_rate, rounded_rate, share_from_percent};
 pub use derivation::Derivation;
 pub use knobs::AskedLoad;
+pub use learnt::lines_with_what_they_tell;
 pub use lower::{Lowered, ProfileFault};
 pub use sizes::{Points, Sizes};
 pub use write::write_profile;
 
+use crate::address::Address;
+use crate::extent::Extent;
+use crate::plan::Arrival;
 use assay_base::{Bytes, Rate, Share, Span};
 
 /// A number and where it comes from, in words.
@@ -67,6 +75,11 @@ pub struct ProfilePart {
     pub node: String,
     /// The drives of the node over which it is spread evenly; one drive where none is named.
     pub drives: Vec<String>,
+    /// How many operations are in flight on a drive at any time: the next one is issued when one completes, and the rates
+    /// of reads and writes say only how many of each there are.
+    pub in_flight: Option<Sourced<u32>>,
+    /// Flushes per second, on all drives together.
+    pub flushes: Option<Sourced<Rate>>,
     /// What is read, on all those drives together.
     pub reads: Option<Flow>,
     /// What is written: operations of the storage layer, not of clients.
@@ -98,14 +111,37 @@ pub struct Flow {
     pub position: Share,
     /// Whether writes must be on stable media to be complete.
     pub durable: bool,
+    /// Where operations go and when they come, where that was seen.
+    pub seen: Seen,
     /// Other properties that a trace shows. They are not part of the load.
     pub habits: Habits,
 }
 
 impl Default for Flow {
     fn default() -> Flow {
-        Flow { rate: None, sizes: None, position: Share::WHOLE, durable: false, habits: Habits::default() }
+        Flow {
+            rate: None,
+            sizes: None,
+            position: Share::WHOLE,
+            durable: false,
+            seen: Seen::default(),
+            habits: Habits::default(),
+        }
     }
+}
+
+/// Where operations go and when they come. What is absent was not seen: places are then uniform over the whole drive, and
+/// arrivals independent.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Seen {
+    /// Where operations go.
+    pub address: Option<Sourced<Address>>,
+    /// In which part of the drive.
+    pub range: Option<Sourced<Extent>>,
+    /// Flows with the same name have the same hot places.
+    pub places: Option<String>,
+    /// When operations are due; its rate is replaced by that of the flow.
+    pub arrival: Option<Sourced<Arrival>>,
 }
 
 /// Properties of an application's operations.
@@ -119,6 +155,10 @@ pub struct Habits {
     pub hot_zones: Option<Sourced<Vec<(Share, Share)>>>,
     /// Variance divided by mean of the arrivals in windows of several lengths.
     pub dispersion: Option<Sourced<Vec<(Span, f64)>>>,
+    /// The share of the reads that caches of these sizes would not answer.
+    pub misses: Option<Sourced<Vec<(Bytes, Share)>>>,
+    /// Share of the writes that follow a read of the same place within a second.
+    pub rewritten: Option<Sourced<Share>>,
     /// Operations per second in each hour of the day; negative where unknown.
     pub hours: Option<Sourced<Vec<f64>>>,
 }

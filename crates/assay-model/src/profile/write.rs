@@ -1,6 +1,9 @@
 //! Writes a profile as a document: TOML that a person reads and edits, with the source of each number behind it.
 
-use super::{Drive, Flow, LargeBlocks, PartKind, Profile, ProfilePart, Sizes, Sourced};
+use super::{Drive, Flow, LargeBlocks, PartKind, Profile, ProfilePart, Seen, Sizes, Sourced};
+use crate::address::Address;
+use crate::arrival::Bursts;
+use crate::plan::Arrival;
 use assay_base::Bytes;
 use assay_base::text::one_line;
 use std::collections::BTreeSet;
@@ -130,6 +133,8 @@ fn part_of(part: &ProfilePart, out: &mut Document) {
         let drives: Vec<String> = part.drives.iter().map(quote_text).collect();
         out.plain_value("drives", format!("[{}]", drives.join(", ")));
     }
+    out.sourced_value("in_flight", &part.in_flight, u32::to_string);
+    out.sourced_display("flushes", &part.flushes);
     if part.commit_to_device {
         out.plain_value("commit_to_device", true);
     }
@@ -171,6 +176,7 @@ fn flow_of(flow: &Flow, out: &mut Document) {
     if flow.durable {
         out.plain_value("durable", true);
     }
+    write_seen(&flow.seen, out);
     let habits = &flow.habits;
     out.sourced_display("sequential", &habits.sequential);
     out.sourced_value("zipf", &habits.zipf, |(exponent, _)| format!("{exponent:.2}"));
@@ -180,9 +186,50 @@ fn flow_of(flow: &Flow, out: &mut Document) {
         let pairs = all.iter().map(|(window, index)| format!("[{}, {index:.2}]", quote_text(window)));
         format!("[{}]", pairs.collect::<Vec<_>>().join(", "))
     });
+    out.sourced_value("misses", &habits.misses, |all| pairs_as_text(all));
+    out.sourced_display("rewritten", &habits.rewritten);
     out.sourced_value("hours", &habits.hours, |all| {
         format!("[{}]", all.iter().map(|rate| format!("{rate:.1}")).collect::<Vec<_>>().join(", "))
     });
+}
+
+/// Where operations go and when they come.
+fn write_seen(seen: &Seen, out: &mut Document) {
+    out.sourced_value("address", &seen.address, address_as_text);
+    out.sourced_value("range", &seen.range, |range| {
+        let size =
+            range.length.map_or_else(String::new, |length| format!(", size = {}", quote_text(String::from(length))));
+        format!("{{ from = {}{size} }}", quote_text(String::from(range.begin)))
+    });
+    if let Some(places) = &seen.places {
+        out.plain_value("places", quote_text(places));
+    }
+    out.sourced_value("arrival", &seen.arrival, |arrival| match arrival {
+        Arrival::Bursty { bursts: Bursts { on, off, quiet }, .. } => {
+            let (on, off, quiet) = (quote_text(on), quote_text(off), quote_text(quiet));
+            format!("{{ bursty = {{ on = {on}, off = {off}, quiet = {quiet} }} }}")
+        }
+        other => quote_text(other.arrival_name()),
+    });
+}
+
+/// An address as a person writes it: one of the two that are made of what was seen.
+fn address_as_text(address: &Address) -> String {
+    let Address::Heat(map) = address else { return quote_text("sequential") };
+    let mut text = format!(
+        "{{ heat = {}, area = {}, unit = {}",
+        pairs_as_text(&map.zones),
+        quote_text(map.area),
+        quote_text(map.unit)
+    );
+    if !map.run_lengths.is_empty() {
+        let lengths = map.run_lengths.iter().map(|(length, share)| format!("[{length}, {}]", quote_text(share)));
+        text += &format!(", run_lengths = [{}]", lengths.collect::<Vec<_>>().join(", "));
+    }
+    if map.interleaved > 1 {
+        text += &format!(", interleaved = {}", map.interleaved);
+    }
+    text + " }"
 }
 
 fn blocks_of(blocks: &LargeBlocks, out: &mut Document) {

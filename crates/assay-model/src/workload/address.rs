@@ -1,6 +1,6 @@
 //! `address` of a stream: a word, or a table whose first key names the form.
 
-use crate::address::{Address, Exponent, Inside, Law, Reread, RunLength, Turnover};
+use crate::address::{self, Address, Exponent, HeatMap, INTERLEAVED_MAX, Inside, Law, Reread, RunLength, Turnover};
 use crate::size::Size;
 use assay_base::{Bytes, Share};
 use serde::Deserialize;
@@ -8,12 +8,14 @@ use serde::Deserialize;
 /// Largest unit or alignment: no operation is longer.
 pub(super) const LARGEST: Bytes = Bytes::new(64 << 20);
 /// Upper bound on zones.
-const MOST_ZONES: usize = 64;
+pub(super) const MOST_ZONES: usize = 64;
+/// Largest area of a heat map.
+const LARGEST_AREA: Bytes = Bytes::new(address::LARGEST_AREA);
 /// How often a place may come.
 const MOST_TIMES: u32 = 1_000_000;
 /// The forms, for messages.
 const FORMS: &str = "\"uniform\", \"sequential\", \"behind\", or a table such as { zipf = 1.1 }: uniform, zipf, hotspot, zones, working_set, \
-                     never_seen, once, runs, walk, behind, pareto, normal, skip, back, repeated or bands";
+                     never_seen, once, runs, walk, behind, pareto, normal, skip, back, repeated, bands or heat";
 
 /// The value as written in the file.
 pub(super) enum AddressKeys {
@@ -52,6 +54,7 @@ pub(super) struct Form {
     back: Option<Bytes>,
     repeated: Option<u32>,
     bands: Option<Bytes>,
+    heat: Option<Vec<(Share, Share)>>,
     turnover: Option<Turnover>,
     inside: Option<Box<AddressKeys>>,
     reread: Option<Reread>,
@@ -60,6 +63,9 @@ pub(super) struct Form {
     centre: Option<Share>,
     gap: Option<Bytes>,
     moved: Option<Bytes>,
+    area: Option<Bytes>,
+    run_lengths: Option<Vec<(u32, Share)>>,
+    interleaved: Option<u32>,
 }
 
 /// `runs = "1MiB"` or `{ mean = "1MiB" }`.
@@ -148,9 +154,9 @@ impl AddressKeys {
 }
 
 impl Form {
-    fn named_forms(&self) -> [bool; 16] {
+    fn named_forms(&self) -> [bool; 17] {
         let Form { uniform, zipf, hotspot, zones, working_set, never_seen, once, runs, walk, behind, .. } = self;
-        let Form { pareto, normal, skip, back, repeated, bands, .. } = self;
+        let Form { pareto, normal, skip, back, repeated, bands, heat, .. } = self;
         [
             uniform.is_some(),
             zipf.is_some(),
@@ -168,6 +174,7 @@ impl Form {
             back.is_some(),
             repeated.is_some(),
             bands.is_some(),
+            heat.is_some(),
         ]
     }
 
@@ -176,7 +183,7 @@ impl Form {
         self.named_forms().iter().filter(|set| **set).count()
     }
 
-    fn given_options(&self) -> [(&'static str, bool); 8] {
+    fn given_options(&self) -> [(&'static str, bool); 11] {
         [
             ("turnover", self.turnover.is_some()),
             ("inside", self.inside.is_some()),
@@ -186,6 +193,9 @@ impl Form {
             ("centre", self.centre.is_some()),
             ("gap", self.gap.is_some()),
             ("moved", self.moved.is_some()),
+            ("area", self.area.is_some()),
+            ("run_lengths", self.run_lengths.is_some()),
+            ("interleaved", self.interleaved.is_some()),
         ]
     }
 
@@ -250,6 +260,10 @@ impl Form {
             check_unit_holds(unit, size)?;
             return Ok(Address::Once { unit });
         }
+        if let Some(zones) = &self.heat {
+            self.refuse_foreign_options(&["area", "unit", "run_lengths", "interleaved"])?;
+            return self.meant_heat(zones, unit);
+        }
         if let Some(length) = self.bands {
             self.refuse_foreign_options(&["gap", "moved", "inside"])?;
             return self.in_bands(length, size);
@@ -271,6 +285,19 @@ impl Form {
             return wrong_key("a walk of no bytes stays where it is", "write walk = \"1MiB\", the longest step");
         }
         Ok(Address::Walk { reach, unit })
+    }
+
+    /// Areas that are used more or less often.
+    fn meant_heat(&self, zones: &[(Share, Share)], unit: Bytes) -> Result<Address, Wrong> {
+        let map = HeatMap {
+            zones: zones.to_vec(),
+            area: self.area.unwrap_or(unit),
+            unit,
+            run_lengths: self.run_lengths.clone().unwrap_or_default(),
+            interleaved: self.interleaved.unwrap_or(1),
+        };
+        check_heat(&map)?;
+        Ok(Address::Heat(Box::new(map)))
     }
 
     /// Bands of this length.
@@ -336,18 +363,7 @@ impl Form {
             (None, None, Some(zones)) => zones.clone(),
             _ => return Ok(None),
         };
-        let operations: u128 = zones.iter().map(|zone| u128::from(zone.0.as_ppb())).sum();
-        let space: u128 = zones.iter().map(|zone| u128::from(zone.1.as_ppb())).sum();
-        let whole = u128::from(Share::WHOLE.as_ppb());
-        let empty = zones.iter().any(|zone| zone.0.as_ppb() > 0 && zone.1.as_ppb() == 0);
-        if zones.is_empty() || zones.len() > MOST_ZONES || empty || operations != whole || space != whole {
-            return wrong_key(
-                "the zones do not cover all operations and all space",
-                format!(
-                    "write pairs of shares, of operations and of space, that make 100% each: [[\"60%\", \"10%\"], [\"40%\", \"90%\"]], at most {MOST_ZONES}"
-                ),
-            );
-        }
+        check_zones(&zones)?;
         Ok(Some(Law::Zones { zones }))
     }
 
@@ -357,11 +373,56 @@ impl Form {
             Some((key, _)) => wrong_key(
                 format!("{key} does not belong to this form of address"),
                 "turnover and inside go with working_set, reread with never_seen, scatter with zipf, pareto, normal, hotspot and zones, centre with zipf, \
-                 pareto and normal, gap, moved and inside with bands, and unit with those laws, working_set and walk",
+                 pareto and normal, gap, moved and inside with bands, area, run_lengths and interleaved with heat, and unit with those laws, working_set, walk and heat",
             ),
             None => Ok(()),
         }
     }
+}
+
+/// Each operation and each place is in one zone.
+pub(super) fn check_zones(zones: &[(Share, Share)]) -> Result<(), Wrong> {
+    let operations: u128 = zones.iter().map(|zone| u128::from(zone.0.as_ppb())).sum();
+    let space: u128 = zones.iter().map(|zone| u128::from(zone.1.as_ppb())).sum();
+    let whole = u128::from(Share::WHOLE.as_ppb());
+    let empty = zones.iter().any(|zone| zone.0.as_ppb() > 0 && zone.1.as_ppb() == 0);
+    if zones.is_empty() || zones.len() > MOST_ZONES || empty || operations != whole || space != whole {
+        return wrong_key(
+            "the zones do not cover all operations and all space",
+            format!(
+                "write pairs of shares, of operations and of space, that make 100% each: [[\"60%\", \"10%\"], [\"40%\", \"90%\"]], at most {MOST_ZONES}"
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// Whether a heat map can be drawn.
+pub(super) fn check_heat(map: &HeatMap) -> Result<(), Wrong> {
+    check_zones(&map.zones)?;
+    if map.unit.get() == 0 || map.unit > LARGEST || map.area < map.unit || map.area > LARGEST_AREA {
+        return wrong_key(
+            "not the areas of a heat map",
+            format!("write unit = \"4KiB\", to {LARGEST}, and area = \"64KiB\", a multiple of it to {LARGEST_AREA}"),
+        );
+    }
+    let runs: u128 = map.run_lengths.iter().map(|(_, share)| u128::from(share.as_ppb())).sum();
+    let whole = map.run_lengths.is_empty() || runs == u128::from(Share::WHOLE.as_ppb());
+    if !whole || map.run_lengths.len() > MOST_ZONES || map.run_lengths.iter().any(|(length, _)| *length == 0) {
+        return wrong_key(
+            "not the lengths of runs",
+            format!(
+                "write numbers of operations with shares of the runs that make 100%: run_lengths = [[1, \"80%\"], [32, \"20%\"]], at most {MOST_ZONES}"
+            ),
+        );
+    }
+    if map.interleaved == 0 || map.interleaved > INTERLEAVED_MAX {
+        return wrong_key(
+            "not a number of runs that take turns",
+            format!("write interleaved = 4, 1 to {INTERLEAVED_MAX}"),
+        );
+    }
+    Ok(())
 }
 
 fn is_unit(unit: Bytes) -> Result<(), Wrong> {

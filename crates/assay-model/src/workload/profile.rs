@@ -1,13 +1,20 @@
 //! `model = "profile"`: what production does, as `assay import` writes it and a person edits it. The source of a number
 //! is the comment behind it, otherwise its place in this file.
 
+use super::address::AddressKeys;
+use super::arrival::ArrivalKeys;
 use super::common::workload_file;
 use super::definition::Workload;
 use super::source::Source;
+use super::stream_keys::RangeKeys;
+use super::streams::read_range;
 use crate::act::standard_criteria;
+use crate::address::Address;
 use crate::profile::{
-    Drive, Flow, Habits, LargeBlocks, Lowered, Others, PartKind, Profile, ProfileFault, ProfilePart, Sizes, Sourced,
+    Drive, Flow, Habits, LargeBlocks, Lowered, Others, PartKind, Profile, ProfileFault, ProfilePart, Seen, Sizes,
+    Sourced,
 };
+use crate::size::Size;
 use assay_base::{Bytes, Criterion, Fault, Rate, Share, Span};
 use serde::Deserialize;
 use std::ops::Range;
@@ -35,6 +42,8 @@ struct PartKeys {
     node: Option<String>,
     #[serde(default)]
     drives: Vec<String>,
+    in_flight: Option<Spanned<u32>>,
+    flushes: Option<Spanned<Rate>>,
     commit_to_device: Option<bool>,
     commit_min: Option<Spanned<Bytes>>,
     compress_to: Option<Spanned<Share>>,
@@ -56,6 +65,12 @@ struct FlowKeys {
     sizes: Option<Pairs<Bytes, Share>>,
     position: Option<Spanned<Share>>,
     durable: Option<bool>,
+    address: Option<Spanned<AddressKeys>>,
+    range: Option<Spanned<RangeKeys>>,
+    places: Option<Spanned<String>>,
+    arrival: Option<Spanned<ArrivalKeys>>,
+    misses: Option<Pairs<Bytes, Share>>,
+    rewritten: Option<Spanned<Share>>,
     sequential: Option<Spanned<Share>>,
     zipf: Option<Spanned<f64>>,
     zipf_error: Option<Share>,
@@ -147,6 +162,7 @@ pub fn profile_workload(name: &str, lowered: Lowered) -> Workload {
     let reads = lowered.reads.clone();
     let mut workload = Workload::new(name, "profile", lowered.streams, |window| criteria_of_reads(&reads, window));
     workload.load.lanes = lowered.lanes;
+    workload.load.loops = lowered.loops;
     workload.derivation = lowered.derivation;
     workload.notes = lowered.notes;
     workload
@@ -214,6 +230,8 @@ fn read_part(source: Source<'_>, kind: PartKind, keys: &PartKeys) -> Result<Prof
         name,
         node: keys.node.clone().unwrap_or_default(),
         drives: keys.drives.clone(),
+        in_flight: read_in_flight(source, kind, keys)?,
+        flushes: sourced_plain(source, &keys.flushes),
         reads: keys.reads.as_ref().map(|keys| read_flow(source, keys)).transpose()?,
         writes: keys.writes.as_ref().map(|keys| read_flow(source, keys)).transpose()?,
         large_blocks: keys
@@ -258,14 +276,64 @@ fn read_flow(source: Source<'_>, table: &Spanned<FlowKeys>) -> Result<Flow, Faul
         sizes,
         position: keys.position.as_ref().map_or(Share::WHOLE, |position| *position.get_ref()),
         durable: keys.durable.unwrap_or(false),
+        seen: read_seen(source, keys)?,
         habits: Habits {
             sequential: sourced_plain(source, &keys.sequential),
             zipf: sourced_with(source, &keys.zipf, |zipf| (zipf, error)),
             hot_zones: sourced_plain(source, &keys.hot_zones),
             dispersion: sourced_plain(source, &keys.dispersion),
+            misses: sourced_plain(source, &keys.misses),
+            rewritten: sourced_plain(source, &keys.rewritten),
             hours: sourced_plain(source, &keys.hours),
         },
     })
+}
+
+/// Where the operations of a flow go and when they come.
+fn read_seen(source: Source<'_>, keys: &FlowKeys) -> Result<Seen, Fault> {
+    let largest = keys.sizes.as_ref().or(keys.larger_than.as_ref());
+    let largest = largest.and_then(|sizes| sizes.get_ref().iter().map(|(size, _)| *size).max());
+    let size = Size::from_fixed(largest.unwrap_or(Bytes::new(512)));
+    let wrong = |span: Range<usize>, what: String, remedy: String| source.fault_at(span, what, remedy);
+    let mut seen = Seen::default();
+    if let Some(address) = &keys.address {
+        let meant = address.get_ref().meant_address(&size);
+        let meant = meant.map_err(|(what, remedy)| wrong(address.span(), what, remedy))?;
+        if matches!(meant, Address::NeverSeen { .. } | Address::Behind { .. }) {
+            let remedy = "write a heat map, a law such as { zipf = 1.1 }, \"sequential\" or \"uniform\"".to_owned();
+            return Err(wrong(address.span(), "not an address of a profile".to_owned(), remedy));
+        }
+        seen.address = Some(Sourced::new(meant, origin_of_value(source, &address.span())));
+    }
+    if let Some(range) = &keys.range {
+        let extent = read_range(source, &keys.range)?;
+        seen.range = extent.map(|extent| Sourced::new(extent, origin_of_value(source, &range.span())));
+    }
+    if let Some(places) = &keys.places {
+        if places.get_ref().is_empty() || places.get_ref().len() > 64 {
+            return Err(source.fault_at(places.span(), "not a name", "write 1 to 64 characters"));
+        }
+        seen.places = Some(places.get_ref().clone());
+    }
+    if let Some(arrival) = &keys.arrival {
+        let meant = arrival.get_ref().meant_arrival(Rate::per_second(1));
+        let meant = meant.map_err(|(what, remedy)| wrong(arrival.span(), what.to_owned(), remedy.to_owned()))?;
+        seen.arrival = Some(Sourced::new(meant, origin_of_value(source, &arrival.span())));
+    }
+    Ok(seen)
+}
+
+/// How many operations an application keeps in flight.
+fn read_in_flight(source: Source<'_>, kind: PartKind, keys: &PartKeys) -> Result<Option<Sourced<u32>>, Fault> {
+    let Some(in_flight) = &keys.in_flight else { return Ok(None) };
+    if kind == PartKind::Namespace {
+        let remedy = "write [[application]], or remove it: a namespace has rates";
+        return Err(source.fault_at(in_flight.span(), "a namespace is not a closed loop", remedy));
+    }
+    if !(1..=16_384).contains(in_flight.get_ref()) {
+        return Err(source.fault_at(in_flight.span(), "not a number of operations in flight", "write 1 to 16384"));
+    }
+    Ok(sourced_plain(source, &keys.in_flight))
 }
 
 /// The position of pair `at` in a list, counted from 0.

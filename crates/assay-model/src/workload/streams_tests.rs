@@ -66,6 +66,14 @@ fn every_form_of_address_is_said_and_reads_back() {
         ("{ repeated = 4 }", "uniform over blocks, each place 4 times"),
         ("{ runs = \"1MiB\" }", "sequential runs of 1MiB from uniform starts"),
         ("{ runs = { mean = \"1MiB\" } }", "sequential runs of 1MiB in the mean from uniform starts"),
+        (
+            "{ heat = [[\"60%\", \"10%\"], [\"40%\", \"90%\"]], area = \"64KiB\", unit = \"4KiB\" }",
+            "60% in 10%, 40% in 90% over areas of 64KiB, scattered, at multiples of 4KiB",
+        ),
+        (
+            "{ heat = [[\"100%\", \"100%\"]], unit = \"8KiB\", run_lengths = [[1, \"80%\"], [32, \"20%\"]], interleaved = 4 }",
+            "100% in 100% over areas of 8KiB, scattered, at multiples of 8KiB, in runs: 80% of 1, 20% of 32 operations, 4 at a time",
+        ),
         ("{ walk = \"1MiB\", unit = \"64KiB\" }", "a walk in steps up to 1MiB over places of 64KiB"),
     ] {
         let plan = plan_of(&text(&format!("address = {keys}"))).unwrap();

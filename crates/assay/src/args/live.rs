@@ -19,7 +19,7 @@ pub(crate) struct LiveLog {
     /// Judge all criteria by this time: response or service [default: the time that each criterion names]
     #[arg(long = "judge", value_name = "MEASURE")]
     pub judge_on: Option<Measure>,
-    /// Write the rows of `assay export --to csv` to this new file as they come; - for standard output
+    /// Write the rows of an export to CSV here as they come; - for standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Listen with standard input, as the process wants it that starts this one
@@ -47,7 +47,7 @@ pub(crate) struct Serving {
     /// File with the token, which nobody else may read (mode 0600) [default: a new token, which is printed]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// A name of this host by which browsers may ask, besides its addresses and localhost
+    /// Another name of this host by which browsers may ask
     #[arg(long, value_name = "NAME")]
     pub host_name: Option<String>,
     /// How long the page is served behind the end of the log [default: 5min]

@@ -2,6 +2,7 @@
 
 pub(crate) mod behind;
 pub(crate) mod cache_curve;
+pub(crate) mod capture;
 pub(crate) mod certify;
 pub(crate) mod check;
 pub(crate) mod clean;

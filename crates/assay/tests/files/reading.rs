@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const WAITS: Duration = Duration::from_secs(60);
 
 /// Command lines that read the file NAME.
-const READERS: [&[&str]; 29] = [
+const READERS: [&[&str]; 30] = [
     &["run", "NAME", "sim:flash", "--for", "1s"],
     &["explain", "NAME"],
     &["limit", "NAME", "sim:flash"],
@@ -30,6 +30,7 @@ const READERS: [&[&str]; 29] = [
     &["live", "NAME"],
     &["live", "run", "--token-file", "NAME"],
     &["mark", "NAME", "text"],
+    &["capture", "--show", "NAME"],
     &["report", "NAME"],
     &["verify", "NAME"],
     &["verify", "run", "NAME"],

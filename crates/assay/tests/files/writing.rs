@@ -15,7 +15,7 @@ type Make = fn(&Place, Lay<'_>) -> Said;
 
 /// Each verb, a file that it makes, and how to make the verb do so. If a verb makes a file that is missing here,
 /// `every_file_that_is_made_is_in_the_table` fails.
-const FILES: [(&str, &str, Make); 49] = [
+const FILES: [(&str, &str, Make); 50] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
     ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
@@ -98,6 +98,7 @@ const FILES: [(&str, &str, Make); 49] = [
     ("curve", "sessions.html", |place, lay| by_sessions(place, "run/sessions.html", lay)),
     ("matrix", "matrix.json", |place, lay| matrix(place, "run/matrix.json", lay)),
     ("matrix", "matrix.html", |place, lay| matrix(place, "run/matrix.html", lay)),
+    ("capture", "orders.toml", |place, lay| capture(place, "orders.toml", lay)),
     ("merge", "merged.jsonl", |place, lay| {
         place.assay(&words(&["--local", "2", "--out", "joint"]));
         at(place, "joint/merged.jsonl", lay, &["merge", "joint"])
@@ -160,7 +161,20 @@ const NONE: [(&str, &[&str]); 14] = [
 fn rows() -> impl Iterator<Item = &'static (&'static str, &'static str, Make)> {
     static ROWS: &[(&str, &str, Make)] = &FILES;
     let root = root();
-    ROWS.iter().filter(move |row| root || row.0 != "consent")
+    let is_traced = root && Path::new("/sys/kernel/tracing/instances").is_dir();
+    ROWS.iter().filter(move |row| (root || row.0 != "consent") && (is_traced || row.0 != "capture"))
+}
+
+/// Captures a device that is read meanwhile.
+fn capture(place: &Place, file: &str, lay: Lay<'_>) -> Said {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let device = Loop::blank(dir.path(), "image", 1 << 20);
+    let reads = "while dd if=\"$1\" of=/dev/null bs=4096 count=64 iflag=direct status=none; do sleep 0.02; done";
+    let mut reading = std::process::Command::new("sh").args(["-c", reads, "sh", &device.dev]).spawn().unwrap();
+    let said = at(place, file, lay, &["capture", &device.dev, "--for", "2s", "--out", file]);
+    reading.kill().unwrap();
+    reading.wait().unwrap();
+    said
 }
 
 const RUN: [&str; 7] = ["run", "random-read", "sim:flash", "--for", "4s", "--slice", "1s"];

@@ -129,7 +129,8 @@ fn phases_until_done_take_every_file_once() {
     let bench = bench(ONCE);
     let output = bench.assay(&["run", "mixed.toml", &shared(&bench), "--local", "3", "--out", "run"]);
     assert!(ENDED.contains(&output.status.code()), "{}", told(&output));
-    let alone = bench.lines_of_kind("run/run.jsonl", "event").into_iter().filter(|event| event["what"] == "rank-judged");
+    let alone =
+        bench.lines_of_kind("run/run.jsonl", "event").into_iter().filter(|event| event["what"] == "rank-judged");
     assert!(alone.clone().count() == 6 && alone.clone().all(|event| event["details"]["verdict"] != "INCOMPLETE"));
     let headers = bench.lines_of_kind("run/run.jsonl", "header");
     assert_eq!(headers.len(), 2, "{}", told(&output));

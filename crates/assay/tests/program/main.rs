@@ -24,6 +24,7 @@ mod behind;
 mod beneath;
 mod bonnie;
 mod cache;
+mod capturing;
 mod certain;
 mod certificates;
 mod certifying;

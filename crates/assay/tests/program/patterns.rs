@@ -5,7 +5,7 @@ use super::bed::{Place, Said};
 use std::fs;
 
 /// A stream of each form of address.
-const FORMS: [&str; 19] = [
+const FORMS: [&str; 20] = [
     "\"uniform\"",
     "\"sequential\"",
     "{ uniform = \"64KiB\" }",
@@ -24,6 +24,7 @@ const FORMS: [&str; 19] = [
     "{ runs = \"1MiB\" }",
     "{ runs = { mean = \"256KiB\" } }",
     "{ walk = \"1MiB\" }",
+    "{ heat = [[\"60%\", \"10%\"], [\"40%\", \"90%\"]], area = \"64KiB\", unit = \"8KiB\", run_lengths = [[1, \"80%\"], [9, \"20%\"]], interleaved = 2 }",
     "{ never_seen = \"8KiB\", reread = { share = \"40%\", of_last = \"1MiB\" } }",
 ];
 

@@ -96,6 +96,7 @@ const PROCEDURES: &[(Same, &str)] = &[
 ];
 
 const PROFILES: &[(Same, &str)] = &[
+    (Same::Everything, "capture --show small.toml"),
     (Same::Everything, "fit small.toml sim:flash --for 2s --rounds 2 --seed 1 --out fit"),
     (
         Same::Everything,

@@ -37,7 +37,7 @@ pub(super) fn assemble_namespaces(found: &Findings, nodes: &Nodes, out: &mut Ass
 /// The load of a namespace is what the server counted: of a trace of its drives nothing is used.
 fn name_unused_traces(found: &Findings, out: &mut Assembled) {
     for trace in &found.traces {
-        let operations = trace.reads.operations + trace.writes.operations;
+        let operations = trace.seen.reads.operations + trace.seen.writes.operations;
         let text = format!(
             "{operations} operations of a trace of {} are not used: a namespace's load is what the server counted; import blktrace takes them",
             trace.device

@@ -1,18 +1,15 @@
 //! Any application, described by what reaches its drives: rates and sizes from traces, means from iostat.
 
-use super::super::findings::{DriveSeen, Findings, Trace, TraceSide, WINDOWS};
+use super::super::findings::{DriveSeen, Findings, Trace};
 use super::super::tolerance::are_apart;
 use super::assembled::Assembled;
-use super::figures::{drive_from_iostat, drive_of, place_names, rate_in_words, rounded_rate, share_from_percent};
+use super::figures::{drive_from_iostat, drive_of, place_names, rate_in_words, rounded_rate};
 use super::nodes::Nodes;
-use assay_base::{Bytes, Share, Span};
-use assay_model::profile::{Flow, Habits, PartKind, ProfilePart, Sizes, Sourced};
+use assay_base::{Bytes, Share};
+use assay_model::observed::Side as Counted;
+use assay_model::profile::{Counting, Flow, PartKind, ProfilePart, Sizes, Sourced};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Upper bound on the sizes of a flow in a profile; rarer ones count as the next larger one.
-const SIZES_MAX: usize = 64;
-/// The number of windows that must have been counted before an index is meaningful.
-const LEAST_WINDOWS: u64 = 10;
 /// blktrace's events, in the order of how well they show what the drive was asked to do: issued, queued, completed.
 const ACTIONS: [(&str, &str); 4] = [("D", "issued to the drive"), ("Q", "queued"), ("C", "completed"), ("", "")];
 
@@ -28,7 +25,7 @@ pub(super) fn assemble_applications(found: &Findings, nodes: &Nodes, out: &mut A
     let mut all = BTreeMap::<(String, String), Known<'_>>::new();
     for (action, words) in ACTIONS {
         for trace in &found.traces {
-            if trace.action == action && trace.reads.operations + trace.writes.operations > 0 {
+            if trace.action == action && trace.seen.reads.operations + trace.seen.writes.operations > 0 {
                 let known = all.entry((nodes.node_of_file(trace.file).to_owned(), trace.device.clone())).or_default();
                 known.trace.get_or_insert((trace, words));
             }
@@ -70,15 +67,16 @@ struct Side {
     /// The column of iostat with the amount of data per second.
     bytes: &'static str,
     /// The part of a trace.
-    of_trace: fn(&Trace) -> &TraceSide,
+    of_trace: fn(&Trace) -> &Counted,
 }
 
-const READS: Side = Side { what: "reads", rate: "r/s", bytes: "rkB/s", of_trace: |trace| &trace.reads };
-const WRITES: Side = Side { what: "writes", rate: "w/s", bytes: "wkB/s", of_trace: |trace| &trace.writes };
+const READS: Side = Side { what: "reads", rate: "r/s", bytes: "rkB/s", of_trace: |trace| &trace.seen.reads };
+const WRITES: Side = Side { what: "writes", rate: "w/s", bytes: "wkB/s", of_trace: |trace| &trace.seen.writes };
 
 fn application_part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut Assembled) -> ProfilePart {
-    let reads = drive_flow(found, name, known, &READS, out);
-    let writes = drive_flow(found, name, known, &WRITES, out);
+    let traced = known.trace.map(|(trace, words)| traced_part(found, trace, words)).unwrap_or_default();
+    let reads = drive_flow(found, name, known, &READS, traced.reads, out);
+    let writes = drive_flow(found, name, known, &WRITES, traced.writes, out);
     if known.iostat.is_none_or(|seen| hourly_rates(found, seen).is_none()) {
         out.add_missing(format!("{name}: the mix over the hours of the day"), format!("iostat -x -t {name} 60 1440"));
     }
@@ -87,6 +85,8 @@ fn application_part(found: &Findings, node: &str, name: &str, known: &Known<'_>,
         name: name.to_owned(),
         node: node.to_owned(),
         drives: vec![name.to_owned()],
+        in_flight: traced.in_flight,
+        flushes: traced.flushes,
         reads,
         writes,
         ..ProfilePart::default()
@@ -94,12 +94,19 @@ fn application_part(found: &Findings, node: &str, name: &str, known: &Known<'_>,
 }
 
 /// The operations of a drive in one direction; `None` where nothing was found about them.
-fn drive_flow(found: &Findings, name: &str, known: &Known<'_>, side: &Side, out: &mut Assembled) -> Option<Flow> {
+fn drive_flow(
+    found: &Findings,
+    name: &str,
+    known: &Known<'_>,
+    side: &Side,
+    counted: Option<Flow>,
+    out: &mut Assembled,
+) -> Option<Flow> {
     let what = side.what;
     let hours = known.iostat.and_then(|seen| hourly_rates(found, seen));
     let traced = known.trace.filter(|(trace, _)| (side.of_trace)(trace).operations > 0);
     let mut flow = match traced {
-        Some((trace, words)) => Some(of_trace(found, trace, (side.of_trace)(trace), words)),
+        Some(_) => counted,
         None => known.iostat.and_then(|seen| of_iostat(found, seen, side.rate, side.bytes)),
     }?;
     if let (Some((trace, _)), Some(seen)) = (traced, known.iostat) {
@@ -193,83 +200,18 @@ fn in_bytes(sectors: f64) -> Bytes {
     Bytes::new((sectors * SECTOR) as u64)
 }
 
-fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> Flow {
-    let words = if words.is_empty() { String::new() } else { format!(" {words}") };
-    let source = format!("{}, {} operations{words}", found.place_name(trace.first), side.operations);
+/// The load of a trace; both directions are looked at together.
+fn traced_part(found: &Findings, trace: &Trace, words: &str) -> ProfilePart {
     let covered = found.covered_time(trace);
-    let seconds = covered as f64 / 1e9;
-    let rate = (covered > 0).then(|| rounded_rate(side.operations as f64 / seconds)).flatten();
-    let (lines, rarer) = sizes_with_shares(side);
-    let of_sizes = if rarer > 0 {
-        format!("{source}; {rarer} rarer sizes are counted as the next larger one")
-    } else {
-        source.clone()
+    let counting = Counting {
+        seconds: covered as f64 / 1e9,
+        end: found.clocks.get(&trace.file).map_or(0, |clock| clock.now),
+        source: found.place_name(trace.first),
+        words: words.to_owned(),
+        copies: 1,
+        least_count: 1,
     };
-    let timed = covered > 0;
-    let end = found.clocks.get(&trace.file).map_or(0, |clock| clock.now);
-    let counts = side.habits.counts_until(end);
-    let dispersion: Vec<(Span, f64)> = (0..WINDOWS.len())
-        .filter_map(|i| {
-            let counts = &counts[i];
-            let index = counts.index_of_dispersion().filter(|_| counts.count >= LEAST_WINDOWS)?;
-            Some((Span::from_ns(WINDOWS[i]), (index * 100.0).round() / 100.0))
-        })
-        .filter(|_| timed)
-        .collect();
-    let fit = side.skew.best_fit().filter(|_| side.addressed > 0);
-    let of_fit = fit.map(|fit| format!("{source}; {} zones of {}", fit.zones, Bytes::new(fit.zone)));
-    let of_fit = of_fit.unwrap_or_default();
-    Flow {
-        rate: rate.map(|rate| Sourced::new(rate, format!("{source} in {seconds:.1} s"))),
-        sizes: Some(Sourced::new(Sizes::Each(lines), of_sizes)),
-        durable: side.durable * 2 > side.operations,
-        habits: Habits {
-            sequential: (side.addressed > 1).then(|| {
-                Sourced::new(share_from_percent(percent_of_whole(side.sequential, side.addressed)), source.clone())
-            }),
-            zipf: fit.map(|fit| {
-                Sourced::new((fit.zipf, share_from_percent((fit.error * 1000.0).round() / 10.0)), of_fit.clone())
-            }),
-            hot_zones: fit.map(|fit| {
-                let zones = [(1, fit.busiest.0), (10, fit.busiest.1)];
-                let zones = zones.map(|(percent, part)| {
-                    (Share::from_percent(percent), share_from_percent((part * 1000.0).round() / 10.0))
-                });
-                Sourced::new(zones.to_vec(), of_fit)
-            }),
-            dispersion: (!dispersion.is_empty())
-                .then(|| Sourced::new(dispersion, format!("{source}, variance by mean"))),
-            hours: None,
-        },
-        ..Flow::default()
-    }
-}
-
-fn percent_of_whole(part: u64, whole: u64) -> f64 {
-    (1000.0 * part as f64 / whole.max(1) as f64).round() / 10.0
-}
-
-/// Sizes with their shares, and the number of sizes that were too rare for a line of their own.
-fn sizes_with_shares(side: &TraceSide) -> (Vec<(Bytes, Share)>, usize) {
-    let mut counts: Vec<u64> = side.sizes.values().copied().collect();
-    counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
-    let least = counts.get(SIZES_MAX - 1).copied().unwrap_or(0);
-    let largest = side.sizes.last_key_value().map(|(size, _)| *size);
-    let (mut lines, mut carried, mut rarer) = (Vec::new(), 0u64, 0);
-    for (&size, &count) in &side.sizes {
-        let room = lines.len() + 1 < SIZES_MAX;
-        if Some(size) == largest || count >= least.max(1) && room {
-            lines.push((Bytes::new(size), count + std::mem::take(&mut carried)));
-        } else {
-            (carried, rarer) = (carried + count, rarer + 1);
-        }
-    }
-    let total: u64 = side.sizes.values().sum();
-    let shares = lines.into_iter().map(|(size, count)| {
-        let ppb = u128::from(count) * 1_000_000_000 / u128::from(total.max(1));
-        (size, Share::from_ppb(ppb as u64))
-    });
-    (shares.collect(), rarer)
+    ProfilePart::from_counts(&trace.seen, &counting)
 }
 
 /// Operations per second in the hours of the day.

@@ -1,30 +1,9 @@
 //! Figures in the forms that a profile and its sentences use.
 
 use super::super::findings::{DriveSeen, Findings, Place};
-use assay_base::{Bytes, Rate, Share, Span};
+use assay_base::{Bytes, Share, Span};
 use assay_model::profile::{Drive, Sourced};
-
-/// A rate with a resolution of a millionth of an operation per second, which is more exact than any source.
-pub(super) fn measured_rate(value: f64) -> Option<Rate> {
-    let millionths = (value * 1e6).round();
-    (millionths.is_finite() && (0.0..1e18).contains(&millionths)).then_some(())?;
-    Rate::from_ratio(millionths as u128, 1_000_000)
-}
-
-/// A computed rate, in hundredths; one below ten to four digits, so that a drive that does something twice a minute has
-/// a rate too.
-pub(super) fn rounded_rate(value: f64) -> Option<Rate> {
-    if value <= 0.0 || value >= 10.0 {
-        return measured_rate((value * 100.0).round() / 100.0);
-    }
-    let unit = 10f64.powf(3.0 - value.log10().floor());
-    measured_rate((value * unit).round() / unit)
-}
-
-pub(super) fn share_from_percent(part: f64) -> Share {
-    // A ten-thousandth of a percent is more exact than any source.
-    Share::from_ppb((part.clamp(0.0, 100.0) * 1e4).round() as u64 * 1000)
-}
+pub(super) use assay_model::profile::{measured_rate, rounded_rate, share_from_percent};
 
 /// The drive of a device: the disk of a partition, without its directory.
 pub(super) fn drive_of(device: &str) -> String {

@@ -128,9 +128,9 @@ mod tests {
                 ">漢字                          5/s     1 B/s       1",
             ]
         );
-        assert_eq!(shown(45)[1], " reads of the whol…  2,000/s  15 MiB/s       0");
-        assert_eq!(shown(40)[1], " reads of the whole i…  2,000/s       0");
-        assert_eq!(shown(30)[1], " reads of the whol…  2,000/s");
+        assert_eq!(shown(46)[1], " reads of the whol…  2,000/s  15 MiB/s       0");
+        assert_eq!(shown(40)[1], " reads of the whole in…  2,000/s       0");
+        assert_eq!(shown(30)[1], " reads of the whole …  2,000/s");
         assert_eq!(shown(20)[1], " reads of the whole…");
         for width in 1..70 {
             let widest = shown(width).iter().map(|line| width_of(line)).max().unwrap();

@@ -1,4 +1,4 @@
-//! How unevenly addresses are used: counts by zones of the device, in bounded memory, and the Zipf law that fits them best.
+//! How unevenly places are used: counts by zones of the device, in bounded memory, and the Zipf law that fits them best.
 //!
 //! Zones are as small as memory allows and as large as counting requires: with only a few operations in each zone,
 //! chance alone would make some of them hot.
@@ -6,7 +6,9 @@
 /// The initial size of a zone, as a power of two.
 const SMALLEST: u32 = 12;
 /// Upper bound on the zones that are counted; with one more, neighbours are joined.
-const ZONES_MAX: usize = 16_384;
+const ZONES_MAX: usize = 65_536;
+/// Upper bound on the zones to which a law is fitted.
+const FITTED_MAX: u64 = 16_384;
 /// Upper bound on the addresses that wait to be counted.
 const WAITING_MAX: usize = 32_768;
 /// Mean number of operations per zone from which counts are meaningful.
@@ -16,7 +18,7 @@ const EXPONENTS: u32 = 300;
 
 /// Counts of operations by zone.
 #[derive(Clone, Debug)]
-pub struct Skew {
+pub struct Zones {
     shift: u32,
     /// Zones in use and their counts, by address.
     counts: Vec<(u64, u64)>,
@@ -25,9 +27,34 @@ pub struct Skew {
     operations: u64,
 }
 
-impl Default for Skew {
-    fn default() -> Skew {
-        Skew { shift: SMALLEST, counts: Vec::new(), waiting: Vec::new(), operations: 0 }
+/// What was counted.
+#[derive(Clone, Debug)]
+pub(super) struct CountedZones {
+    /// Bytes of a zone.
+    pub size: u64,
+    /// Number of zones from the first to the last that is used.
+    pub extent: u64,
+    /// Zones in use and their counts, in the order of the zones.
+    pub counts: Vec<(u64, u64)>,
+}
+
+impl CountedZones {
+    /// The same in zones of at least `size` bytes, a power of two.
+    pub(super) fn coarsened_to(&self, size: u64) -> CountedZones {
+        let by = (size / self.size).max(1).trailing_zeros();
+        let mut counts = Vec::new();
+        self.counts.iter().for_each(|&(zone, count)| add_to(&mut counts, zone >> by, count));
+        let extent = match (counts.first(), counts.last()) {
+            (Some((first, _)), Some((last, _))) => last - first + 1,
+            _ => 0,
+        };
+        CountedZones { size: self.size << by, extent, counts }
+    }
+}
+
+impl Default for Zones {
+    fn default() -> Zones {
+        Zones { shift: SMALLEST, counts: Vec::new(), waiting: Vec::new(), operations: 0 }
     }
 }
 
@@ -46,7 +73,7 @@ pub struct Fit {
     pub busiest: (f64, f64),
 }
 
-impl Skew {
+impl Zones {
     /// Adds an operation at `address`.
     pub fn add_operation(&mut self, address: u64) {
         self.operations += 1;
@@ -83,6 +110,15 @@ impl Skew {
         self.counts = all;
     }
 
+    /// Size of a zone, number of operations in each zone that was used, and the number of zones from the first to the last
+    /// of these.
+    pub(super) fn counted_zones(&self) -> CountedZones {
+        let mut all = self.clone();
+        all.count_waiting();
+        let extent = all.address_extent().unwrap_or(0);
+        CountedZones { size: 1 << all.shift, extent, counts: all.counts }
+    }
+
     /// The law that fits best; `None` where there are too few operations or only one zone.
     pub fn best_fit(&self) -> Option<Fit> {
         let mut skew = self.clone();
@@ -92,7 +128,7 @@ impl Skew {
             if zones < 8 {
                 return None;
             }
-            if zones <= ZONES_MAX as u64 && self.operations / zones >= LEAST_MEAN {
+            if zones <= FITTED_MAX && self.operations / zones >= LEAST_MEAN {
                 return Some(skew.fit_with_zones(zones));
             }
             skew.coarsen_zones();
@@ -158,7 +194,7 @@ mod tests {
     use assay_base::Prng;
 
     /// Addresses of a Zipf law over `n` blocks of 4 KiB in scattered order.
-    fn drawn(exponent: f64, n: usize, operations: usize) -> Skew {
+    fn drawn(exponent: f64, n: usize, operations: usize) -> Zones {
         let mut prng = Prng::from_seed(7);
         let weights: Vec<f64> = (1..=n).map(|rank| (rank as f64).powf(-exponent)).collect();
         let total: f64 = weights.iter().sum();
@@ -169,7 +205,7 @@ mod tests {
                 Some(*sum)
             })
             .collect();
-        let mut skew = Skew::default();
+        let mut skew = Zones::default();
         for _ in 0..operations {
             let u = prng.uniform_unit();
             let rank = cumulative.partition_point(|share| *share < u).min(n - 1);
@@ -192,7 +228,7 @@ mod tests {
     #[test]
     fn uniform_is_no_skew_and_memory_is_bounded() {
         let mut prng = Prng::from_seed(3);
-        let mut skew = Skew::default();
+        let mut skew = Zones::default();
         (0..300_000).for_each(|_| skew.add_operation(prng.uniform_below(1 << 40)));
         assert!(skew.counts.len() <= ZONES_MAX && skew.waiting.len() <= WAITING_MAX);
         let fit = skew.best_fit().unwrap();
@@ -202,8 +238,8 @@ mod tests {
 
     #[test]
     fn too_little_is_not_fitted() {
-        assert_eq!(Skew::default().best_fit(), None);
-        let mut skew = Skew::default();
+        assert_eq!(Zones::default().best_fit(), None);
+        let mut skew = Zones::default();
         (0..100).for_each(|i| skew.add_operation(i << 30));
         assert_eq!(skew.best_fit(), None);
         (0..100_000).for_each(|_| skew.add_operation(u64::MAX));
