@@ -34,15 +34,19 @@ pub(crate) fn watch_run(args: &Watch) -> Result<u8, Failure> {
         return Ok(code);
     }
     let path = rundir::log_in(&args.dir);
-    if args.dir.is_dir() && !path.exists() {
+    let log = if args.dir.is_dir() && !path.exists() {
         follow_procedure::watch_procedure(&args.dir)?;
         if !path.exists() {
             return follow_procedure::print_result(&args.dir);
         }
+        Log::open_log(&path)?
     } else {
-        follow_log(&Log::open_log(&path)?, &path, &mut Progress::for_one_run(""))?;
-    }
-    let judgement = Log::open_log(&path)?.judge_log(Options::default())?;
+        // What was followed is what is judged: something else may lie at the path by then.
+        let log = Log::open_log(&path)?;
+        follow_log(&log, &path, &mut Progress::for_one_run(""))?;
+        log
+    };
+    let judgement = log.judge_log(Options::default())?;
     show_text(&result::judgement_text(&judgement, &args.dir.to_string_lossy())?);
     Ok(judgement.verdict.exit_code())
 }
