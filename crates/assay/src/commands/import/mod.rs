@@ -21,7 +21,7 @@ pub(crate) struct Import {
 /// What is imported.
 #[derive(clap::Subcommand, Debug)]
 pub(crate) enum ImportSource {
-    /// Aerospike namespaces, from tables of asloglatency, the server's log and asinfo; iostat is used to check the load
+    /// Aerospike namespaces, from its logs, its tables and asinfo; iostat is used to check the load
     Aerospike(collected::Collected),
     /// Any application, from iostat; traces may be given as well
     Iostat(collected::Collected),
@@ -31,7 +31,7 @@ pub(crate) enum ImportSource {
     Biosnoop(collected::Collected),
     /// Any application, from an iolog of fio
     FioIolog(collected::Collected),
-    /// Any application, from a block trace of Microsoft Research Cambridge
+    /// Any application, from a trace of Microsoft Research Cambridge
     Msr(published::Published),
     /// Any application, from one of Alibaba's block traces
     Alibaba(published::Published),
@@ -43,7 +43,7 @@ pub(crate) enum ImportSource {
     OracleGeneral(published::Published),
     /// A configuration of IOmeter (.icf): its workers and access specifications
     Iometer(iometer::Iometer),
-    /// What a target sees of a workload behind a cache of a given size. No I/O
+    /// What a target sees of a workload behind a cache of some size. No I/O
     Behind(behind::Behind),
     /// A directory: the like of its files, for loads on file systems. No name, no path and no content is written
     Tree(tree::Tree),
