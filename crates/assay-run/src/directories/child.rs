@@ -16,7 +16,7 @@ use assay_device::clock::{Clock, TimeLine};
 use assay_device::probe::{Mounted, mount_with_number};
 use assay_device::safety::Roots;
 use assay_files::Trouble;
-use assay_files::own_dir::{Claim, Conditions, OwnDir, Place, Report, State, Wants, directory_in_memory};
+use assay_files::own_dir::{Claim, Conditions, OwnDir, Place, Report, State, directory_in_memory};
 use assay_files::shell::{
     ClientInterval, Disturbance, OpenTree, Patience, PhaseEnd as ClientsEnd, Settings, Sink, StillTime, StopHandle,
     Verification, Watched, drop_cached_pages, drop_caches_of_host, file_system_uuid, look_at_cache,
@@ -172,7 +172,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         while let Ok(request) = requests.recv() {
             let answer = match request {
                 Request::Examine(examine) => self.examine(&examine).map(Answer::Examined),
-                Request::Claim { run, load } => self.make_claim(&run, *load).map(Answer::Claimed),
+                Request::Claim { run, load } => self.make_claim(&run, &load).map(Answer::Claimed),
                 Request::LookFor(claims) => self.look_for(&claims).map(Answer::Seen),
                 Request::Unclaim => Ok(Answer::Unclaimed(self.remove_claim())),
                 Request::Begin(begin) => self.begin(*begin).map(Answer::Begun),
@@ -196,12 +196,9 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
     }
 
     /// Makes a directory for others to find, where what all ranks will make together fits.
-    fn make_claim(&mut self, run: &str, load: Option<FilesWorkload>) -> Result<Claim, Trouble> {
+    fn make_claim(&mut self, run: &str, load: &FilesWorkload) -> Result<Claim, Trouble> {
         let Opened { place, .. } = self.place.as_ref().ok_or_else(out_of_turn)?;
-        let wants = match &load {
-            None => Wants::default(),
-            Some(workload) => wants_of(workload, &shape_of_tree(workload, 0)?),
-        };
+        let wants = wants_of(load, &shape_of_tree(load, 0)?);
         let own = OwnDir::make(place.try_clone()?, assay_files::own_dir::Request { run, wants, resolution: None })?;
         let claim = Claim::of_directory(place, &own);
         self.claim = Some(own);
@@ -286,8 +283,9 @@ impl<C: Fn() -> Instant + Clone + Send + 'static, W: Write> Worker<C, W> {
         }
         let before = prepare_cache(&run.tree, load, run.workload.cache, threads)?;
         self.answers.send(&Answer::PhaseBegun(before));
-        if phase.waits_for_start {
-            wait_for_start(requests, &clock)?;
+        if phase.waits_for_start && !wait_for_start(requests, &clock)? {
+            let now_ns = clock().as_ns();
+            return Ok(PhaseOver { begun_ns: now_ns, at_ns: now_ns, end: PhaseEnd::Stopped, stonewall: None });
         }
         let order = OrderOfLog { places, loops: phase.loops };
         let mut sending = Sending { answers: &mut self.answers, order, meters: Meters::new() };
@@ -332,13 +330,14 @@ fn shape_of_tree(workload: &FilesWorkload, seed: u64) -> Result<TreeShape, Troub
         .ok_or_else(|| Trouble::usage("the tree has too many directories: write a larger width"))
 }
 
-/// Waits until the clients shall begin.
-fn wait_for_start(requests: &Receiver<Request>, clock: &impl Fn() -> Instant) -> Result<(), Trouble> {
+/// Waits until the clients shall begin; whether they shall.
+fn wait_for_start(requests: &Receiver<Request>, clock: &impl Fn() -> Instant) -> Result<bool, Trouble> {
     let Ok(Request::Start { at_ns }) = requests.recv() else { return Err(out_of_turn()) };
+    let Some(at_ns) = at_ns else { return Ok(false) };
     loop {
         let wait = Instant::from_ns(at_ns).since(clock());
         if wait.is_zero() {
-            return Ok(());
+            return Ok(true);
         }
         std::thread::park_timeout(Duration::from_nanos(wait.as_ns()));
     }

@@ -35,8 +35,8 @@ pub(super) enum Request {
     Claim {
         /// The name of the run.
         run: String,
-        /// What all ranks together will do there, which must fit; `None` where each has a place of its own.
-        load: Box<Option<FilesWorkload>>,
+        /// What all ranks that have this place will do there together, which must fit.
+        load: Box<FilesWorkload>,
     },
     /// Say which of these are there.
     LookFor(Vec<Claim>),
@@ -48,8 +48,8 @@ pub(super) enum Request {
     Phase(Phase),
     /// Let the clients of a phase begin that waits for it.
     Start {
-        /// When, on the time line of the log, in nanoseconds.
-        at_ns: u64,
+        /// When, on the time line of the log, in nanoseconds; `None` where they do not begin.
+        at_ns: Option<u64>,
     },
     /// Begin no further sequence.
     Stop,

@@ -43,8 +43,8 @@ impl Session {
         }
     }
 
-    /// Makes a directory there for others to find. What all ranks do there must fit, where it is told.
-    pub(super) fn make_claim(&mut self, run: String, load: Option<FilesWorkload>) -> Result<Claim, Failure> {
+    /// Makes a directory there for others to find. What all ranks do there together must fit.
+    pub(super) fn make_claim(&mut self, run: String, load: FilesWorkload) -> Result<Claim, Failure> {
         match self.ask_briefly(&Request::Claim { run, load: Box::new(load) })? {
             Answer::Claimed(claim) => Ok(claim),
             other => Err(out_of_turn(&other)),

@@ -53,11 +53,6 @@ impl NamedDirectory {
         name.starts_with(PREFIX)
     }
 
-    /// Whether it is one in memory, which nobody named.
-    pub fn is_in_memory(&self) -> bool {
-        self.is_in_memory
-    }
-
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
@@ -160,7 +155,7 @@ impl Directory {
     }
 
     /// Makes a directory of our own there, by which other hosts know it; see [`Session::make_claim`].
-    pub(crate) fn make_claim(&self, rank: u32, run: String, load: Option<FilesWorkload>) -> Result<Claim, Failure> {
+    pub(crate) fn make_claim(&self, rank: u32, run: String, load: FilesWorkload) -> Result<Claim, Failure> {
         lock_session(self.session_of_rank(rank)?.as_ref()).make_claim(run, load)
     }
 

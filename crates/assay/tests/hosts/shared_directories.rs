@@ -212,6 +212,32 @@ fn a_rank_that_cannot_go_on_ends_the_run_of_all() {
     assert_eq!((cleaned.status.code(), entries(&bench.path("shared")).len()), (Some(0), 0), "{cleaned:?}");
 }
 
+/// One of two hosts has no room for its tree: all refuse, before anything is made.
+#[test]
+fn a_host_without_room_leaves_nothing_on_the_others() {
+    for mpi in Mpi::all_installed() {
+        let bench = bench(&format!("{MIX}[hosts]\ntargets = \"own\"\n"));
+        let full = bench.path("full");
+        fs::create_dir(&full).unwrap();
+        let mounted =
+            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(&full).status();
+        if !mounted.is_ok_and(|mounted| mounted.success()) {
+            eprintln!("skipped: nothing can be mounted here, a host without room was NOT tried");
+            return;
+        }
+        let prefixes = two_hosts(&bench);
+        let words = [bench.path("shared"), full.clone()]
+            .map(|path| bench.run_words(&format!("dir:{}", path.display()), "--hosts 2"));
+        let output = mpi.command_of_two_hosts([&prefixes[0], &prefixes[1]], &words[0], &words[1]).output().unwrap();
+        let left = [bench.path("shared"), full.clone()].map(|path| entries(&path));
+        assert!(std::process::Command::new("umount").arg(&full).status().unwrap().success());
+        assert_eq!(output.status.code(), Some(4), "{}: {}", mpi.name, told(&output));
+        assert!(told(&output).contains("there is room for"), "{}: {}", mpi.name, told(&output));
+        assert!(left.iter().all(Vec::is_empty), "{}: {left:?}: {}", mpi.name, told(&output));
+        assert!(!bench.path("run").exists(), "{}", mpi.name);
+    }
+}
+
 /// The processes that any thread of a process has started.
 fn children_of_threads(process: u32) -> String {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();

@@ -8,8 +8,8 @@ use assay_files::own_dir::Claim;
 use assay_hosts::Link;
 use assay_model::Plan;
 
-/// Proves that a directory is what the workload says of it: the same for all ranks, or each host's own. Where all work in one, what they
-/// make together must fit.
+/// Proves that a directory is what the workload says of it: the same for all ranks, or each host's own. What the ranks that have it will
+/// make there together must fit.
 ///
 /// # Errors
 /// It is not, or it does not fit, or nothing can be made there. What was made for the proof is removed.
@@ -22,10 +22,9 @@ pub(super) fn prove_directory(
     let own_rank = link.own_rank();
     let claiming = if ranks.targets_of_hosts().are_own() { ranks.first_ranks_of_hosts() } else { vec![0] };
     let is_claiming = claiming.contains(&own_rank);
-    let of_all = plan.load.files().filter(|_| !ranks.targets_of_hosts().are_own());
+    let files = plan.load.files().ok_or_else(|| Failure::internal_bug("a directory without clients on it"))?;
     let run = format!("{} of {}", plan.name, ranks.own_place().boot);
-    let made =
-        is_claiming.then(|| directory.make_claim(own_rank as u32, run, of_all.map(|files| files.workload.clone())));
+    let made = is_claiming.then(|| directory.make_claim(own_rank as u32, run, files.workload.clone()));
     let has_made = matches!(made, Some(Ok(_)));
     let proven = compare_claims(link, ranks, directory, made.transpose());
     let removed = if has_made { directory.remove_claim(own_rank as u32) } else { Ok(()) };

@@ -29,11 +29,6 @@ pub fn refuse_unsuited(tasks: &[Task], named: &[(String, Named)], all_parts: u64
             one_line(name)
         )));
     }
-    if let [(name, Named::Directory(directory))] = named
-        && directory.is_in_memory()
-    {
-        return Err(Failure::bad_usage(format!("{} is in the memory of one host", one_line(name))));
-    }
     // The phases of a load on files are steps, each with a beginning and an end of all.
     let has_phases = tasks.iter().all(|task| task.plan.load.files().is_some());
     if tasks.len() > 1 && !has_phases {
