@@ -165,6 +165,33 @@ fn messages_for_no_time_are_one_message() {
     assert_eq!(bytes, [Some(1 << 20), Some(1 << 20)]);
 }
 
+/// A clock that moves on with each look at it, by much more than messages take: the end passes between two looks, wherever these are.
+#[test]
+fn an_end_between_two_looks_at_the_clock_is_an_end() {
+    for step_ns in (20_000..600_000).step_by(5_000) {
+        let looks = std::cell::Cell::new(0);
+        let clock = || {
+            looks.set(looks.get() + step_ns);
+            Instant::from_ns(looks.get())
+        };
+        let settings = Settings { patience: Span::from_secs(60), ..SETTINGS };
+        let mut links = Exchange::within_process(2).links();
+        let mut members: Vec<Member> =
+            (0..2).map(|rank| Member::say_hello(facts_of("1", rank), &mut links[rank]).unwrap()).collect();
+        let mut coordinators = [Some(Coordinator::begin_examination(settings, 2, clock())), None];
+        let mut progress = [Progress::Busy; 2];
+        for _ in 0..1_000 {
+            for (rank, coordinator) in coordinators.iter_mut().enumerate() {
+                progress[rank] =
+                    Coordinator::step_rank(coordinator, &mut members[rank], &mut links[rank], &clock).unwrap();
+            }
+        }
+        assert_eq!(progress, [Progress::Finished; 2], "{step_ns} ns");
+        let found = coordinators[0].take().unwrap().into_found();
+        assert!(!found.has_stalled && found.ranks.iter().all(|rank| rank.sent.is_some()), "{step_ns} ns: {found:?}");
+    }
+}
+
 #[test]
 fn nothing_is_tried_with_versions_that_differ() {
     let (found, progress, _) = Simulation::begin(&["1", "1", "2"], None).run_to_end();

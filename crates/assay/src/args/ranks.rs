@@ -111,10 +111,15 @@ fn leave_or_abort(link: MpiLink, ended: Result<u8, Failure>) -> Result<u8, Failu
     }
 }
 
-/// Leaves the other ranks. The result is written by now: it stands, however the library ends.
+/// Leaves the other ranks. The result is written by now: it stands, however the library ends. What kept this rank from one is said
+/// before: a launcher may end all ranks as soon as one has left with an error.
 pub(crate) fn leave_with_result(link: MpiLink, ended: Result<u8, Failure>) -> Result<u8, Failure> {
-    if let Err(failure) = leave_ranks(link, &ended, report_failure) {
+    let code = ended.unwrap_or_else(|failure| {
+        report_failure(&failure);
+        failure.code
+    });
+    if let Err(failure) = leave_ranks(link, &Ok(code), report_failure) {
         print_to_stderr(&format!("warning: {}", failure.user_message()));
     }
-    ended
+    Ok(code)
 }

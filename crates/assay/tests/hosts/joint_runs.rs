@@ -240,11 +240,6 @@ fn what_several_ranks_cannot_carry_is_refused_before_anything_is_made() {
     let output = Command::new(env!("CARGO_BIN_EXE_assay")).args(words).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", told(&output));
     assert!(told(&output).contains("--create is for a run without") && !Path::new(&file).exists(), "{}", told(&output));
-    // Nor is a directory driven.
-    let words = ["run", "metadata", "dir:/tmp", "--local", "2"];
-    let output = Command::new(env!("CARGO_BIN_EXE_assay")).args(words).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-    assert!(told(&output).contains("dir:/tmp is none of these"), "{}", told(&output));
     let verifying =
         Place::with_workload(&WORKLOAD.replace("model = \"streams\"", "model = \"streams\"\nverify = true"));
     let output = verifying.run("--local 2", "refused");

@@ -141,6 +141,16 @@ fn a_certification_is_the_same_however_many_ranks_carry_its_steps() {
     assert!(expected.1.len() > 1, "{expected:?}");
     let verified = place.alone(&["merge".to_owned(), place.path("local").display().to_string()]);
     assert!(told(&verified).contains("the same as in"), "{}", told(&verified));
+    // What was judged is judged so again; cut within the second step it is incomplete, and the ranks' logs do not contradict it.
+    let judge = || place.alone(&["judge".to_owned(), place.path("local").display().to_string()]);
+    assert_eq!(judge().status.code(), Some(0), "{}", told(&judge()));
+    let log = place.path("local/run.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    std::fs::write(&log, lines[..lines.len() - 6].concat()).unwrap();
+    assert_eq!(judge().status.code(), Some(12), "{}", told(&judge()));
+    assert!(!told(&judge()).contains("contradict"), "{}", told(&judge()));
+    std::fs::write(&log, text).unwrap();
     for mpi in Mpi::all_installed().iter().take(2) {
         let output = mpi.command(4, &words(&format!("{more}--hosts 4"), "mpi")).output().unwrap();
         assert_eq!(

@@ -8,7 +8,7 @@ use crate::log::logfile::{Listen, LogFile};
 use crate::log::reading::open_reader;
 use assay_base::Bytes;
 use assay_judge::{Judgement, Verdict};
-use assay_record::{CloseReason, Entry, Reader};
+use assay_record::{CloseReason, Entry, Header, Reader};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -61,6 +61,8 @@ impl Numbers {
             match self.lines.next_entry() {
                 Ok(Some(Ok(entry @ (Entry::Interval(_) | Entry::Histograms(_))))) => return Ok(Some(entry)),
                 Ok(Some(Ok(Entry::Close(close)))) => self.is_complete = close.reason == CloseReason::Completed,
+                // Another step begins.
+                Ok(Some(Ok(Entry::Header(_)))) => self.is_complete = false,
                 Ok(Some(Ok(_))) => {}
                 Ok(Some(Err(damage))) if damage.torn_tail => {}
                 Ok(Some(Err(damage))) => return Err(unreadable(&damage)),
@@ -157,7 +159,8 @@ pub(crate) fn compare_with_ranks(joint: &Path, judgement: &mut Judgement) {
     if ranks < 2 {
         return;
     }
-    let found = look_at_logs(run, joint, ranks, judgement);
+    let Some(header) = first_header(joint).filter(|header| header.hosts.len() == ranks) else { return };
+    let found = look_at_logs(run, joint, &header);
     judgement.warnings.extend(found.remarks);
     let Some(why) = found.contradiction else { return };
     let why = format!("the ranks' own logs contradict the log of all: {why}");
@@ -183,7 +186,9 @@ struct OwnLog {
     flaw: Option<String>,
 }
 
-fn look_at_logs(run: &Path, joint: &Path, ranks: usize, judgement: &Judgement) -> FoundInLogs {
+/// `header` is the first one of the log of all.
+fn look_at_logs(run: &Path, joint: &Path, header: &Header) -> FoundInLogs {
+    let ranks = header.hosts.len();
     let mut found = FoundInLogs::default();
     let logs: Vec<PathBuf> = (0..ranks).map(|rank| log_of_rank(run, rank)).collect();
     let (here, missing): (Vec<usize>, Vec<usize>) = (0..ranks).partition(|rank| logs[*rank].is_file());
@@ -194,7 +199,7 @@ fn look_at_logs(run: &Path, joint: &Path, ranks: usize, judgement: &Judgement) -
             escaped_path(&run.join("hosts"))
         ));
     }
-    if let Some(why) = here.iter().find_map(|rank| why_foreign(&logs[*rank], *rank, judgement)) {
+    if let Some(why) = here.iter().find_map(|rank| why_foreign(&logs[*rank], *rank, header)) {
         found.contradiction = Some(why);
         return found;
     }
@@ -229,15 +234,11 @@ fn look_at_logs(run: &Path, joint: &Path, ranks: usize, judgement: &Judgement) -
 }
 
 /// Why the log at a rank's place is not the one that this rank has written for this run.
-fn why_foreign(log: &Path, rank: usize, judgement: &Judgement) -> Option<String> {
+fn why_foreign(log: &Path, rank: usize, of_all: &Header) -> Option<String> {
     let path = escaped_path(log);
     let header = first_header(log)?;
-    let expected = &judgement.part.generator.ranks[rank];
-    let is_of_rank = match &header.hosts[..] {
-        [host] => (host.rank, &host.name, host.parts) == (expected.rank, &expected.host, expected.parts),
-        _ => false,
-    };
-    let is_of_run = (&header.name, header.seed, &header.load) == (&judgement.name, judgement.seed, &judgement.load);
+    let is_of_rank = header.hosts[..] == of_all.hosts[rank..=rank];
+    let is_of_run = (&header.name, header.seed, &header.load) == (&of_all.name, of_all.seed, &of_all.load);
     (!is_of_rank || !is_of_run).then(|| format!("{path} is not the log of rank {rank} of this run"))
 }
 

@@ -105,9 +105,7 @@ pub fn leave_ranks(mut link: MpiLink, outcome: &Result<u8, Failure>, report: fn(
     let waited = LEAVE_WITHIN.human_text();
     let left_behind = format!("not all ranks have left within {waited}, and are left behind");
     let late = match outcome {
-        Ok(code) => {
-            Failure::of_another_rank(*code, &format!("{left_behind}: what was measured is written, and stands"))
-        }
+        Ok(code) => Failure::of_another_rank(*code, &format!("{left_behind}: what was written stands")),
         Err(failure) => Failure::of_another_rank(failure.code, failure.user_message()).with_advice(&left_behind),
     };
     let limit = if link.own_rank() == 0 { Some(TimeLimit::begin(LEAVE_WITHIN, late, report)?) } else { None };
